@@ -1,0 +1,8 @@
+//! Identification, calibration, registration: from records of touch to numbers with errors.
+//!
+//! [`fit`] turns forces and motions into stiffness and damping, and says which of them the record
+//! cannot tell apart. [`register`] lays the frame of a device on that of a scene. Everything here
+//! works after the fact, on slices; nothing runs inside a tick.
+
+pub mod fit;
+pub mod register;

@@ -1,0 +1,241 @@
+//! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
+//! cost of a tick.
+//!
+//! On a shared machine a number alone says little, so every number has its neighbour from the same
+//! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
+//! is gated on a maximum.
+
+pub mod bus;
+pub mod load;
+pub mod stats;
+pub mod timer;
+
+use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
+use palpate_transport::session::SessionError;
+use palpate_transport::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+pub use bus::{BusComparison, EchoArgs, echo};
+pub use stats::{Measurement, Stats, measure};
+pub use timer::TimerReport;
+
+/// Period of every measurement: that of the servo, 1 kHz.
+const PERIOD: Span = Span(1_000_000);
+
+/// How long to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchOptions {
+    /// Round trips of each kind in each condition, one a millisecond.
+    pub rounds: u32,
+    /// Ticks of the timer in each condition, one a millisecond.
+    pub ticks: u32,
+    /// SCHED_FIFO priority of the servo, 1 to 98; zenoh's threads are five below.
+    pub priority: u8,
+    /// First argument that makes this binary call [`echo`].
+    pub echo_command: String,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        Self {
+            rounds: 5000,
+            ticks: 5000,
+            priority: 80,
+            echo_command: "bench-echo".to_owned(),
+        }
+    }
+}
+
+/// Everything measured; `bench.json` is this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchReport {
+    /// The bus, quiet and with every core busy.
+    pub bus: Conditions<BusComparison>,
+    /// The servo's wake-up, quiet and with every core busy.
+    pub timer: Conditions<TimerReport>,
+    /// Costs in the thread's own CPU time; the caller adds its ticks here.
+    pub costs: Vec<Measurement>,
+}
+
+/// One thing measured under two conditions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions<T> {
+    /// Nothing else to do.
+    pub quiet: T,
+    /// A busy loop for every core.
+    pub busy: T,
+}
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// An option cannot be used.
+    #[error("bench {field} is {found}; expected {expected}")]
+    Option {
+        /// Field of [`BenchOptions`].
+        field: &'static str,
+        /// Value found.
+        found: u32,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// The bus failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A socket, a pipe or a process failed.
+    #[error("bench, {action}: {source}")]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// As the system says it.
+        source: std::io::Error,
+    },
+    /// The echoing process did not get ready.
+    #[error("bench: the echoing process did not get ready; it said {said:?}")]
+    Echo {
+        /// First line of its output.
+        said: String,
+    },
+    /// Too few answers to say anything.
+    #[error("bench {what}: only {found} samples of {expected}")]
+    Samples {
+        /// What was measured.
+        what: &'static str,
+        /// Samples there are.
+        found: usize,
+        /// Samples there should be.
+        expected: u32,
+    },
+}
+
+impl BenchError {
+    fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::System { action, source }
+    }
+}
+
+/// Measure bus and timer. The caller adds the cost of its ticks ([`measure`]) to the report.
+///
+/// # Errors
+/// [`BenchError`] when a process, socket or session fails, or answers are missing.
+pub fn run(options: &BenchOptions) -> Result<BenchReport, BenchError> {
+    for (field, found) in [("rounds", options.rounds), ("ticks", options.ticks)] {
+        if !(100..=600_000).contains(&found) {
+            return Err(BenchError::Option {
+                field,
+                found,
+                expected: "100 to 600000",
+            });
+        }
+    }
+    if !(10..=98).contains(&options.priority) {
+        let found = u32::from(options.priority);
+        return Err(BenchError::Option {
+            field: "priority",
+            found,
+            expected: "10 to 98",
+        });
+    }
+    Ok(BenchReport {
+        bus: bus::bus(options)?,
+        timer: timer::timer(options)?,
+        costs: Vec::new(),
+    })
+}
+
+impl BenchReport {
+    /// As a table for people; times in microseconds.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut rows = vec![format!(
+            "{:<34}{:>9}{:>9}{:>9}{:>10}{:>8}",
+            "us", "p50", "p90", "p99", "max", "lost"
+        )];
+        for (condition, bus) in [("quiet", &self.bus.quiet), ("busy", &self.bus.busy)] {
+            rows.push(row(
+                &format!("raw UDP round trip, {condition}"),
+                &bus.raw,
+                bus.raw_lost,
+            ));
+            rows.push(row(
+                &format!("bus round trip, {condition}"),
+                &bus.zenoh,
+                bus.zenoh_lost,
+            ));
+            rows.push(format!(
+                "{:<34}{:>9.2}{:>9}{:>9.2}",
+                "  ratio", bus.ratio_p50, "", bus.ratio_p99
+            ));
+        }
+        for (condition, timer) in [("quiet", &self.timer.quiet), ("busy", &self.timer.busy)] {
+            rows.push(row(&format!("servo wake-up, {condition}"), &timer.servo, 0));
+            rows.push(row(&format!("bare timer, {condition}"), &timer.bare, 0));
+            rows.push(format!(
+                "  stolen, as the witness saw it: {} gaps, longest {:.0} us, {:.2} ms in all; \
+                 {} of {} late ticks beside a gap",
+                timer.witness.gaps,
+                timer.witness.gap_us_max,
+                timer.witness.stolen_ms,
+                timer.late_explained,
+                timer.late_ticks,
+            ));
+        }
+        for cost in &self.costs {
+            rows.push(row(&format!("{}, own CPU", cost.name), &cost.stats, 0));
+        }
+        if !(self.bus.quiet.fifo && self.timer.quiet.fifo) {
+            rows.push("SCHED_FIFO was refused: see `palpate doctor`.".to_owned());
+        }
+        rows.join("\n")
+    }
+}
+
+fn now() -> Time {
+    MonotonicClock.now()
+}
+
+/// Sleep until `time`, no spinning; returns at once if it has passed.
+fn sleep_until(time: Time) {
+    let _ = Ticker::new(time, PERIOD, Span(0)).wait();
+}
+
+fn row(name: &str, stats: &Stats, lost: u32) -> String {
+    format!(
+        "{name:<34}{:>9.1}{:>9.1}{:>9.1}{:>10.1}{lost:>8}",
+        stats.us_p50, stats.us_p90, stats.us_p99, stats.us_max
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_out_of_range_are_named() {
+        let named = |options: BenchOptions| match run(&options) {
+            Err(BenchError::Option { field, .. }) => field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            named(BenchOptions {
+                rounds: 0,
+                ..BenchOptions::default()
+            }),
+            "rounds"
+        );
+        assert_eq!(
+            named(BenchOptions {
+                ticks: 1,
+                ..BenchOptions::default()
+            }),
+            "ticks"
+        );
+        assert_eq!(
+            named(BenchOptions {
+                priority: 99,
+                ..BenchOptions::default()
+            }),
+            "priority"
+        );
+    }
+}

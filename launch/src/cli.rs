@@ -1,0 +1,320 @@
+//! What can be said on the command line: one tree of commands, and nothing that acts.
+//!
+//! [`flags`] turns the flags of a session into a [`Config`](crate::config::Config); `command`
+//! does the work. Source: ours.
+
+pub mod flags;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use flags::SessionArgs;
+
+/// What the commands of later versions will do, so that nobody searches for them here.
+const NOT_HERE: &str = "\
+Without a command, palpate runs: `palpate` is `palpate run`.
+
+Example:
+  palpate --duration 6 --rtt-ms 200 --out runs/first
+
+Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
+3 the machine refused something that was demanded.
+
+Not in this version: rehearse, trial, atlas, tune, replay, identify, keys, and the console.";
+
+/// Palpate: feel tissue through a network.
+///
+/// A handle, a robot and the network between them, coupled so that no delay, loss or jitter can
+/// put energy into the hand; a twin of the tissue gives the force at once.
+#[derive(Debug, Parser)]
+#[command(
+    name = "palpate",
+    version,
+    after_help = NOT_HERE,
+    after_long_help = NOT_HERE,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do; `run` if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Flags of `run`, when no command is named.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl Cli {
+    /// The command, `run` if none is named.
+    #[must_use]
+    pub fn into_command(self) -> Command {
+        self.command.unwrap_or(Command::Run(self.run))
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Palpate live: both sides as processes, with an impaired network between them
+    #[command(after_help = "Example:\n  palpate run --duration 6 --rtt-ms 200 --mode wave")]
+    Run(RunArgs),
+    /// The operator's side alone, on its own host
+    #[command(after_help = "Example (the slave listens on 192.0.2.7):\n  \
+        palpate master --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448")]
+    Master(SideArgs),
+    /// The remote side alone, on its own host
+    #[command(after_help = "Example:\n  \
+        palpate slave --listen udp/0.0.0.0:7447,tcp/0.0.0.0:7448")]
+    Slave(SideArgs),
+    /// The same session in virtual time: as fast as the CPU goes, bit-exact for a seed
+    #[command(after_help = "Example:\n  \
+        palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
+    Lab(LabArgs),
+    /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket
+    #[command(after_help = "Example:\n  palpate bench --out runs/bench")]
+    Bench(BenchArgs),
+    /// What this machine allows, and the command that mends what it does not
+    #[command(after_help = "Example:\n  palpate doctor --json")]
+    Doctor(DoctorArgs),
+    /// Inspect, check, convert and drape tissue models (.fem and .plg)
+    #[command(after_help = "Example:\n  palpate model inspect regular")]
+    Model {
+        /// What to do with the model.
+        #[command(subcommand)]
+        action: ModelAction,
+    },
+    /// The process that `bench` starts to answer it
+    #[command(
+        name = "bench-echo",
+        hide = true,
+        after_help = "Example: started by palpate bench"
+    )]
+    BenchEcho(EchoPorts),
+}
+
+/// Where the process that `bench` starts is to listen.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct EchoPorts {
+    /// UDP port of the session
+    pub udp: u16,
+    /// TCP port of the session
+    pub tcp: u16,
+}
+
+/// Flags of `palpate run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// What the session is.
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// Where the results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Start no console page (this version has none: the flag changes nothing yet)
+    #[arg(long)]
+    pub no_console: bool,
+}
+
+/// Flags of `palpate lab`.
+#[derive(Debug, Clone, Args)]
+pub struct LabArgs {
+    /// What the session is.
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// Where the results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Write no recording.mcap
+    #[arg(long)]
+    pub no_recording: bool,
+}
+
+/// Flags of `palpate master` and `palpate slave`.
+#[derive(Debug, Clone, Args)]
+pub struct SideArgs {
+    /// What the session is; both sides need the same.
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// Where the results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Endpoints of the other side to dial, zenoh style: the UDP one, then the TCP one
+    #[arg(
+        long,
+        value_name = "ENDPOINT",
+        value_delimiter = ',',
+        conflicts_with = "listen"
+    )]
+    pub connect: Vec<String>,
+    /// Endpoints to wait at, zenoh style: the UDP one, then the TCP one [default: listen at
+    /// network.port and the next on this host (slave), dial them (master)]
+    #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
+    pub listen: Vec<String>,
+    /// Run until told to stop, whatever the duration
+    #[arg(long)]
+    pub until_stopped: bool,
+    /// Write the newest record as a line of JSON on stdout, five times a second
+    #[arg(long)]
+    pub status_lines: bool,
+}
+
+/// Flags of `palpate bench`.
+#[derive(Debug, Clone, Args)]
+pub struct BenchArgs {
+    /// Folder for bench.json (default: `runs/<time>-bench`)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print bench.json on stdout, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Flags of `palpate doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags that every command with results has.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Folder for the results (default: `runs/<time>-<name>`)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the summary as JSON on stdout, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress and no table
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Show also what limits and guards did, and why ticks were late
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// What `palpate model` can do. A model is a .fem file, whose .plg file of the same stem gives
+/// the faces, or one of the built-in data sets `printed` and `regular`.
+#[derive(Debug, Subcommand)]
+pub enum ModelAction {
+    /// Count, measure and describe a model
+    #[command(after_help = "Example:\n  palpate model inspect regular --units inch")]
+    Inspect {
+        /// Model: a .fem or .plg file, or `printed`, or `regular`
+        model: String,
+        /// What the file counts in
+        #[command(flatten)]
+        units: UnitArgs,
+    },
+    /// Check a model: exit 1 if it is unfit to simulate
+    #[command(after_help = "Example:\n  palpate model validate patch.fem")]
+    Validate {
+        /// Model: a .fem file, or `printed`, or `regular`
+        model: String,
+        /// What the file counts in
+        #[command(flatten)]
+        units: UnitArgs,
+    },
+    /// Write a model as .fem and .plg, in the same units or others
+    #[command(after_help = "Example:\n  \
+        palpate model convert regular patch.fem --units inch --to-units si")]
+    Convert {
+        /// Model: a .fem file, or `printed`, or `regular`
+        model: String,
+        /// File to write, .fem; the faces go beside it as .plg
+        target: PathBuf,
+        /// What the file counts in
+        #[command(flatten)]
+        units: UnitArgs,
+        /// What the written file counts in [default: as --units]
+        #[arg(long, value_enum, value_name = "UNITS")]
+        to_units: Option<UnitName>,
+    },
+    /// Drape a flat model over a sphere and write the curved one
+    #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]
+    Drape {
+        /// Model: a .fem file, or `printed`, or `regular`
+        model: String,
+        /// File to write, .fem; the faces go beside it as .plg
+        target: PathBuf,
+        /// Radius of the sphere, in the units of the file
+        #[arg(long, default_value_t = 6.0, allow_negative_numbers = true)]
+        radius: f64,
+    },
+}
+
+/// In which units a model file counts.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct UnitArgs {
+    /// What the file counts in: the format does not say
+    #[arg(long, value_enum, value_name = "UNITS", default_value_t = UnitName::Si)]
+    pub units: UnitName,
+}
+
+/// Units of a model file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum UnitName {
+    /// metres and newtons
+    Si,
+    /// inches and newtons, the likely meaning of the original data set
+    Inch,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_command_means_run() {
+        let cli = Cli::try_parse_from(["palpate", "--duration", "6"]).expect("flags of run");
+        let Command::Run(run) = cli.into_command() else {
+            panic!("not run");
+        };
+        assert_eq!(run.session.duration, Some(6.0));
+        let lab = Cli::try_parse_from(["palpate", "lab", "--seed", "3"]).expect("lab");
+        assert!(matches!(lab.into_command(), Command::Lab(_)));
+    }
+
+    #[test]
+    fn a_round_trip_beside_one_way_delays_is_refused_by_both_names() {
+        let arguments = ["palpate", "lab", "--rtt-ms", "100", "--oneway-ms-fwd", "20"];
+        let error = Cli::try_parse_from(arguments)
+            .expect_err("conflict")
+            .to_string();
+        assert!(
+            error.contains("--rtt-ms") && error.contains("--oneway-ms-fwd"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        fn check(command: &clap::Command) {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.contains("Example"),
+                "{} has no example",
+                command.get_name()
+            );
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,350 @@
+//! The flags that describe a session, and how they change a configuration.
+//!
+//! Order of precedence: defaults, the file, the flags, `--set`. Source: ours.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use palpate_transport::coupling::Mode;
+use palpate_transport::link::{LinkParams, Outage};
+
+use crate::config::{Config, ConfigError};
+
+const LINK: &str = "Network, both ways unless said otherwise";
+const METHOD: &str = "Coupling, tissue and operator";
+
+/// Everything that says what a session is.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SessionArgs {
+    /// Configuration file (TOML); flags win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Set any field of the configuration, after everything else; repeatable
+    #[arg(long, value_name = "FIELD=VALUE", action = clap::ArgAction::Append)]
+    pub set: Vec<String>,
+    /// Seed of everything random [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Length of the session in seconds [default: 20]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = duration_s)]
+    pub duration: Option<f64>,
+    /// The network.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// Coupling, tissue and operator.
+    #[command(flatten)]
+    pub method: MethodArgs,
+}
+
+/// The network between the sides.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = LINK)]
+pub struct LinkArgs {
+    /// Round trip in milliseconds, half each way [default: 100]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = round_trip_ms,
+        conflicts_with_all = ["oneway_ms_fwd", "oneway_ms_back"])]
+    pub rtt_ms: Option<f64>,
+    /// Delay from master to slave in milliseconds [default: 50]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = delay_ms)]
+    pub oneway_ms_fwd: Option<f64>,
+    /// Delay from slave to master in milliseconds [default: 50]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = delay_ms)]
+    pub oneway_ms_back: Option<f64>,
+    /// Half width of the jitter in milliseconds [default: 10]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = delay_ms)]
+    pub jitter_ms: Option<f64>,
+    /// Fraction of packets lost, 0 to 1 [default: 0.02]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = fraction)]
+    pub loss: Option<f64>,
+    /// Mean length of a loss burst in packets; above 1, Gilbert-Elliott [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = burst)]
+    pub burst: Option<f64>,
+    /// Fraction of packets duplicated, 0 to 1 [default: 0]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = fraction)]
+    pub dup: Option<f64>,
+    /// Fraction of packets that overtake the one before, 0 to 1 [default: 0]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = fraction)]
+    pub reorder: Option<f64>,
+    /// Rate limit in kbit/s [default: none]
+    #[arg(long, value_name = "KBPS", allow_negative_numbers = true, value_parser = rate_kbps)]
+    pub rate_kbps: Option<f64>,
+    /// The link works for the first and is cut for the second number of seconds, again and again
+    /// [default: never cut]
+    #[arg(long, value_name = "ON_S,OFF_S", allow_hyphen_values = true, value_parser = outage)]
+    pub outage: Option<Outage>,
+}
+
+/// How the sides are coupled, and what they touch.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = METHOD)]
+pub struct MethodArgs {
+    /// How the sides are coupled [default: auto, which is mmt for now]
+    #[arg(long, value_name = "MODE", value_parser = mode_parser())]
+    pub mode: Option<Mode>,
+    /// Wave impedance b in N s/m [default: 10]
+    #[arg(long, value_name = "B", allow_negative_numbers = true, value_parser = impedance)]
+    pub impedance: Option<f64>,
+    /// What the remote side touches: a built-in scene, a scene file, `wall:K` with a stiffness in
+    /// N/m, or `free` [default: sheet-lump]
+    #[arg(long, value_name = "SCENE")]
+    pub tissue: Option<String>,
+    /// What the master believes: a built-in scene or a scene file [default: sheet]
+    #[arg(long, value_name = "SCENE")]
+    pub twin: Option<String>,
+    /// Tissue model of the twin [default: idms]
+    #[arg(long, value_name = "METHOD", value_parser = ["idms"])]
+    pub method: Option<String>,
+    /// How the simulated hand holds the handle [default: firm]
+    #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
+    pub grip: Option<String>,
+}
+
+impl SessionArgs {
+    /// The configuration that file and flags describe, checked.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the file or flag, the field, its value, and what would be right.
+    pub fn config(&self) -> Result<Config, ConfigError> {
+        let mut config = match &self.config {
+            Some(path) => read(path)?,
+            None => Config::default(),
+        };
+        config.seed = self.seed.unwrap_or(config.seed);
+        config.duration_s = self.duration.unwrap_or(config.duration_s);
+        self.link.apply(&mut config);
+        self.method.apply(&mut config)?;
+        for assignment in &self.set {
+            config.set(assignment)?;
+        }
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+impl LinkArgs {
+    fn apply(&self, config: &mut Config) {
+        let half = self.rtt_ms.map(|rtt_ms| rtt_ms / 2.0);
+        let (forward, back) = (&mut config.link.forward, &mut config.link.back);
+        forward.oneway_ms = self.oneway_ms_fwd.or(half).unwrap_or(forward.oneway_ms);
+        back.oneway_ms = self.oneway_ms_back.or(half).unwrap_or(back.oneway_ms);
+        for link in [forward, back] {
+            self.apply_one(link);
+        }
+    }
+
+    fn apply_one(&self, link: &mut LinkParams) {
+        link.jitter_ms = self.jitter_ms.unwrap_or(link.jitter_ms);
+        link.loss = self.loss.unwrap_or(link.loss);
+        link.burst = self.burst.unwrap_or(link.burst);
+        link.duplicate = self.dup.unwrap_or(link.duplicate);
+        link.reorder = self.reorder.unwrap_or(link.reorder);
+        link.rate_kbps = self.rate_kbps.or(link.rate_kbps);
+        link.outage = self.outage.or(link.outage);
+    }
+}
+
+impl MethodArgs {
+    fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
+        let coupling = &mut config.coupling;
+        coupling.mode = self.mode.unwrap_or(coupling.mode);
+        coupling.impedance_nspm = self.impedance.unwrap_or(coupling.impedance_nspm);
+        config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
+        config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
+        if let Some(grip) = &self.grip {
+            config.set(&format!("operator.grip={grip}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Parse {
+        source_name: format!("--config {name}"),
+        message: format!("{error}; expected a readable TOML file"),
+    })?;
+    Config::parse(&text, &name)
+}
+
+fn mode_parser() -> impl TypedValueParser<Value = Mode> {
+    const MODES: [Mode; 4] = [Mode::Direct, Mode::Wave, Mode::Mmt, Mode::Auto];
+    PossibleValuesParser::new(MODES.map(Mode::name)).map(|name| {
+        MODES
+            .into_iter()
+            .find(|mode| mode.name() == name)
+            .unwrap_or_default()
+    })
+}
+
+fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
+    let value = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|value| (low..=high).contains(value));
+    value.ok_or_else(|| format!("expected {expected}"))
+}
+
+fn duration_s(text: &str) -> Result<f64, String> {
+    number(text, 0.01, 86_400.0, "0.01 to 86400 seconds")
+}
+
+fn round_trip_ms(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 120_000.0, "0 to 120000 milliseconds")
+}
+
+fn delay_ms(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 60_000.0, "0 to 60000 milliseconds")
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1.0, "a fraction, 0 to 1")
+}
+
+fn burst(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e6, "1 to 1000000 packets")
+}
+
+fn rate_kbps(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e8, "1 to 100000000 kbit/s")
+}
+
+fn impedance(text: &str) -> Result<f64, String> {
+    number(text, 0.1, 1000.0, "0.1 to 1000 N s/m")
+}
+
+fn outage(text: &str) -> Result<Outage, String> {
+    let expected = "two times in seconds, 0.001 to 3600 each, as in 5,0.5";
+    let (on, off) = text.split_once(',').ok_or(format!("expected {expected}"))?;
+    Ok(Outage {
+        on_s: number(on, 0.001, 3600.0, expected)?,
+        off_s: number(off, 0.001, 3600.0, expected)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        session: SessionArgs,
+    }
+
+    fn config(arguments: &[&str]) -> Result<Config, ConfigError> {
+        let all = ["test"].iter().chain(arguments);
+        Only::try_parse_from(all)
+            .expect("good flags")
+            .session
+            .config()
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_set_over_flags() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(
+            &file,
+            "seed = 5\nduration_s = 2.0\n[link.forward]\nloss = 0.5\n",
+        )
+        .expect("writable");
+        let path = file.path().to_str().expect("text");
+        let all = [
+            "--config",
+            path,
+            "--seed",
+            "6",
+            "--rtt-ms",
+            "80",
+            "--set",
+            "duration_s=3",
+        ];
+        let read = config(&all).expect("good");
+        assert_eq!((read.seed, read.duration_s), (6, 3.0));
+        assert_eq!(
+            (read.link.forward.oneway_ms, read.link.back.oneway_ms),
+            (40.0, 40.0)
+        );
+        assert_eq!(read.link.forward.loss, 0.5);
+    }
+
+    #[test]
+    fn both_directions_change_and_one_way_delays_differ() {
+        let flags = [
+            "--oneway-ms-fwd",
+            "5",
+            "--oneway-ms-back",
+            "9",
+            "--outage",
+            "2,0.25",
+        ];
+        let link = config(&flags).expect("good").link;
+        assert_eq!((link.forward.oneway_ms, link.back.oneway_ms), (5.0, 9.0));
+        for one in [link.forward, link.back] {
+            assert_eq!(
+                one.outage,
+                Some(Outage {
+                    on_s: 2.0,
+                    off_s: 0.25
+                })
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_what_would_be_right() {
+        for (flag, value, expected) in [
+            ("--rtt-ms", "-5", "0 to 120000"),
+            ("--loss", "1.5", "0 to 1"),
+            ("--loss", "NaN", "0 to 1"),
+            ("--outage", "3", "5,0.5"),
+            ("--mode", "sideways", "direct, wave, mmt, auto"),
+            ("--method", "fem", "idms"),
+            ("--duration", "0", "0.01"),
+        ] {
+            let error = Only::try_parse_from(["test", flag, value])
+                .err()
+                .expect(flag)
+                .to_string();
+            for part in [flag, value, expected] {
+                assert!(error.contains(part), "{part} is not in: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_defaults_in_the_help_are_those_of_the_configuration() {
+        let help = Only::command()
+            .render_long_help()
+            .to_string()
+            .replace(['\n', ' '], "");
+        let config = Config::default();
+        let link = &config.link.forward;
+        assert_eq!(config.link.forward, config.link.back);
+        for (text, value) in [
+            ("Roundtripinmilliseconds,halfeachway", 2.0 * link.oneway_ms),
+            ("Delayfrommastertoslaveinmilliseconds", link.oneway_ms),
+            ("Halfwidthofthejitterinmilliseconds", link.jitter_ms),
+            ("Fractionofpacketslost,0to1", link.loss),
+            ("above1,Gilbert-Elliott", link.burst),
+            ("Lengthofthesessioninseconds", config.duration_s),
+            ("WaveimpedancebinNs/m", config.coupling.impedance_nspm),
+            ("Seedofeverythingrandom", config.seed as f64),
+        ] {
+            assert!(
+                help.contains(&format!("{text}[default:{value}]")),
+                "{text} {value}"
+            );
+        }
+        for (name, value) in [("free", &config.tissue), ("scenefile", &config.twin)] {
+            assert!(
+                help.contains(&format!("{name}[default:{value}]"))
+                    || help.contains(&format!("`{name}`[default:{value}]")),
+                "{value}"
+            );
+        }
+    }
+}

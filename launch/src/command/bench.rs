@@ -1,0 +1,109 @@
+//! `palpate bench`: this machine beside itself, and what a tick costs on it.
+//!
+//! Source: ours. The ticks are those of a whole default session without delay, so that free
+//! motion, contact and model updates are all among the samples.
+
+use palpate_transport::clock::thread_cpu_now;
+use palpate_transport::{HapticFrame, Span, Time};
+
+use super::{Done, Failure, output};
+use crate::bench::{self, BenchError, BenchOptions, EchoArgs, Measurement, Stats};
+use crate::cli::{BenchArgs, EchoPorts};
+use crate::config::Config;
+use crate::lab::{self, PERIOD};
+use crate::progress::Progress;
+
+/// Measure, and write `bench.json`.
+///
+/// # Errors
+/// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
+pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
+    let folder = output::folder(arguments.out.as_deref(), "bench")?;
+    let progress = Progress::line("bench", arguments.quiet || arguments.json);
+    progress.say("the bus beside raw UDP, the servo beside a bare timer: about a minute");
+    let mut report = bench::run(&BenchOptions::default()).map_err(refused)?;
+    progress.say("ticks");
+    report.costs = ticks(&Config::default())?;
+    drop(progress);
+    let json = serde_json::to_string_pretty(&report)
+        .map_err(|error| Failure::Refused(format!("bench.json: {error}")))?;
+    output::write(&folder.join("bench.json"), &(json.clone() + "\n"))?;
+    let stdout = match (arguments.json, arguments.quiet) {
+        (true, _) => json + "\n",
+        (false, true) => String::new(),
+        (false, false) => format!("{}\nresults in {}\n", report.table(), folder.display()),
+    };
+    Ok(Done { stdout, held: true })
+}
+
+/// The echoing process that the measurement starts; it serves until its input closes.
+///
+/// # Errors
+/// [`Failure::Refused`] if a socket or the session fails.
+pub fn echo(ports: &EchoPorts) -> Result<Done, Failure> {
+    bench::echo(EchoArgs {
+        udp: ports.udp,
+        tcp: ports.tcp,
+    })
+    .map_err(refused)?;
+    Ok(Done {
+        stdout: String::new(),
+        held: true,
+    })
+}
+
+fn refused(error: BenchError) -> Failure {
+    Failure::Refused(error.to_string())
+}
+
+/// Own CPU time of the two ticks, each of them within a session without a network.
+fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
+    let mut handle =
+        palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+    let mut robot = lab::build_robot(config)?;
+    let mut master = palpate_master::State::new(lab::predictor(config)?);
+    let mut slave = palpate_slave::State::default();
+    let mut to_master = None::<(HapticFrame, Time)>;
+    let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());
+    for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
+        let now = Time(PERIOD.0 * tick as i64);
+        let inputs = palpate_master::Inputs {
+            tick,
+            now,
+            dt_s: PERIOD.s(),
+            reading: handle.read(now),
+            frame: to_master,
+            rearm: false,
+        };
+        let begun = thread_cpu_now();
+        let out = palpate_master::tick(&config.master, &config.coupling, &mut master, &inputs);
+        of_master.push(since(begun));
+        handle.write(&out.force_on_hand_n);
+        let to_slave = Some((out.frame, now));
+        let inputs = palpate_slave::Inputs {
+            tick,
+            now,
+            dt_s: PERIOD.s(),
+            reading: robot.read(now),
+            frame: to_slave,
+            halt: false,
+        };
+        let begun = thread_cpu_now();
+        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut slave, &inputs);
+        of_slave.push(since(begun));
+        robot.write(&out.force_n, out.closed);
+        to_master = Some((out.frame, now));
+    }
+    let named = |name: &str, spans: &mut [_]| Measurement {
+        name: name.to_owned(),
+        stats: Stats::of(spans).unwrap_or_default(),
+    };
+    Ok(vec![
+        named("master tick", &mut of_master),
+        named("slave tick", &mut of_slave),
+    ])
+}
+
+fn since(begun: Time) -> Span {
+    thread_cpu_now() - begun
+}

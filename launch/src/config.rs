@@ -1,0 +1,425 @@
+//! One typed, checked configuration for every command.
+//!
+//! A file gives any field, flags win over the file, and `--set path.to.field=value` reaches
+//! everything else. What runs is written out whole, so that a run can be repeated from its folder.
+
+use palpate_master::MasterParams;
+use palpate_master::device::OperatorParams;
+use palpate_slave::SlaveParams;
+use palpate_slave::robot::RobotParams;
+use palpate_transport::coupling::CouplingParams;
+use palpate_transport::link::LinkParams;
+use serde::{Deserialize, Serialize};
+
+use crate::netlab::BackendChoice;
+
+/// The whole configuration of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Name of the session; part of the default output folder.
+    pub name: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Length of the session \[s\].
+    pub duration_s: f64,
+    /// What the remote side really touches: a built-in scene, a scene file, `wall:K` with a
+    /// stiffness in N/m, or `free`.
+    pub tissue: String,
+    /// What the master believes: a built-in scene or a scene file.
+    pub twin: String,
+    /// Coupling method and its parameters.
+    pub coupling: CouplingParams,
+    /// The network between the sides.
+    pub link: LinkConfig,
+    /// Handle, hand and script.
+    pub operator: OperatorParams,
+    /// The robot.
+    pub robot: RobotParams,
+    /// The operator's side.
+    pub master: MasterParams,
+    /// The remote side.
+    pub slave: SlaveParams,
+    /// The slave's clock against the master's, in virtual time.
+    pub clock: ClockConfig,
+    /// Real-time behaviour of the live processes.
+    pub realtime: RealtimeConfig,
+    /// How the live processes reach each other.
+    pub network: NetworkConfig,
+}
+
+/// The network between the sides.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkConfig {
+    /// From master to slave.
+    pub forward: LinkParams,
+    /// From slave to master.
+    pub back: LinkParams,
+    /// Changes while the session runs, in order of time.
+    pub change: Vec<LinkChange>,
+}
+
+/// A change of the network at a moment of the session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkChange {
+    /// When \[s\] after the start.
+    pub at_s: f64,
+    /// New link from master to slave, if it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<LinkParams>,
+    /// New link from slave to master, if it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<LinkParams>,
+}
+
+/// The slave's clock against the master's, in virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClockConfig {
+    /// Offset \[ms\].
+    pub offset_ms: f64,
+    /// Rate error \[ppm\].
+    pub skew_ppm: f64,
+}
+
+/// Real-time behaviour of the live processes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RealtimeConfig {
+    /// SCHED_FIFO priority of the servo thread, 1 to 99; 0 asks for none.
+    pub servo_priority: u8,
+    /// Length of the spin before a deadline \[us\].
+    pub spin_us: f64,
+    /// Whether to lock memory.
+    pub lock_memory: bool,
+}
+
+impl Default for RealtimeConfig {
+    fn default() -> Self {
+        Self {
+            servo_priority: 80,
+            spin_us: 50.0,
+            lock_memory: true,
+        }
+    }
+}
+
+/// How the live processes reach each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkConfig {
+    /// Which network lab to build.
+    pub backend: BackendChoice,
+    /// Port of the haptic stream (UDP); the reliable link takes the next one (TCP).
+    pub port: u16,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::Auto,
+            port: 7447,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let mut config = Self {
+            name: "palpation".into(),
+            seed: 1,
+            duration_s: 20.0,
+            tissue: "sheet-lump".into(),
+            twin: "sheet".into(),
+            coupling: CouplingParams::default(),
+            link: LinkConfig::default(),
+            operator: OperatorParams::default(),
+            robot: RobotParams::default(),
+            master: MasterParams::default(),
+            slave: SlaveParams::default(),
+            clock: ClockConfig::default(),
+            realtime: RealtimeConfig::default(),
+            network: NetworkConfig::default(),
+        };
+        for link in [&mut config.link.forward, &mut config.link.back] {
+            link.oneway_ms = 50.0;
+            link.jitter_ms = 10.0;
+            link.loss = 0.02;
+        }
+        config
+    }
+}
+
+/// A configuration that cannot be used: which source, what is wrong, what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The text is not TOML, or a field is unknown or of the wrong type.
+    #[error("{source_name}: {message}")]
+    Parse {
+        /// File or flag.
+        source_name: String,
+        /// What the parser says, with line and column.
+        message: String,
+    },
+    /// A `--set` path leads nowhere.
+    #[error("--set {path}: no field `{missing}`; there are: {known}")]
+    Path {
+        /// The path given.
+        path: String,
+        /// Its first part that does not exist.
+        missing: String,
+        /// Fields at that place.
+        known: String,
+    },
+    /// A `--set` is not `path=value`.
+    #[error("--set {text}: expected path.to.field=value, for example coupling.mode=wave")]
+    Assignment {
+        /// What was given.
+        text: String,
+    },
+    /// A field is out of its range.
+    #[error("{message}")]
+    Field {
+        /// Field, value, and what would be right.
+        message: String,
+    },
+}
+
+impl Config {
+    /// From the text of a file named `source_name`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Parse`] names line, column and field.
+    pub fn parse(text: &str, source_name: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::Parse {
+            source_name: source_name.into(),
+            message: error.to_string().trim_end().to_owned(),
+        })
+    }
+
+    /// The whole effective configuration as TOML.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // every field is a TOML type, so this cannot fail; if a field were added that is not, the
+        // round-trip test below would say so
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Apply one `path.to.field=value`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the path does not exist or the value has the wrong type.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        let Some((path, value)) = assignment.split_once('=') else {
+            return Err(ConfigError::Assignment {
+                text: assignment.into(),
+            });
+        };
+        let (path, value) = (path.trim(), value.trim());
+        let parse = |message: String| ConfigError::Parse {
+            source_name: format!("--set {assignment}"),
+            message,
+        };
+        let mut tree = toml::Table::try_from(&*self).map_err(|e| parse(e.to_string()))?;
+        place(&mut tree, path, value)?;
+        let text = toml::to_string(&tree).map_err(|e| parse(e.to_string()))?;
+        *self = toml::from_str(&text).map_err(|e: toml::de::Error| parse(e.message().into()))?;
+        Ok(())
+    }
+
+    /// Check every field.
+    ///
+    /// # Errors
+    /// [`ConfigError::Field`] names field, value, and what would be right.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let field = |message: String| ConfigError::Field { message };
+        let named = |name: &str, error: &dyn std::fmt::Display| field(format!("{name}{error}"));
+        if !(0.01..=86_400.0).contains(&self.duration_s) {
+            let message = format!(
+                "duration_s is {}; expected 0.01 to 86400 s",
+                self.duration_s
+            );
+            return Err(field(message));
+        }
+        self.coupling
+            .validate()
+            .map_err(|error| named("", &error))?;
+        let mut links = vec![
+            ("link.forward: ".to_owned(), &self.link.forward),
+            ("link.back: ".to_owned(), &self.link.back),
+        ];
+        for (index, change) in self.link.change.iter().enumerate() {
+            if !(0.0..=self.duration_s).contains(&change.at_s) {
+                let expected = format!("0 to duration_s ({})", self.duration_s);
+                let message = format!(
+                    "link.change[{index}].at_s is {}; expected {expected}",
+                    change.at_s
+                );
+                return Err(field(message));
+            }
+            for (name, link) in [("forward", &change.forward), ("back", &change.back)] {
+                links.extend(
+                    link.iter()
+                        .map(|l| (format!("link.change[{index}].{name}: "), l)),
+                );
+            }
+        }
+        for (name, link) in links {
+            link.validate().map_err(|error| named(&name, &error))?;
+        }
+        self.operator
+            .validate()
+            .map_err(|error| named("operator: ", &error))?;
+        self.robot
+            .validate()
+            .map_err(|error| named("robot: ", &error))?;
+        self.master
+            .guard
+            .validate()
+            .map_err(|error| named("", &error))?;
+        self.master
+            .predict
+            .validate()
+            .map_err(|error| named("", &error))?;
+        self.slave
+            .guard
+            .validate()
+            .map_err(|error| named("", &error))?;
+        self.validate_rest().map_err(field)
+    }
+
+    fn validate_rest(&self) -> Result<(), String> {
+        let positive = |values: &[f64]| values.iter().all(|value| *value > 0.0 && *value <= 1e5);
+        if !positive(&self.slave.stiffness_npm) {
+            let value = self.slave.stiffness_npm;
+            return Err(format!(
+                "slave.stiffness_npm is {value:?}; expected four numbers above 0, at most 1e5"
+            ));
+        }
+        if !positive(&self.slave.damping_nspm) {
+            let value = self.slave.damping_nspm;
+            return Err(format!(
+                "slave.damping_nspm is {value:?}; expected four numbers above 0, at most 1e5"
+            ));
+        }
+        if !(-1000.0..=1000.0).contains(&self.clock.skew_ppm) {
+            let value = self.clock.skew_ppm;
+            return Err(format!("clock.skew_ppm is {value}; expected -1000 to 1000"));
+        }
+        if !self.clock.offset_ms.is_finite() || self.clock.offset_ms.abs() > 1e9 {
+            let value = self.clock.offset_ms;
+            return Err(format!(
+                "clock.offset_ms is {value}; expected at most 1e9 either way"
+            ));
+        }
+        if self.realtime.servo_priority > 99 {
+            let value = self.realtime.servo_priority;
+            return Err(format!(
+                "realtime.servo_priority is {value}; expected 0 to 99"
+            ));
+        }
+        if !(0.0..=500.0).contains(&self.realtime.spin_us) {
+            let value = self.realtime.spin_us;
+            return Err(format!("realtime.spin_us is {value}; expected 0 to 500 us"));
+        }
+        if !(1024..=65534).contains(&self.network.port) {
+            return Err(format!(
+                "network.port is {}; expected 1024 to 65534",
+                self.network.port
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Put `value` at `path` in a tree that has every field; optional fields may be new leaves.
+fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<(), ConfigError> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let missing = |table: &toml::Table, part: &str| ConfigError::Path {
+        path: path.into(),
+        missing: part.into(),
+        known: table.keys().cloned().collect::<Vec<_>>().join(", "),
+    };
+    let mut table = tree;
+    let (leaf, parents) = parts.split_last().unwrap_or((&"", &[]));
+    for part in parents {
+        let known = table.clone();
+        table = match table.get_mut(*part) {
+            Some(toml::Value::Table(inner)) => inner,
+            _ => return Err(missing(&known, part)),
+        };
+    }
+    if leaf.is_empty() || (parents.is_empty() && !table.contains_key(*leaf)) {
+        return Err(missing(table, leaf));
+    }
+    // a value that is not TOML by itself is taken as a bare word: coupling.mode=wave
+    let mut parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut read| read.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.into()));
+    if let (Some(toml::Value::Float(_)), toml::Value::Integer(whole)) = (table.get(*leaf), &parsed)
+    {
+        parsed = toml::Value::Float(*whole as f64);
+    }
+    table.insert((*leaf).into(), parsed);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_survive_a_round_trip() {
+        let config = Config::default();
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(Config::parse(&config.to_toml(), "test"), Ok(config));
+    }
+
+    #[test]
+    fn set_reaches_any_field_and_names_what_is_missing() {
+        let mut config = Config::default();
+        config.set("coupling.mode=wave").expect("a word");
+        config.set("duration_s=5").expect("an integer for a float");
+        config
+            .set("slave.guard.watchdog_s = 0.02")
+            .expect("a float");
+        assert_eq!(config.duration_s, 5.0);
+        assert_eq!(config.slave.guard.watchdog_s, 0.02);
+        let error = config
+            .set("coupling.mod=wave")
+            .expect_err("unknown")
+            .to_string();
+        assert!(error.contains("mod"), "{error}");
+        let error = config
+            .set("copling.mode=wave")
+            .expect_err("unknown")
+            .to_string();
+        assert!(
+            error.contains("copling") && error.contains("coupling"),
+            "{error}"
+        );
+        assert!(config.set("coupling.mode").is_err());
+        assert!(config.set("coupling.mode=sideways").is_err());
+    }
+
+    #[test]
+    fn a_bad_file_names_line_and_field() {
+        let error = Config::parse("seed = 1\n[coupling]\nmodus = \"wave\"\n", "lab.toml");
+        let text = error.expect_err("unknown field").to_string();
+        assert!(text.contains("lab.toml") && text.contains("line 3") && text.contains("modus"));
+    }
+
+    #[test]
+    fn a_negative_delay_is_refused_by_name() {
+        let mut config = Config::default();
+        config.link.forward.oneway_ms = -1.0;
+        let text = config.validate().expect_err("negative").to_string();
+        assert!(
+            text.contains("link.forward") && text.contains("-1"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,294 @@
+//! The whole session in virtual time: master, link, slave, twin, hand and tissue in lock step.
+//!
+//! The same two tick functions as in the live processes, the same plants, the same link model; only
+//! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
+
+use palpate_master::device::Handle;
+use palpate_master::predict::Predictor;
+use palpate_slave::robot::{Environment, Free, Robot, Wall};
+use palpate_transport::coupling::Mode;
+use palpate_transport::link::{LinkQueue, LinkStats};
+use palpate_transport::trace::TickRecord;
+use palpate_transport::{Axes, HapticFrame, Span, Time};
+use palpate_twin::scene::{self, Scene};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::config::{Config, ConfigError};
+use crate::environment::TissueEnvironment;
+use crate::netlab;
+
+/// Tick period of both sides \[ns\].
+pub const PERIOD: Span = Span(1_000_000);
+
+/// Bytes of a frame on the wire: payload, CDR header, zenoh and UDP/IP headers \[bytes\].
+pub const WIRE_BYTES: usize = HapticFrame::ENCODED_BYTES + 60;
+
+/// Frames that may be on the wire in one direction at once, beside those that its delay holds.
+const WIRE_FRAMES: usize = 4096;
+
+/// Room for what a direction holds: a frame a tick for its longest delay, twice if it duplicates.
+fn wire_frames(config: &Config) -> usize {
+    let changes = config.link.change.iter();
+    let changed = changes
+        .flat_map(|change| [change.forward, change.back])
+        .flatten();
+    let links = [config.link.forward, config.link.back]
+        .into_iter()
+        .chain(changed);
+    let longest_ms = links
+        .map(|link| link.oneway_ms + link.jitter_ms)
+        .fold(0.0, f64::max);
+    WIRE_FRAMES + 2 * longest_ms.ceil() as usize
+}
+
+/// Both sides and the network between them, in one process and one time.
+pub struct Session {
+    config: Config,
+    handle: Box<dyn Handle>,
+    robot: Box<dyn Robot>,
+    master: palpate_master::State,
+    slave: palpate_slave::State,
+    forward: LinkQueue<HapticFrame>,
+    back: LinkQueue<HapticFrame>,
+    to_slave: Option<(HapticFrame, Time)>,
+    to_master: Option<(HapticFrame, Time)>,
+    changes_done: usize,
+    tick: u64,
+    hash: Xxh3,
+}
+
+/// The two records of one tick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lockstep {
+    /// The operator's side.
+    pub master: TickRecord,
+    /// The remote side.
+    pub slave: TickRecord,
+}
+
+impl Session {
+    /// A session at rest.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if a field is out of its range or a scene does not exist.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let seed = config.seed;
+        let room = wire_frames(config);
+        let [forward_seed, back_seed] = netlab::direction_seeds(seed);
+        let link = |params, seed| {
+            LinkQueue::new(params, seed, room).map_err(|error| ConfigError::Field {
+                message: error.to_string(),
+            })
+        };
+        Ok(Self {
+            handle: palpate_master::device::build(&config.operator, config.duration_s, seed),
+            robot: build_robot(config)?,
+            master: palpate_master::State::new(predictor(config)?),
+            slave: palpate_slave::State::default(),
+            forward: link(config.link.forward, forward_seed)?,
+            back: link(config.link.back, back_seed)?,
+            to_slave: None,
+            to_master: None,
+            changes_done: 0,
+            tick: 0,
+            hash: Xxh3::new(),
+            config: config.clone(),
+        })
+    }
+
+    /// Number of ticks of the whole session.
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        (self.config.duration_s / PERIOD.s()).round() as u64
+    }
+
+    /// The operator's side, for looking at the twin.
+    #[must_use]
+    pub fn master(&self) -> &palpate_master::State {
+        &self.master
+    }
+
+    /// What the network did so far: from master to slave, from slave to master.
+    #[must_use]
+    pub fn link_stats(&self) -> [LinkStats; 2] {
+        [*self.forward.stats(), *self.back.stats()]
+    }
+
+    /// Hash of all port traces so far: positions and forces of both ports, bit by bit.
+    #[must_use]
+    pub fn trace_hash(&self) -> String {
+        format!("{:016x}", self.hash.digest())
+    }
+
+    /// Advance both sides by one tick.
+    pub fn step(&mut self) -> Lockstep {
+        let now = Time(PERIOD.0 * self.tick as i64);
+        let remote_now = self.remote_clock(now);
+        self.change_link(now);
+        // the newest due frame wins, as in the live mailbox
+        while let Some(frame) = self.back.pop_due(now) {
+            self.to_master = newer(self.to_master, frame, now);
+        }
+        while let Some(frame) = self.forward.pop_due(now) {
+            self.to_slave = newer(self.to_slave, frame, remote_now);
+        }
+        let master = self.step_master(now);
+        let slave = self.step_slave(now, remote_now);
+        self.tick += 1;
+        for record in [&master, &slave] {
+            self.absorb(&record.port_position_m);
+            self.absorb(&record.port_force_n);
+        }
+        Lockstep { master, slave }
+    }
+
+    fn step_master(&mut self, now: Time) -> TickRecord {
+        let inputs = palpate_master::Inputs {
+            tick: self.tick,
+            now,
+            dt_s: PERIOD.s(),
+            reading: self.handle.read(now),
+            frame: self.to_master,
+            rearm: false,
+        };
+        let config = &self.config;
+        let out = palpate_master::tick(&config.master, &config.coupling, &mut self.master, &inputs);
+        self.handle.write(&out.force_on_hand_n);
+        self.forward.push(now, WIRE_BYTES, out.frame);
+        out.record
+    }
+
+    fn step_slave(&mut self, now: Time, remote_now: Time) -> TickRecord {
+        let inputs = palpate_slave::Inputs {
+            tick: self.tick,
+            now: remote_now,
+            dt_s: PERIOD.s(),
+            reading: self.robot.read(now),
+            frame: self.to_slave,
+            halt: false,
+        };
+        let config = &self.config;
+        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
+        self.robot.write(&out.force_n, out.closed);
+        self.back.push(now, WIRE_BYTES, out.frame);
+        out.record
+    }
+
+    /// What the slave's clock shows at `now`.
+    fn remote_clock(&self, now: Time) -> Time {
+        let clock = &self.config.clock;
+        let skew = (now.0 as f64 * clock.skew_ppm * 1e-6) as i64;
+        Time(now.0 + skew) + Span::from_ms(clock.offset_ms)
+    }
+
+    fn change_link(&mut self, now: Time) {
+        while let Some(change) = self.config.link.change.get(self.changes_done) {
+            if (now - Time(0)).s() < change.at_s {
+                return;
+            }
+            // the configuration was checked as a whole, so neither can be refused here
+            for (queue, params) in [
+                (&mut self.forward, change.forward),
+                (&mut self.back, change.back),
+            ] {
+                let _ = params.map(|params| queue.set_params(params));
+            }
+            self.changes_done += 1;
+        }
+    }
+
+    fn absorb(&mut self, axes: &Axes) {
+        for number in axes {
+            self.hash.update(&number.to_bits().to_le_bytes());
+        }
+    }
+}
+
+/// Keep the newer of two frames, as the live mailbox does.
+fn newer(
+    known: Option<(HapticFrame, Time)>,
+    frame: HapticFrame,
+    received: Time,
+) -> Option<(HapticFrame, Time)> {
+    match known {
+        Some((old, _)) if old.sequence >= frame.sequence => known,
+        _ => Some((frame, received)),
+    }
+}
+
+/// The twin and its shadow, if the mode renders one.
+///
+/// # Errors
+/// [`ConfigError`] if the scene does not exist or is wrong.
+pub fn predictor(config: &Config) -> Result<Option<Predictor>, ConfigError> {
+    if config.coupling.mode.resolved() != Mode::Mmt {
+        return Ok(None);
+    }
+    let scene = load_scene(&config.twin, "twin")?;
+    let build = || {
+        scene
+            .build()
+            .map_err(|error| wrong_scene("twin", &config.twin, &error))
+    };
+    Ok(Some(Predictor::new(build()?, build()?)))
+}
+
+/// The simulated robot with the remote world at its probe.
+///
+/// # Errors
+/// [`ConfigError`] if the scene does not exist or is wrong.
+pub fn build_robot(config: &Config) -> Result<Box<dyn Robot>, ConfigError> {
+    let environment = build_environment(config)?;
+    Ok(palpate_slave::robot::build(
+        &config.robot,
+        environment,
+        config.seed,
+    ))
+}
+
+fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigError> {
+    let name = config.tissue.as_str();
+    if name == "free" {
+        return Ok(Box::new(Free));
+    }
+    if let Some(stiffness) = name.strip_prefix("wall:") {
+        let stiffness_npm = stiffness.parse().ok().filter(|k| (0.0..=1e6).contains(k));
+        let Some(stiffness_npm) = stiffness_npm else {
+            let message = format!("tissue is {name}; expected wall:K with K from 0 to 1000000 N/m");
+            return Err(ConfigError::Field { message });
+        };
+        return Ok(Box::new(Wall::rp1(stiffness_npm)));
+    }
+    let scene = load_scene(name, "tissue")?;
+    let tissue = scene
+        .build()
+        .map_err(|error| wrong_scene("tissue", name, &error))?;
+    let predict = &config.master.predict;
+    let (radius_m, stiffness_npm) = (predict.tool_radius_m, predict.tool_stiffness_npm);
+    Ok(Box::new(TissueEnvironment::new(
+        tissue,
+        radius_m,
+        stiffness_npm,
+    )))
+}
+
+/// A built-in scene by name, or a scene file by path.
+///
+/// # Errors
+/// [`ConfigError`] if neither exists or the scene is wrong.
+pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
+    let is_file = name.ends_with(".toml") || name.contains('/');
+    let text = if is_file {
+        std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?
+    } else {
+        name.to_owned()
+    };
+    scene::load(&text).map_err(|error| wrong_scene(field, name, &error))
+}
+
+fn wrong_scene(field: &str, name: &str, error: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError::Field {
+        message: format!("{field} is {name}: {error}"),
+    }
+}

@@ -1,0 +1,22 @@
+//! The shells round the pure core: everything that touches a file, a process or a network.
+//!
+//! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
+//! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
+//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`mod@bench`] and
+//! [`doctor`] look at the machine.
+
+pub mod audit;
+pub mod bench;
+pub mod cli;
+pub mod command;
+pub mod config;
+pub mod doctor;
+pub mod environment;
+pub mod lab;
+pub mod metrics;
+pub mod netlab;
+pub mod progress;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod summary;

@@ -1,0 +1,208 @@
+//! What a session was, in numbers: records of both sides in, [`Summary`] out.
+//!
+//! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
+//! what was felt, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
+//! loops, limits and model updates; [`stat`] has the statistics. Nothing here reads a clock or a
+//! file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
+
+pub mod link;
+pub mod loops;
+pub mod press;
+pub mod stat;
+pub mod track;
+
+use std::collections::BTreeMap;
+
+use palpate_transport::Span;
+use palpate_transport::trace::TickRecord;
+
+use crate::audit::Audit;
+use crate::summary::{PassivitySummary, SCHEMA, Summary};
+
+pub use press::{Press, SiteStiffness};
+
+/// Both sides of a session, each in order of time on its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traces<'a> {
+    /// Records of the master.
+    pub master: &'a [TickRecord],
+    /// Records of the slave; empty when there is none.
+    pub slave: &'a [TickRecord],
+}
+
+/// What was at one site of the patch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Site {
+    /// Phase number of its presses, 1 to 9.
+    pub phase: u16,
+    /// Place on the patch, x and y \[m\].
+    pub place_m: [f64; 2],
+    /// True stiffness under the probe \[N/m\], if known.
+    pub true_stiffness_npm: Option<f64>,
+    /// Whether the site is over the hidden lump.
+    pub over_lump: bool,
+}
+
+/// True one-way delay of the newest frame at each record \[ns\], -1 where there is none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OnewayTruth {
+    /// For each record of the master.
+    pub master_ns: Vec<i64>,
+    /// For each record of the slave.
+    pub slave_ns: Vec<i64>,
+}
+
+/// Frames as the network counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameCounts {
+    /// Frames sent by the master.
+    pub sent_fwd: u64,
+    /// Of those, how many reached the slave, late ones included.
+    pub arrived_fwd: u64,
+    /// Frames sent by the slave.
+    pub sent_back: u64,
+    /// Of those, how many reached the master.
+    pub arrived_back: u64,
+    /// Bytes of both directions.
+    pub bytes: u64,
+}
+
+/// What the twin is and how it ran.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TwinFacts {
+    /// Tissue method.
+    pub method: String,
+    /// Nodes.
+    pub nodes: u64,
+    /// Elements or links.
+    pub elements: u64,
+    /// Time of each step \[us\]; empty if it was not measured.
+    pub step_us: Vec<f64>,
+}
+
+/// What only the shell of a live session knows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LiveFacts {
+    /// What late ticks were put down to.
+    pub late_causes: BTreeMap<String, u64>,
+    /// Allocations on the servo threads after warm-up.
+    pub allocations: Option<u64>,
+    /// 99th percentile of a bare timer's lateness in the same run \[us\].
+    pub bare_timer_us_p99: Option<f64>,
+}
+
+/// What the records of a session cannot show by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionFacts {
+    /// Command that ran.
+    pub command: String,
+    /// Version of Palpate.
+    pub version: String,
+    /// Seed of everything random.
+    pub seed: Option<u64>,
+    /// Hash over all records, of bit-exact runs.
+    pub trace_hash: Option<String>,
+    /// Coupling method that ran, as on the command line.
+    pub mode: String,
+    /// Tick period.
+    pub period: Span,
+    /// One-way delay from master to slave, if it is known; else as the slave estimated it.
+    pub oneway_fwd: Option<Span>,
+    /// One-way delay from slave to master, if it is known; else as the master estimated it.
+    pub oneway_back: Option<Span>,
+    /// How far the slave's clock is ahead of the master's.
+    pub slave_clock_ahead: Span,
+    /// Sites of the patch; empty without a script.
+    pub sites: Vec<Site>,
+    /// The twin, if one ran.
+    pub twin: Option<TwinFacts>,
+    /// Frames as the network counted them, if it did.
+    pub frames: Option<FrameCounts>,
+    /// Size of a frame on the wire \[bytes\], headers included.
+    pub frame_bytes: Option<u64>,
+    /// True delays, where they are known.
+    pub oneway_truth: Option<OnewayTruth>,
+    /// Set for live sessions; without it nothing is said about the servo loops.
+    pub live: Option<LiveFacts>,
+}
+
+impl Default for SessionFacts {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: None,
+            trace_hash: None,
+            mode: String::new(),
+            period: Span(1_000_000),
+            oneway_fwd: None,
+            oneway_back: None,
+            slave_clock_ahead: Span(0),
+            sites: Vec::new(),
+            twin: None,
+            frames: None,
+            frame_bytes: None,
+            oneway_truth: None,
+            live: None,
+        }
+    }
+}
+
+impl SessionFacts {
+    /// Whether the hand feels the twin (then the force belongs to the motion of now) or the
+    /// remote side (then it belongs to the motion of one round trip before).
+    #[must_use]
+    pub fn feels_twin(&self) -> bool {
+        matches!(self.mode.as_str(), "mmt" | "auto" | "rehearse")
+    }
+}
+
+/// Measures a session. Checks are not stated yet: see [`Summary::state_checks`].
+#[must_use]
+pub fn measure(traces: &Traces<'_>, audit: &Audit, facts: &SessionFacts) -> Summary {
+    let ticks = traces.master.len().max(traces.slave.len());
+    let passivity = PassivitySummary {
+        interventions: (ticks > 0).then(|| loops::interventions(traces)),
+        twin_internal_energy_min_j: facts.twin.as_ref().and_then(|_| {
+            traces
+                .master
+                .iter()
+                .map(|r| r.tissue_energy_j)
+                .reduce(f64::min)
+        }),
+        ..PassivitySummary::of(audit)
+    };
+    Summary {
+        schema: SCHEMA.to_owned(),
+        command: facts.command.clone(),
+        version: facts.version.clone(),
+        seed: facts.seed,
+        duration_s: duration_s(traces),
+        ticks: Some(ticks as u64),
+        trace_hash: facts.trace_hash.clone(),
+        link: link::measure(traces, facts),
+        passivity,
+        contact: press::measure(traces, facts),
+        tracking: track::measure(traces, facts),
+        twin: loops::twin(traces, facts),
+        servo: loops::servo(traces, facts),
+        safety: loops::safety(traces),
+        checks: Vec::new(),
+    }
+}
+
+fn duration_s(traces: &Traces<'_>) -> Option<f64> {
+    let length = |records: &[TickRecord]| {
+        records
+            .first()
+            .zip(records.last())
+            .map(|(a, b)| Span(b.now_ns - a.now_ns).s())
+    };
+    [length(traces.master), length(traces.slave)]
+        .into_iter()
+        .flatten()
+        .reduce(f64::max)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

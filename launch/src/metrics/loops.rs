@@ -1,0 +1,191 @@
+//! The servo loops, the limits that acted, and the updates of the twin.
+//!
+//! Source: ours; the bound on a correction's force step is teleop section 4.
+
+use std::collections::BTreeMap;
+
+use palpate_transport::trace::{Events, TickRecord};
+
+use super::stat::percentile;
+use super::{SessionFacts, Traces};
+use crate::summary::{SafetySummary, ServoSummary, TwinSummary};
+
+/// Events that are limits, with their names.
+const LIMITS: [(u32, &str); 5] = [
+    (Events::SPEED, "speed"),
+    (Events::FORCE, "force"),
+    (Events::WORKSPACE, "workspace"),
+    (Events::SLEW, "slew"),
+    (Events::CONTACT, "contact force"),
+];
+
+/// CRTK operating states by number.
+const STATES: [&str; 4] = ["DISABLED", "ENABLED", "PAUSED", "FAULT"];
+
+/// Number of [`STATES`] in which the robot may move.
+const ENABLED: u8 = 1;
+
+/// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
+const STEP_WINDOW: usize = 100;
+
+/// Force below which a step is not put in proportion \[N\]: the least contact that is felt.
+const STEP_FORCE_N: f64 = 0.1;
+
+/// Ticks at which an energy account lowered a demand or repaid a debt, both sides.
+#[must_use]
+pub fn interventions(traces: &Traces<'_>) -> u64 {
+    count(traces, Events::UNPAID | Events::REPAID)
+}
+
+fn both<'a>(traces: &Traces<'a>) -> impl Iterator<Item = &'a TickRecord> + use<'a> {
+    traces.master.iter().chain(traces.slave)
+}
+
+fn count(traces: &Traces<'_>, mask: u32) -> u64 {
+    both(traces).filter(|r| r.events & mask != 0).count() as u64
+}
+
+/// Measures the servo loops; only the period is known of virtual time.
+#[must_use]
+pub fn servo(traces: &Traces<'_>, facts: &SessionFacts) -> ServoSummary {
+    let period_us = Some(facts.period.0 as f64 * 1e-3);
+    let Some(live) = &facts.live else {
+        return ServoSummary {
+            period_us,
+            ..ServoSummary::default()
+        };
+    };
+    let us = |ns: i64| ns as f64 * 1e-3;
+    let mut wake: Vec<f64> = both(traces).map(|r| us(r.late_ns)).collect();
+    let mut compute: Vec<f64> = both(traces).map(|r| us(r.compute_ns)).collect();
+    ServoSummary {
+        period_us,
+        wake_us_p50: percentile(&mut wake, 0.5),
+        wake_us_p99: percentile(&mut wake, 0.99),
+        wake_us_max: percentile(&mut wake, 1.0),
+        compute_us_p50: percentile(&mut compute, 0.5),
+        compute_us_p999: percentile(&mut compute, 0.999),
+        compute_us_max: percentile(&mut compute, 1.0),
+        late_ticks: Some(both(traces).filter(|r| r.late_ns >= facts.period.0).count() as u64),
+        late_causes: live.late_causes.clone(),
+        allocations: live.allocations,
+        bare_timer_us_p99: live.bare_timer_us_p99,
+    }
+}
+
+/// Measures the twin; unknown without one.
+#[must_use]
+pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
+    let Some(twin) = &facts.twin else {
+        return TwinSummary::default();
+    };
+    let mut step_us = twin.step_us.clone();
+    TwinSummary {
+        method: Some(twin.method.clone()),
+        nodes: Some(twin.nodes),
+        elements: Some(twin.elements),
+        step_us_p50: percentile(&mut step_us, 0.5),
+        step_us_p99: percentile(&mut step_us, 0.99),
+        step_us_max: percentile(&mut step_us, 1.0),
+        updates: Some(
+            traces
+                .master
+                .iter()
+                .filter(|r| r.events & Events::UPDATED != 0)
+                .count() as u64,
+        ),
+        update_energy_j: traces.master.last().map(|r| r.update_energy_j),
+        force_step_max_fraction_per_100ms: force_step(traces.master),
+    }
+}
+
+/// Largest sum of the force steps at updates within 100 ms, over the force at its end. A step is
+/// the change of the twin's force at the tick of an update beyond that of the tick before, which
+/// is put down to the motion. Nothing without an update in contact.
+fn force_step(master: &[TickRecord]) -> Option<f64> {
+    let steps: Vec<f64> = master
+        .windows(3)
+        .map(|w| {
+            let rise = |a: usize| {
+                w[2].tissue_force_n[a] - 2.0 * w[1].tissue_force_n[a] + w[0].tissue_force_n[a]
+            };
+            let updated = w[2].events & Events::UPDATED != 0;
+            if updated {
+                (0..3).map(|a| rise(a) * rise(a)).sum::<f64>().sqrt()
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let (mut sum, mut worst) = (0.0, None::<f64>);
+    for (index, step) in steps.iter().enumerate() {
+        sum += step;
+        if let Some(old) = index.checked_sub(STEP_WINDOW) {
+            sum -= steps[old];
+        }
+        let record = &master[index + 2];
+        let force_n = record.tissue_force_n[..3]
+            .iter()
+            .map(|f| f * f)
+            .sum::<f64>()
+            .sqrt();
+        if record.events & Events::UPDATED != 0 && force_n >= STEP_FORCE_N {
+            worst = Some(worst.unwrap_or(0.0).max(sum.max(0.0) / force_n));
+        }
+    }
+    worst
+}
+
+/// Collects limits and faults of both sides.
+#[must_use]
+pub fn safety(traces: &Traces<'_>) -> SafetySummary {
+    let limit_hits: BTreeMap<String, u64> = LIMITS
+        .iter()
+        .map(|&(mask, name)| (name.to_owned(), count(traces, mask)))
+        .collect();
+    let side = |records: &[TickRecord], name: &str| {
+        let first = records.iter().find(|r| r.events & Events::INVALID != 0);
+        first.map(|r| format!("{name}: invalid reading at tick {}", r.tick))
+    };
+    let last = traces.slave.last();
+    SafetySummary {
+        state: last
+            .and_then(|r| STATES.get(usize::from(r.state)))
+            .map(|s| (*s).to_owned()),
+        faults: [side(traces.master, "master"), side(traces.slave, "slave")]
+            .into_iter()
+            .flatten()
+            .collect(),
+        limit_hits,
+        watchdog_trips: (!traces.slave.is_empty() || !traces.master.is_empty())
+            .then(|| trips(traces.master) + trips(traces.slave)),
+        uncommanded_motion_mm_max: last.map(|_| uncommanded_mm(traces.slave)),
+    }
+}
+
+/// Rising edges of the watchdog; being stale before the first frame is no trip.
+fn trips(records: &[TickRecord]) -> u64 {
+    let stale = |r: &TickRecord| r.events & Events::STALE != 0;
+    records
+        .windows(2)
+        .filter(|w| w[0].received_sequence > 0 && !stale(&w[0]) && stale(&w[1]))
+        .count() as u64
+}
+
+/// Largest distance of the robot from where it was when it stopped being enabled \[mm\].
+fn uncommanded_mm(slave: &[TickRecord]) -> f64 {
+    let mut worst_m: f64 = 0.0;
+    for stretch in slave.chunk_by(|a, b| (a.state == ENABLED) == (b.state == ENABLED)) {
+        if stretch[0].state == ENABLED {
+            continue;
+        }
+        let start = &stretch[0].position_m;
+        for record in stretch {
+            let moved: f64 = (0..3)
+                .map(|a| (record.position_m[a] - start[a]) * (record.position_m[a] - start[a]))
+                .sum();
+            worst_m = worst_m.max(moved.sqrt());
+        }
+    }
+    worst_m * 1e3
+}

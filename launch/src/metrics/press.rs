@@ -1,0 +1,252 @@
+//! What the operator felt: stiffness of each press, contrast of the lump, force fidelity.
+//!
+//! Source: teleop section 7 ("regress F on (x, v, a) in contact", contrast transmission). Depth x is
+//! how far the handle is below its own height z = 0 \[m\], force F what it pushes down \[N\]; the
+//! displayed stiffness is the coefficient of x, beside those of v (damping) and a (inertia).
+
+use palpate_calib::fit;
+use palpate_transport::Span;
+use palpate_transport::trace::TickRecord;
+
+use super::stat::{latest, mean};
+use super::{SessionFacts, Site, Traces, track};
+use crate::summary::ContactSummary;
+
+/// Phases of presses, one a site.
+const PRESSES: std::ops::RangeInclusive<u16> = 1..=9;
+
+/// Least peak force of a press that is measured \[N\]: below, noise is larger than the slope.
+const FORCE_N_MIN: f64 = 0.05;
+
+/// Share of a site's peak force above which the hand presses: the first moments of a touch are
+/// left out, because it is not yet whole.
+const PRESSED: f64 = 0.2;
+
+/// Shortest press that is measured, in records of a millisecond.
+const RECORDS_MIN: usize = 100;
+
+/// Records over which an acceleration is taken, either way: the velocity itself is filtered.
+const ACCELERATION_RECORDS: usize = 10;
+
+/// Share of the variance of a press's force that the regression must explain to be believed.
+const EXPLAINED: f64 = 0.9;
+
+/// Least way of a press that force over way is taken of \[m\].
+const WAY_M_MIN: f64 = 1e-3;
+
+/// One press and what was felt in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Press {
+    /// Phase, which is the number of the site.
+    pub phase: u16,
+    /// First record of the press in the master's trace.
+    pub start: usize,
+    /// One past its last record.
+    pub end: usize,
+    /// Record with the largest force.
+    pub peak: usize,
+    /// Largest force \[N\].
+    pub peak_force_n: f64,
+    /// Displayed stiffness \[N/m\], if it can be told.
+    pub displayed_npm: Option<f64>,
+}
+
+/// Displayed beside true stiffness of a site.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SiteStiffness {
+    /// The site.
+    pub site: Site,
+    /// As felt in the last press there \[N/m\].
+    pub displayed_npm: Option<f64>,
+}
+
+/// Finds and measures every press of the script.
+#[must_use]
+pub fn presses(master: &[TickRecord]) -> Vec<Press> {
+    let mut presses = Vec::new();
+    let mut start = 0;
+    for stretch in master.chunk_by(|a, b| a.phase == b.phase) {
+        if PRESSES.contains(&stretch[0].phase) {
+            visit(stretch, start, &mut presses);
+        }
+        start += stretch.len();
+    }
+    presses
+}
+
+/// The presses of one visit to a site: stretches in which the hand pushes.
+fn visit(records: &[TickRecord], start: usize, presses: &mut Vec<Press>) {
+    let strongest = records.iter().map(push_n).fold(0.0, f64::max);
+    let pushing = |record: &TickRecord| push_n(record) > PRESSED * strongest;
+    let mut at = start;
+    for stretch in records.chunk_by(|a, b| pushing(a) == pushing(b)) {
+        if pushing(&stretch[0]) && stretch.len() >= RECORDS_MIN && strongest >= FORCE_N_MIN {
+            presses.push(press(stretch, at));
+        }
+        at += stretch.len();
+    }
+}
+
+/// Force with which the handle pushes down at a record \[N\].
+#[must_use]
+pub fn push_n(record: &TickRecord) -> f64 {
+    -record.port_force_n[2]
+}
+
+/// Depth of the handle at a record \[m\].
+#[must_use]
+pub fn depth_m(record: &TickRecord) -> f64 {
+    -record.position_m[2]
+}
+
+fn press(records: &[TickRecord], start: usize) -> Press {
+    let (mut peak, mut peak_force_n) = (0, 0.0);
+    for (index, record) in records.iter().enumerate() {
+        if push_n(record) > peak_force_n {
+            (peak, peak_force_n) = (index, push_n(record));
+        }
+    }
+    Press {
+        phase: records[0].phase,
+        start,
+        end: start + records.len(),
+        peak: start + peak,
+        peak_force_n,
+        displayed_npm: displayed_npm(records),
+    }
+}
+
+/// Coefficient of depth in `F = c + K x + B v + M a` \[N/m\]. A force that this does not explain, as
+/// when a line still rings, gives force over way at the deepest point; none if there is no way.
+fn displayed_npm(records: &[TickRecord]) -> Option<f64> {
+    const REACH: usize = ACCELERATION_RECORDS;
+    let inner = records.get(REACH..records.len().checked_sub(REACH)?)?;
+    let span_s = |k: usize| (records[k + 2 * REACH].now_ns - records[k].now_ns) as f64 * 1e-9;
+    let gain = |k: usize| records[k].velocity_mps[2] - records[k + 2 * REACH].velocity_mps[2];
+    let ones = vec![1.0; inner.len()];
+    let depth: Vec<f64> = inner.iter().map(depth_m).collect();
+    let rate: Vec<f64> = inner.iter().map(|r| -r.velocity_mps[2]).collect();
+    let acceleration: Vec<f64> = (0..inner.len()).map(|k| gain(k) / span_s(k)).collect();
+    let force: Vec<f64> = inner.iter().map(push_n).collect();
+    let fit = fit::least_squares(&[&ones, &depth, &rate, &acceleration], &force).ok()?;
+    let stiffness = fit.coefficients[1];
+    let told = fit.unidentifiable.is_empty() && fit.r_squared > EXPLAINED && stiffness > 0.0;
+    let deepest = inner
+        .iter()
+        .max_by(|a, b| depth_m(a).total_cmp(&depth_m(b)))?;
+    let way_m = depth_m(deepest) - depth_m(&records[0]);
+    let secant = (way_m > WAY_M_MIN).then(|| push_n(deepest) / way_m);
+    if told { Some(stiffness) } else { secant }
+}
+
+/// Displayed stiffness of every site, from the last press there.
+#[must_use]
+pub fn by_site(presses: &[Press], sites: &[Site]) -> Vec<SiteStiffness> {
+    sites
+        .iter()
+        .map(|&site| SiteStiffness {
+            site,
+            displayed_npm: presses
+                .iter()
+                .rev()
+                .find(|press| press.phase == site.phase)
+                .and_then(|press| press.displayed_npm),
+        })
+        .collect()
+}
+
+/// Measures what was felt.
+#[must_use]
+pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
+    let sites = by_site(&presses(traces.master), &facts.sites);
+    let felt = |over_lump: bool| {
+        let values: Vec<f64> = sites
+            .iter()
+            .filter(|s| s.site.over_lump == over_lump)
+            .filter_map(|s| s.displayed_npm)
+            .collect();
+        mean(&values)
+    };
+    let truth = |over_lump: bool| {
+        let values: Vec<f64> = sites
+            .iter()
+            .filter(|s| s.site.over_lump == over_lump)
+            .filter_map(|s| s.site.true_stiffness_npm)
+            .collect();
+        mean(&values)
+    };
+    let (displayed, known) = (felt(false), truth(false));
+    let contrast = |lump: Option<f64>, rest: Option<f64>| {
+        lump.zip(rest)
+            .map(|(lump, rest)| lump / rest - 1.0)
+            .filter(|c| c.is_finite())
+    };
+    let (contrast_displayed, contrast_true) = (
+        contrast(felt(true), displayed),
+        contrast(truth(true), known),
+    );
+    ContactSummary {
+        peak_force_n: traces
+            .master
+            .iter()
+            .map(|r| {
+                r.port_force_n[..3]
+                    .iter()
+                    .map(|f| f * f)
+                    .sum::<f64>()
+                    .sqrt()
+            })
+            .reduce(f64::max),
+        displayed_stiffness_npm: displayed,
+        true_stiffness_npm: known,
+        stiffness_error: displayed
+            .zip(known)
+            .map(|(d, k)| d / k - 1.0)
+            .filter(|e| e.is_finite()),
+        force_rmse_n: force_rmse_n(traces, facts),
+        contrast_displayed,
+        contrast_true,
+        contrast_transmission: contrast_displayed
+            .zip(contrast_true)
+            .map(|(d, t)| d / t)
+            .filter(|c| c.is_finite()),
+    }
+}
+
+/// Which moment of the slave belongs to a moment of the master: with a twin the force on the hand
+/// is of the motion of now, which the robot makes one forward delay later; without, the force is
+/// what the robot met one backward delay ago.
+#[must_use]
+pub fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    let on_clock = facts.slave_clock_ahead;
+    if facts.feels_twin() {
+        track::forward_delay(traces, facts) + on_clock
+    } else {
+        Span(-track::backward_delay(traces, facts).0) + on_clock
+    }
+}
+
+/// Root mean square of force on the hand minus remote contact force, over the moments in which
+/// either is in contact \[N\].
+fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
+    let shift = alignment(traces, facts);
+    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
+    let (mut from, mut squares, mut count) = (0, 0.0, 0_u64);
+    for master in traces.master {
+        let at_ns = master.now_ns.saturating_add(shift.0);
+        let Some(index) = latest(&times, from, at_ns) else {
+            continue;
+        };
+        from = index;
+        let remote = &traces.slave[index].tissue_force_n;
+        let hand = master.port_force_n.map(|f| -f);
+        let contact = (0..3).any(|a| remote[a].abs() > FORCE_N_MIN || hand[a].abs() > FORCE_N_MIN);
+        if contact {
+            squares += (0..3)
+                .map(|a| (hand[a] - remote[a]) * (hand[a] - remote[a]))
+                .sum::<f64>();
+            count += 1;
+        }
+    }
+    (count > 0).then(|| (squares / count as f64).sqrt())
+}

@@ -1,0 +1,353 @@
+//! The recording: every tick of both sides in one MCAP file that ROS 2 tools open.
+//!
+//! Source: transport section 7 (profile `ros2`, schemas `ros2msg`, messages `cdr`, lz4); the
+//! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
+//! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of
+//! the tissue on the probe) repeat what a viewer plots, at the full rate, in frame `world`.
+//! Log time is the tick's own time on its side's clock \[ns\].
+//!
+//! A chunk is closed at least every half second of records, so a killed session loses no more.
+//! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a thread of its own that
+//! drains a ring, never on a servo thread. [`read()`] forgives a missing end; [`merge`] joins the
+//! parts of two hosts.
+
+mod merge;
+mod read;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{Seek, Write};
+use std::path::PathBuf;
+
+use mcap::records::MessageHeader;
+use palpate_transport::Time;
+use palpate_transport::cdr;
+use palpate_transport::msg::{
+    Header, Message, Point, Pose, PoseStamped, Quaternion, Vector3, Wrench, WrenchStamped, crtk,
+    schema,
+};
+use palpate_transport::trace::{Side, TickRecord};
+
+pub use merge::merge;
+pub use read::{Damage, Recording, read, read_bytes};
+
+/// Longest stretch of records in an unfinished chunk \[ns\]: what a kill may cost.
+const CHUNK_NS: i64 = 500_000_000;
+
+/// Uncompressed size at which a chunk closes anyway \[bytes\].
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Name of the MCAP metadata record that describes the session.
+const SESSION: &str = "palpate";
+/// Attachment with the effective configuration.
+const CONFIG: &str = "config.toml";
+/// Attachment with the summary.
+const SUMMARY: &str = "summary.json";
+/// Frame of all poses and forces.
+const FRAME: &str = "world";
+
+/// What can go wrong with a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file cannot be opened, read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not a recording at all.
+    #[error("{path}: starts with bytes {found:02x?}; an MCAP file starts with 89 4d 43 41 50 30")]
+    NotMcap {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, at most eight.
+        found: Vec<u8>,
+    },
+    /// An MCAP file in which no tick could be read.
+    #[error("{path}: no message on /palpate/master/tick or /palpate/slave/tick{why}")]
+    NoTicks {
+        /// The file.
+        path: PathBuf,
+        /// The damage that was met, if any, with its offset.
+        why: String,
+    },
+    /// MCAP could not be written.
+    #[error("writing the recording: {0}")]
+    Write(#[from] mcap::McapError),
+    /// A message could not be encoded.
+    #[error("writing the recording: {0}")]
+    Encode(#[from] cdr::EncodeError),
+    /// A record of a side that this recorder has no channels for.
+    #[error("record of the {found:?} side; this recording holds {expected:?} only")]
+    Side {
+        /// Side of the record.
+        found: Side,
+        /// Sides of the recording.
+        expected: Vec<Side>,
+    },
+}
+
+/// What a recording says about itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Session {
+    /// Sides whose ticks it will hold.
+    pub sides: Vec<Side>,
+    /// The effective configuration, as TOML.
+    pub config: String,
+    /// Further facts as text: version, command, seed, mode.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// Writes one recording.
+pub struct Recorder<W: Write + Seek> {
+    writer: mcap::Writer<W>,
+    channels: Vec<Channels>,
+    bytes: Vec<u8>,
+    chunk_start_ns: Option<i64>,
+    last_ns: u64,
+}
+
+/// Channel numbers of one side, and the messages written.
+struct Channels {
+    side: Side,
+    tick: u16,
+    pose: u16,
+    force: u16,
+    count: u64,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Ticks of the master.
+    pub master_ticks: u64,
+    /// Ticks of the slave.
+    pub slave_ticks: u64,
+}
+
+impl<W: Write + Seek> Recorder<W> {
+    /// Starts a recording in `writer` and writes the session's description.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] if `writer` fails.
+    pub fn create(writer: W, session: &Session) -> Result<Self, RecordError> {
+        let mut writer = mcap::WriteOptions::new()
+            .compression(Some(mcap::Compression::Lz4))
+            .profile("ros2")
+            .library(concat!("palpate/", env!("CARGO_PKG_VERSION")))
+            .chunk_size(Some(CHUNK_BYTES))
+            .create(writer)?;
+        writer.write_metadata(&mcap::write::Metadata {
+            name: SESSION.to_owned(),
+            metadata: session.facts.clone(),
+        })?;
+        attach(&mut writer, CONFIG, "application/toml", &session.config)?;
+        let mut sides = session.sides.clone();
+        sides.dedup();
+        let channels = sides
+            .into_iter()
+            .map(|side| open(&mut writer, side))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            writer,
+            channels,
+            bytes: Vec::new(),
+            chunk_start_ns: None,
+            last_ns: 0,
+        })
+    }
+
+    /// Writes one tick.
+    ///
+    /// # Errors
+    /// [`RecordError::Side`] for a side that [`Session::sides`] did not name, else as the writer.
+    pub fn push(&mut self, record: &TickRecord) -> Result<(), RecordError> {
+        let Some(index) = self.channels.iter().position(|c| c.side == record.side) else {
+            let expected = self.channels.iter().map(|c| c.side).collect();
+            return Err(RecordError::Side {
+                found: record.side,
+                expected,
+            });
+        };
+        let Channels {
+            tick,
+            pose,
+            force,
+            count,
+            ..
+        } = self.channels[index];
+        self.channels[index].count += 1;
+        // MCAP times are unsigned; a clock before its own zero is logged at zero.
+        let header = MessageHeader {
+            channel_id: tick,
+            sequence: count as u32,
+            log_time: record.now_ns.max(0) as u64,
+            publish_time: record.now_ns.max(0) as u64,
+        };
+        self.last_ns = self.last_ns.max(header.log_time);
+        self.message(header, record)?;
+        self.message(
+            MessageHeader {
+                channel_id: pose,
+                ..header
+            },
+            &pose_of(record),
+        )?;
+        self.message(
+            MessageHeader {
+                channel_id: force,
+                ..header
+            },
+            &force_of(record),
+        )?;
+        let start_ns = *self.chunk_start_ns.get_or_insert(record.now_ns);
+        if record.now_ns.saturating_sub(start_ns).saturating_abs() >= CHUNK_NS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Closes the open chunk and hands everything to the writer beneath.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] if that writer fails.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        self.chunk_start_ns = None;
+        Ok(self.writer.flush()?)
+    }
+
+    /// Attaches the summary, if there is one, and writes the index and the end.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] if the writer fails.
+    pub fn finish(mut self, summary_json: Option<&str>) -> Result<Written, RecordError> {
+        if let Some(json) = summary_json {
+            attach_at(
+                &mut self.writer,
+                (SUMMARY, "application/json", json),
+                self.last_ns,
+            )?;
+        }
+        self.writer.finish()?;
+        let count = |side| {
+            self.channels
+                .iter()
+                .find(|c| c.side == side)
+                .map_or(0, |c| c.count)
+        };
+        Ok(Written {
+            master_ticks: count(Side::Master),
+            slave_ticks: count(Side::Slave),
+        })
+    }
+
+    fn message<T: Message>(
+        &mut self,
+        header: MessageHeader,
+        message: &T,
+    ) -> Result<(), RecordError> {
+        cdr::encode_into(message, &mut self.bytes)?;
+        Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
+    }
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Master => "master",
+        Side::Slave => "slave",
+    }
+}
+
+fn tick_topic(side: Side) -> String {
+    format!("/palpate/{}/tick", side_name(side))
+}
+
+fn open<W: Write + Seek>(
+    writer: &mut mcap::Writer<W>,
+    side: Side,
+) -> Result<Channels, RecordError> {
+    let force_name = match side {
+        Side::Master => crtk::SERVO_CF,
+        Side::Slave => crtk::MEASURED_CF,
+    };
+    let of_side = |name| format!("/{}", crtk::topic(side_name(side), name));
+    Ok(Channels {
+        side,
+        tick: channel::<TickRecord, W>(writer, &tick_topic(side))?,
+        pose: channel::<PoseStamped, W>(writer, &of_side(crtk::MEASURED_CP))?,
+        force: channel::<WrenchStamped, W>(writer, &of_side(force_name))?,
+        count: 0,
+    })
+}
+
+fn channel<T: Message, W: Write + Seek>(
+    writer: &mut mcap::Writer<W>,
+    topic: &str,
+) -> Result<u16, RecordError> {
+    let text = schema::ros2msg(T::DESCRIPTION);
+    let schema = writer.add_schema(T::DESCRIPTION.name, "ros2msg", text.as_bytes())?;
+    Ok(writer.add_channel(schema, topic, "cdr", &BTreeMap::new())?)
+}
+
+fn attach<W: Write + Seek>(
+    writer: &mut mcap::Writer<W>,
+    name: &str,
+    media_type: &str,
+    text: &str,
+) -> Result<(), RecordError> {
+    attach_at(writer, (name, media_type, text), 0)
+}
+
+fn attach_at<W: Write + Seek>(
+    writer: &mut mcap::Writer<W>,
+    (name, media_type, text): (&str, &str, &str),
+    at_ns: u64,
+) -> Result<(), RecordError> {
+    Ok(writer.attach(&mcap::Attachment {
+        log_time: at_ns,
+        create_time: at_ns,
+        name: name.to_owned(),
+        media_type: media_type.to_owned(),
+        data: Cow::Borrowed(text.as_bytes()),
+    })?)
+}
+
+fn header_of(record: &TickRecord) -> Header {
+    Header {
+        stamp: Time(record.now_ns).into(),
+        frame_id: FRAME.to_owned(),
+    }
+}
+
+fn pose_of(record: &TickRecord) -> PoseStamped {
+    let [x, y, z, _] = record.position_m;
+    let pose = Pose {
+        position: Point { x, y, z },
+        orientation: Quaternion::default(),
+    };
+    PoseStamped {
+        header: header_of(record),
+        pose,
+    }
+}
+
+/// Force on the hand (the opposite of what the handle pushes into the channel), or on the probe.
+fn force_of(record: &TickRecord) -> WrenchStamped {
+    let force_n = match record.side {
+        Side::Master => record.port_force_n.map(|f| -f),
+        Side::Slave => record.tissue_force_n,
+    };
+    let wrench = Wrench {
+        force: Vector3::from_axes(force_n),
+        ..Wrench::default()
+    };
+    WrenchStamped {
+        header: header_of(record),
+        wrench,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! Reading a recording back, also one that was cut short.
+//!
+//! The file is walked record by record here, so that damage has an offset; each chunk is opened by
+//! the crate `mcap`. Everything before the damage is kept. Source: ours, format as mcap.dev/spec.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mcap::records::{Record, op};
+use palpate_transport::cdr;
+use palpate_transport::trace::{Side, TickRecord};
+
+use super::{CONFIG, RecordError, SESSION, SUMMARY, tick_topic};
+
+/// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
+const CHUNK_BYTES_MAX: u64 = 256 << 20;
+
+/// Opcode byte and length of a record \[bytes\].
+const FRAMING: usize = 9;
+
+/// A recording in memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recording {
+    /// Ticks of the master, in the order of the file.
+    pub master: Vec<TickRecord>,
+    /// Ticks of the slave.
+    pub slave: Vec<TickRecord>,
+    /// The configuration, as TOML.
+    pub config: Option<String>,
+    /// The summary, as JSON; absent if the session did not end by itself.
+    pub summary: Option<String>,
+    /// Further facts of the session.
+    pub facts: BTreeMap<String, String>,
+    /// The first damage, if any; what came before it is all here.
+    pub damage: Option<Damage>,
+}
+
+/// Where and how a recording is broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: damaged at byte {offset}: {what}; {kept} ticks before it were kept")]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the record starts that cannot be read \[bytes\].
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: String,
+    /// Ticks that were read before it.
+    pub kept: u64,
+}
+
+/// Reads a recording; a file that was cut gives what it holds, and [`Recording::damage`].
+///
+/// # Errors
+/// [`RecordError::File`] if it cannot be read, [`RecordError::NotMcap`] for another kind of file,
+/// [`RecordError::NoTicks`] if not one tick is in it.
+pub fn read(path: &Path) -> Result<Recording, RecordError> {
+    let bytes = std::fs::read(path).map_err(|source| RecordError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    read_bytes(path, &bytes)
+}
+
+/// As [`read()`], of bytes at hand; `path` is only for messages.
+///
+/// # Errors
+/// As there.
+pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
+    if !bytes.starts_with(mcap::MAGIC) {
+        let found = bytes.iter().take(mcap::MAGIC.len()).copied().collect();
+        return Err(RecordError::NotMcap {
+            path: path.to_owned(),
+            found,
+        });
+    }
+    let mut reader = Reader {
+        path,
+        recording: Recording::default(),
+        sides: BTreeMap::new(),
+    };
+    reader.walk(bytes);
+    let recording = reader.recording;
+    if recording.master.is_empty() && recording.slave.is_empty() {
+        let why = recording.damage.map_or(String::new(), |damage| {
+            format!("; damaged at byte {}: {}", damage.offset, damage.what)
+        });
+        return Err(RecordError::NoTicks {
+            path: path.to_owned(),
+            why,
+        });
+    }
+    Ok(recording)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    recording: Recording,
+    /// Side of each channel that carries ticks.
+    sides: BTreeMap<u16, Side>,
+}
+
+impl Reader<'_> {
+    fn walk(&mut self, bytes: &[u8]) {
+        let mut at = mcap::MAGIC.len();
+        loop {
+            let Some((opcode, body, next)) = framed(bytes, at) else {
+                let left = bytes.len().saturating_sub(at);
+                self.damaged(at, format!("the file ends {left} bytes into a record"));
+                return;
+            };
+            match self.record(opcode, body) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(what) => self.damaged(at, what),
+            }
+            at = next;
+        }
+    }
+
+    fn damaged(&mut self, offset: usize, what: String) {
+        let kept = (self.recording.master.len() + self.recording.slave.len()) as u64;
+        let (path, offset) = (self.path.to_owned(), offset as u64);
+        self.recording.damage.get_or_insert(Damage {
+            path,
+            offset,
+            what,
+            kept,
+        });
+    }
+
+    /// Takes one record; false at the end of the data.
+    fn record(&mut self, opcode: u8, body: &[u8]) -> Result<bool, String> {
+        if !matches!(opcode, op::HEADER..=op::DATA_END) {
+            return Err(format!("no MCAP record starts with {opcode:#04x}"));
+        }
+        match mcap::parse_record(opcode, body).map_err(|e| e.to_string())? {
+            Record::Chunk { header, data } => {
+                if header.uncompressed_size > CHUNK_BYTES_MAX {
+                    return Err(format!(
+                        "chunk claims {} bytes; at most {CHUNK_BYTES_MAX} are opened",
+                        header.uncompressed_size
+                    ));
+                }
+                let records =
+                    mcap::read::ChunkReader::new(header, &data).map_err(|e| e.to_string())?;
+                for record in records {
+                    self.message(record.map_err(|e| e.to_string())?)?;
+                }
+            }
+            Record::Attachment { header, data, .. } => {
+                let text = || String::from_utf8_lossy(&data).into_owned();
+                match header.name.as_str() {
+                    CONFIG => self.recording.config = Some(text()),
+                    SUMMARY => self.recording.summary = Some(text()),
+                    _ => {}
+                }
+            }
+            Record::Metadata(metadata) if metadata.name == SESSION => {
+                self.recording.facts = metadata.metadata;
+            }
+            Record::DataEnd(_) | Record::Footer(_) => return Ok(false),
+            other => self.message(other)?,
+        }
+        Ok(true)
+    }
+
+    fn message(&mut self, record: Record<'_>) -> Result<(), String> {
+        match record {
+            Record::Channel(channel) => {
+                let sides = [Side::Master, Side::Slave];
+                if let Some(side) = sides.into_iter().find(|&s| tick_topic(s) == channel.topic) {
+                    self.sides.insert(channel.id, side);
+                }
+            }
+            Record::Message { header, data } => {
+                if let Some(side) = self.sides.get(&header.channel_id) {
+                    let tick: TickRecord = cdr::decode(&data).map_err(|e| e.to_string())?;
+                    match side {
+                        Side::Master => self.recording.master.push(tick),
+                        Side::Slave => self.recording.slave.push(tick),
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Opcode, body and end of the record at `at`; nothing if it does not fit into the bytes.
+fn framed(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
+    let head = bytes.get(at..at.checked_add(FRAMING)?)?;
+    let (opcode, length) = (head[0], u64::from_le_bytes(head[1..].try_into().ok()?));
+    let start = at + FRAMING;
+    let end = start.checked_add(usize::try_from(length).ok()?)?;
+    Some((opcode, bytes.get(start..end)?, end))
+}

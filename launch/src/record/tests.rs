@@ -1,0 +1,221 @@
+//! Round trips, cuts and garbage.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use palpate_transport::Span;
+use proptest::prelude::*;
+
+use super::*;
+
+fn tick(side: Side, k: u64) -> TickRecord {
+    let x = k as f64 * 1e-6;
+    TickRecord {
+        side,
+        tick: k,
+        now_ns: k as i64 * 1_000_000,
+        position_m: [x, -x, 2.0 * x, 0.01],
+        port_force_n: [0.0, 0.1, -x * 300.0, 0.0],
+        received_sequence: k / 2,
+        phase: 3,
+        ..TickRecord::default()
+    }
+}
+
+fn session() -> Session {
+    Session {
+        sides: vec![Side::Master, Side::Slave],
+        config: "seed = 7\n".to_owned(),
+        facts: [("mode".to_owned(), "mmt".to_owned())].into(),
+    }
+}
+
+fn bytes_of(ticks: u64, session: &Session, finish: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::create(Cursor::new(&mut bytes), session).unwrap();
+    for k in 0..ticks {
+        for &side in &session.sides {
+            recorder.push(&tick(side, k)).unwrap();
+        }
+    }
+    if finish {
+        let written = recorder.finish(Some("{\"seed\": 7}")).unwrap();
+        assert_eq!(written.master_ticks, ticks);
+    } else {
+        // As a kill leaves it: no drop, no end.
+        recorder.flush().unwrap();
+        std::mem::forget(recorder);
+    }
+    bytes
+}
+
+fn read_all(bytes: &[u8]) -> Result<Recording, RecordError> {
+    read_bytes(Path::new("some.mcap"), bytes)
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let recording = read_all(&bytes_of(1200, &session(), true)).unwrap();
+    assert_eq!(recording.damage, None);
+    assert_eq!(recording.config.as_deref(), Some("seed = 7\n"));
+    assert_eq!(recording.summary.as_deref(), Some("{\"seed\": 7}"));
+    assert_eq!(recording.facts["mode"], "mmt");
+    assert_eq!(
+        recording.master,
+        (0..1200).map(|k| tick(Side::Master, k)).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        recording.slave,
+        (0..1200).map(|k| tick(Side::Slave, k)).collect::<Vec<_>>()
+    );
+}
+
+/// Second route: the crate's own strict reader, with what a ROS 2 tool looks at.
+#[test]
+fn other_readers_find_ros2_channels() {
+    let bytes = bytes_of(10, &session(), true);
+    let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
+    let mut topics: Vec<_> = summary
+        .channels
+        .values()
+        .map(|c| (c.topic.as_str(), c.schema.as_ref().unwrap().name.as_str()))
+        .collect();
+    topics.sort_unstable();
+    assert_eq!(
+        topics,
+        [
+            ("/master/measured_cp", "geometry_msgs/msg/PoseStamped"),
+            ("/master/servo_cf", "geometry_msgs/msg/WrenchStamped"),
+            ("/palpate/master/tick", "palpate_msgs/msg/TickRecord"),
+            ("/palpate/slave/tick", "palpate_msgs/msg/TickRecord"),
+            ("/slave/measured_cf", "geometry_msgs/msg/WrenchStamped"),
+            ("/slave/measured_cp", "geometry_msgs/msg/PoseStamped"),
+        ]
+    );
+    assert!(
+        summary
+            .channels
+            .values()
+            .all(|c| c.message_encoding == "cdr")
+    );
+    for message in mcap::MessageStream::new(&bytes).unwrap() {
+        let message = message.unwrap();
+        if message.channel.topic == "/master/servo_cf" {
+            let wrench: WrenchStamped = cdr::decode(&message.data).unwrap();
+            assert_eq!(wrench.wrench.force.y, -0.1);
+        }
+    }
+}
+
+#[test]
+fn a_killed_session_keeps_all_but_the_last_chunk() {
+    let bytes = bytes_of(1200, &session(), false);
+    let whole = read_all(&bytes).unwrap();
+    assert_eq!(whole.master.len(), 1200);
+    assert!(whole.damage.is_some() && whole.summary.is_none());
+    let cut = bytes.len() * 2 / 3;
+    let part = read_all(&bytes[..cut]).unwrap();
+    let damage = part.damage.unwrap();
+    assert!(
+        part.master.len() >= 500 && part.master.len() < 1200,
+        "{}",
+        part.master.len()
+    );
+    assert!(damage.offset < cut as u64 && damage.to_string().starts_with("some.mcap: damaged at"));
+}
+
+#[test]
+fn garbage_has_its_own_errors() {
+    let message = read_all(b"PNG").unwrap_err().to_string();
+    assert!(
+        message.contains("some.mcap") && message.contains("89 4d"),
+        "{message}"
+    );
+    assert!(matches!(
+        read_all(mcap::MAGIC),
+        Err(RecordError::NoTicks { .. })
+    ));
+    let missing = read(Path::new("no/such.mcap")).unwrap_err();
+    assert!(matches!(missing, RecordError::File { .. }));
+    let mut bytes = bytes_of(1200, &session(), true);
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xa5);
+    let damaged = read_all(&bytes).unwrap();
+    assert!(damaged.damage.is_some() && damaged.master.len() < 1200);
+}
+
+#[test]
+fn a_record_of_an_unnamed_side_is_refused() {
+    let session = Session {
+        sides: vec![Side::Master],
+        ..session()
+    };
+    let mut recorder = Recorder::create(Cursor::new(Vec::new()), &session).unwrap();
+    let error = recorder.push(&tick(Side::Slave, 0)).unwrap_err();
+    assert!(matches!(
+        error,
+        RecordError::Side {
+            found: Side::Slave,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn parts_merge_by_time() {
+    let part = |side| {
+        let session = Session {
+            sides: vec![side],
+            ..session()
+        };
+        read_all(&{
+            let mut bytes = Vec::new();
+            let mut recorder = Recorder::create(Cursor::new(&mut bytes), &session).unwrap();
+            for k in 0..50 {
+                recorder.push(&tick(side, k)).unwrap();
+            }
+            recorder.finish(None).unwrap();
+            bytes
+        })
+        .unwrap()
+    };
+    let (master, slave) = (part(Side::Master), part(Side::Slave));
+    let mut bytes = Vec::new();
+    let ahead = Span(7_500_000);
+    let written = merge(&master, &slave, ahead, Cursor::new(&mut bytes)).unwrap();
+    assert_eq!(
+        written,
+        Written {
+            master_ticks: 50,
+            slave_ticks: 50
+        }
+    );
+    let merged = read_all(&bytes).unwrap();
+    assert_eq!(merged.slave[10].now_ns, 2_500_000);
+    let times: Vec<_> = mcap::MessageStream::new(&bytes)
+        .unwrap()
+        .map(|m| m.unwrap().log_time)
+        .collect();
+    assert!(times.is_sorted());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        cut in 0usize..9000,
+        at in 0usize..9000,
+        noise in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let mut bytes = bytes_of(60, &session(), true);
+        let at = at % bytes.len();
+        for (byte, &new) in bytes[at..].iter_mut().zip(&noise) {
+            *byte = new;
+        }
+        bytes.truncate(cut.max(1));
+        if let Ok(recording) = read_all(&bytes) {
+            prop_assert!(recording.master.len() <= 60);
+        }
+    }
+}

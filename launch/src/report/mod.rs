@@ -1,0 +1,190 @@
+//! `report.html`: one session on one page that a person likes to read.
+//!
+//! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
+//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `words`
+//! explains.
+
+mod charts;
+mod map;
+mod plot;
+mod words;
+
+use crate::audit::Audit;
+use crate::metrics::press::{by_site, presses};
+use crate::metrics::{SessionFacts, SiteStiffness, Traces};
+use crate::summary::Summary;
+
+/// The same session in another mode, to be shown beside.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// Its name, such as `wave at 500 ms`.
+    pub name: String,
+    /// What was felt at each site.
+    pub sites: Vec<SiteStiffness>,
+    /// Displayed over true stiffness outside the lump, minus one.
+    pub stiffness_error: Option<f64>,
+    /// Displayed over true contrast of the lump.
+    pub contrast_transmission: Option<f64>,
+}
+
+/// All that a report is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportInput<'a> {
+    /// Title, such as the name of the run.
+    pub title: &'a str,
+    /// Who held the handle: `simulated operator`, unless a person did.
+    pub operator: &'a str,
+    /// The numbers.
+    pub summary: &'a Summary,
+    /// Records of both sides.
+    pub traces: Traces<'a>,
+    /// The auditor's verdict with its trace.
+    pub audit: &'a Audit,
+    /// What the records do not show.
+    pub facts: &'a SessionFacts,
+    /// The same session in another mode.
+    pub comparison: Option<&'a Comparison>,
+    /// The effective configuration, as TOML.
+    pub config: &'a str,
+    /// Further sentences that a reader must know, such as how the network was impaired.
+    pub notes: &'a [String],
+}
+
+/// The page, as HTML.
+#[must_use]
+pub fn render(input: &ReportInput<'_>) -> String {
+    let summary = input.summary;
+    let title = escape(input.title);
+    let class = if summary.all_held() { "good" } else { "bad" };
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} \u{b7} Palpate</title>\n\
+         <style>{}</style></head>\n<body><main>\n<header><div class=\"kicker\">Palpate \u{b7} {}\
+         <span class=\"tag\">{}</span></div><h1>{title}</h1><p class=\"lead {class}\">{}</p>",
+        include_str!("style.css"),
+        escape(&summary.command),
+        escape(input.operator),
+        words::opening(input)
+    );
+    for note in input.notes {
+        html += &format!("<p class=\"note\">{}</p>", escape(note));
+    }
+    html += "</header>\n";
+    html += &words::cards(input);
+    if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
+        html += &patch(input);
+        html += &sections(input);
+    }
+    html += &section("checks", "Checks", &words::checks(&summary.checks));
+    html += &section("numbers", "All numbers", &words::numbers(summary));
+    html += &closing(input);
+    html + "</main></body></html>\n"
+}
+
+/// Stiffness map and comparison; nothing without known stiffness.
+fn patch(input: &ReportInput<'_>) -> String {
+    let sites = by_site(&presses(input.traces.master), &input.facts.sites);
+    let other = input
+        .comparison
+        .map(|c| (c.name.as_str(), c.sites.as_slice()));
+    let Some(maps) = map::draw(&map::panels(&sites, other)) else {
+        return String::new();
+    };
+    let mut body = maps;
+    body += "<p class=\"caption\">Stiffness in N/m at each site of the patch, seen from above; the \
+             dashed ring marks the hidden lump. All maps share one scale.</p>";
+    if let Some(comparison) = input.comparison {
+        body += &compared(input.summary, comparison, &input.facts.mode);
+    }
+    section("patch", "The patch, as felt and as it is", &body)
+}
+
+fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
+    let percent =
+        |v: Option<f64>| v.map_or("not known".to_owned(), |v| words::number(v * 100.0) + " %");
+    let contact = &summary.contact;
+    let row = |name: &str, error: Option<f64>, contrast: Option<f64>| {
+        format!(
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            escape(name),
+            percent(error),
+            percent(contrast)
+        )
+    };
+    format!(
+        "<div class=\"wide\"><table><thead><tr><th>coupling</th><th class=\"n\">error of stiffness\
+         </th><th class=\"n\">contrast \
+          transmitted</th></tr></thead><tbody>{}{}</tbody></table></div>",
+        row(mode, contact.stiffness_error, contact.contrast_transmission),
+        row(
+            &other.name,
+            other.stiffness_error,
+            other.contrast_transmission
+        )
+    )
+}
+
+fn sections(input: &ReportInput<'_>) -> String {
+    let mut html = section(
+        "force",
+        "Force and position",
+        &(charts::force(input) + &charts::position(input)),
+    );
+    if !presses(input.traces.master).is_empty() {
+        html += &section("press", "One press, close", &charts::press(input));
+    }
+    if input.audit.instants > 0 {
+        html += &section(
+            "energy",
+            "Energy in the channel",
+            &(charts::energy(input) + &charts::ledgers(input)),
+        );
+    }
+    if !input.traces.slave.is_empty() {
+        html += &section(
+            "network",
+            "The network",
+            &(charts::delay(input) + &charts::rates(input)),
+        );
+    }
+    if input.facts.live.is_some() {
+        html += &section("servo", "The servo loops", &charts::loops(input));
+    }
+    html
+}
+
+fn section(id: &str, title: &str, body: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
+}
+
+fn closing(input: &ReportInput<'_>) -> String {
+    let summary = input.summary;
+    let mut facts = vec![format!("Palpate {}", escape(&summary.version))];
+    facts.extend(summary.seed.map(|seed| format!("seed {seed}")));
+    facts.extend(summary.ticks.map(|ticks| format!("{ticks} ticks a side")));
+    facts.extend(
+        summary
+            .trace_hash
+            .as_ref()
+            .map(|hash| format!("trace {}", escape(hash))),
+    );
+    facts.push(escape(input.operator));
+    format!(
+        "<section id=\"config\"><details><summary>Configuration of this run</summary>\
+         <pre>{}</pre></details></section>\n<footer>{}</footer>\n",
+        escape(input.config),
+        facts.join(" \u{b7} ")
+    )
+}
+
+/// Text as HTML shows it literally.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! A whole report of a synthetic session.
+
+use super::*;
+use crate::metrics::tests::{Example, example, summary_of};
+use crate::summary::Limits;
+
+/// The example with losses on the way up, so that its channel is passive.
+fn lossy() -> Example {
+    let felt_npm = |phase| 281.0 + f64::from(phase) + if phase == 5 { 99.0 } else { 0.0 };
+    let mut example = example(felt_npm);
+    for k in 0..example.master.len() - 1 {
+        let rising = example.master[k + 1].position_m[2] > example.master[k].position_m[2];
+        example.master[k].port_force_n[2] *= if rising { 0.4 } else { 1.0 };
+    }
+    for record in &mut example.slave {
+        record.port_force_n[2] *= 0.5;
+    }
+    example
+}
+
+fn page(config: &str) -> String {
+    let example = lossy();
+    let (audit, mut summary) = summary_of(&example);
+    summary.state_checks(&Limits {
+        force_n: 6.0,
+        ..Limits::default()
+    });
+    let sites = example.facts.sites.iter();
+    let comparison = Comparison {
+        name: "wave".to_owned(),
+        sites: sites
+            .map(|&site| SiteStiffness {
+                site,
+                displayed_npm: Some(165.0),
+            })
+            .collect(),
+        stiffness_error: Some(-0.45),
+        contrast_transmission: Some(0.02),
+    };
+    render(&ReportInput {
+        title: "Sheet with a hidden lump",
+        operator: "simulated operator",
+        summary: &summary,
+        traces: Traces {
+            master: &example.master,
+            slave: &example.slave,
+        },
+        audit: &audit,
+        facts: &example.facts,
+        comparison: Some(&comparison),
+        config,
+        notes: &["The network was impaired in user space.".to_owned()],
+    })
+}
+
+#[test]
+fn a_page_is_whole_small_and_asks_nobody() {
+    let html = page("name = \"<b>\"\n");
+    if let Ok(path) = std::env::var("PALPATE_REPORT_SAMPLE") {
+        std::fs::write(path, &html).unwrap();
+    }
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    for word in ["http", "src=", "url(", "<script", "@import", "href="] {
+        assert!(!html.contains(word), "{word}");
+    }
+    for id in [
+        "patch", "force", "press", "energy", "network", "servo", "checks", "numbers",
+    ] {
+        assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
+    }
+    assert!(html.contains("simulated operator") && html.contains("All 4 checks held"));
+    assert!(html.contains("&lt;b&gt;") && !html.contains("NaN"));
+    let count = |tag: &str| html.matches(tag).count();
+    for tag in ["figure", "svg", "section", "table", "div", "g"] {
+        let opened = count(&format!("<{tag}>")) + count(&format!("<{tag} "));
+        assert_eq!(opened, count(&format!("</{tag}>")), "{tag}");
+    }
+}
+
+#[test]
+fn a_report_of_nothing_still_reads() {
+    let (summary, audit, facts) = Default::default();
+    let html = render(&ReportInput {
+        title: "empty",
+        operator: "simulated operator",
+        summary: &summary,
+        traces: Traces::default(),
+        audit: &audit,
+        facts: &facts,
+        comparison: None,
+        config: "",
+        notes: &[],
+    });
+    assert!(html.contains("Nothing was checked") && html.contains("not known"));
+}

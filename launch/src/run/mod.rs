@@ -1,0 +1,78 @@
+//! Live sessions: a supervisor, and the operator's and the remote side as processes of their own.
+//!
+//! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`mod@supervise`] the whole lab on one
+//! machine: it builds the network, starts both sides in it, changes the link on time, shows the
+//! status, and collects what the sides recorded.
+
+pub mod allocation;
+pub mod realtime;
+pub mod servo;
+pub mod side;
+pub mod supervise;
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::netlab::NetLabError;
+use crate::record::RecordError;
+use palpate_transport::session::SessionError;
+
+pub use side::{SideOptions, SideReport, run_side};
+pub use supervise::{RunOptions, RunOutcome, supervise};
+
+/// Why a live session could not run or end well.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The bus could not be opened.
+    #[error("bus: {0}")]
+    Session(#[from] SessionError),
+    /// The network lab could not be built.
+    #[error("network lab: {0}")]
+    NetLab(#[from] NetLabError),
+    /// A recording could not be written or read.
+    #[error("recording: {0}")]
+    Record(#[from] RecordError),
+    /// A file could not be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+    /// The other side never came.
+    #[error("no other side within {waited_s} s; is it running, and do the endpoints match?")]
+    NoPeer {
+        /// How long it was waited for \[s\].
+        waited_s: f64,
+    },
+    /// A side ended by itself before the session was over.
+    #[error("the {side} ended with {status} before the session was over{detail}")]
+    Side {
+        /// Which side.
+        side: &'static str,
+        /// Its exit status in words.
+        status: String,
+        /// The end of what it wrote on stderr.
+        detail: String,
+    },
+    /// A thread could not be started or did not end well.
+    #[error("thread {name}: {detail}")]
+    Thread {
+        /// Which thread.
+        name: &'static str,
+        /// What went wrong.
+        detail: String,
+    },
+}
+
+/// An I/O error with the file it belongs to.
+fn file_error(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError + '_ {
+    move |source| RunError::File {
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,295 @@
+//! One side of a live session: a servo thread, a sender, a recorder, and the bus.
+//!
+//! The servo thread meets the others only in wait-free cells. The bus's own thread writes inbound
+//! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
+//! the status and waits for the end.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use palpate_master::device::Handle;
+use palpate_slave::robot::Robot;
+use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
+use palpate_transport::session::{Bus, BusCounts, SessionConfig};
+use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{HapticFrame, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::{RunError, file_error};
+use crate::config::Config;
+use crate::lab::{self, PERIOD};
+use crate::record::{self, Recorder};
+
+/// What a side is told besides the configuration.
+#[derive(Debug, Clone)]
+pub struct SideOptions {
+    /// Which side.
+    pub side: Side,
+    /// Folder for its recording and its report.
+    pub out: PathBuf,
+    /// How it reaches the other side.
+    pub session: SessionConfig,
+    /// Ticks to run; `None` runs until it is stopped.
+    pub ticks_max: Option<u64>,
+    /// Whether the newest record is written to stdout as a line of JSON, for a supervisor.
+    pub status_lines: bool,
+    /// Set when the session must end.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What a side says of itself at the end, beside its recording.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SideReport {
+    /// The servo loop.
+    pub servo: ServoReport,
+    /// What the bus counted.
+    pub bus: BusCounts,
+}
+
+/// Name of a side's report in its folder.
+pub const SIDE_REPORT: &str = "side.json";
+
+/// Name of a recording in a folder.
+pub const RECORDING: &str = "recording.mcap";
+
+/// Records that may wait for the recorder: 8 s of them.
+const RECORDS_WAITING: usize = 8192;
+
+/// Time between two looks of the slow threads \[ns\].
+const LOOK: Span = Span(10_000_000);
+
+/// How long to wait for the other side before giving up.
+const PEER_WAIT: Span = Span(20_000_000_000);
+
+type Inbound = Option<(HapticFrame, Time)>;
+
+/// Run one side until it is stopped or has run its ticks.
+///
+/// # Errors
+/// [`RunError`] if the configuration, the bus or a file cannot be used.
+pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
+    config.validate()?;
+    fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
+    let tick = side_tick(config, options.side)?;
+    let (inbound_writer, inbound) = latest::<Inbound>(None);
+    let bus = open_bus(&options.session, inbound_writer)?;
+    wait_for_peer(&bus, options)?;
+    let recording = options.out.join(RECORDING);
+    let file = File::create(&recording).map_err(file_error(&recording))?;
+    let description = record::Session {
+        sides: vec![options.side],
+        config: config.to_toml(),
+        ..record::Session::default()
+    };
+    let recorder = Recorder::create(BufWriter::new(file), &description)?;
+
+    let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
+    let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
+    let (status, newest) = latest::<TickRecord>(TickRecord::default());
+    let ended = Arc::new(AtomicBool::new(false));
+    let bus = Arc::new(bus);
+    let sending = spawn_sender(Arc::clone(&bus), frames, Arc::clone(&ended))?;
+    let recording = spawn_recorder(recorder, waiting, Arc::clone(&ended))?;
+    let meeting = Meeting {
+        inbound,
+        outbound,
+        sender: sending.thread().clone(),
+        records,
+        status,
+        stop: Arc::clone(&options.stop),
+    };
+    let loop_config = config.realtime;
+    let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
+    let servo_thread = spawn("servo", move || {
+        servo(&loop_config, PERIOD, ticks_max, meeting, tick)
+    })?;
+    show_status(&servo_thread, newest, options);
+    let servo = join("servo", servo_thread)?;
+    ended.store(true, Ordering::Release);
+    sending.thread().unpark();
+    join("sender", sending)?;
+    join("recorder", recording)??;
+    let report = SideReport {
+        servo,
+        bus: bus.counts(),
+    };
+    write_json(&options.out.join(SIDE_REPORT), &report)?;
+    Ok(report)
+}
+
+/// Wait until the other side receives; an early end is no error.
+fn wait_for_peer(bus: &Bus, options: &SideOptions) -> Result<(), RunError> {
+    let clock = MonotonicClock;
+    let asked = clock.now();
+    while !options.stop.load(Ordering::Relaxed) && !bus.wait_ready(LOOK) {
+        // a side that runs until it is stopped also waits until it is stopped
+        if options.ticks_max.is_some() && clock.now() - asked > PEER_WAIT {
+            let waited_s = PEER_WAIT.s();
+            return Err(RunError::NoPeer { waited_s });
+        }
+    }
+    Ok(())
+}
+
+/// The pure tick of a side together with the device that it drives.
+type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
+
+fn side_tick(config: &Config, side: Side) -> Result<SideTick, RunError> {
+    match side {
+        Side::Master => master_tick(config),
+        Side::Slave => slave_tick(config),
+    }
+}
+
+fn master_tick(config: &Config) -> Result<SideTick, RunError> {
+    let mut handle: Box<dyn Handle> =
+        palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+    let mut state = palpate_master::State::new(lab::predictor(config)?);
+    let (params, coupling) = (config.master, config.coupling);
+    let mut started = None;
+    Ok(Box::new(move |moment| {
+        let start = *started.get_or_insert(moment.now);
+        let mut reading = handle.read(Time(0) + (moment.now - start));
+        reading.present &= !moment.halt;
+        let inputs = palpate_master::Inputs {
+            tick: moment.tick,
+            now: moment.now,
+            dt_s: PERIOD.s(),
+            reading,
+            frame: moment.frame,
+            rearm: false,
+        };
+        let out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
+        handle.write(&out.force_on_hand_n);
+        Ticked {
+            frame: out.frame,
+            record: out.record,
+        }
+    }))
+}
+
+fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
+    let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
+    let mut state = palpate_slave::State::default();
+    let (params, coupling) = (config.slave, config.coupling);
+    let mut started = None;
+    Ok(Box::new(move |moment| {
+        let start = *started.get_or_insert(moment.now);
+        let inputs = palpate_slave::Inputs {
+            tick: moment.tick,
+            now: moment.now,
+            dt_s: PERIOD.s(),
+            reading: robot.read(Time(0) + (moment.now - start)),
+            frame: moment.frame,
+            halt: moment.halt,
+        };
+        let out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
+        robot.write(&out.force_n, out.closed);
+        Ticked {
+            frame: out.frame,
+            record: out.record,
+        }
+    }))
+}
+
+/// Open the bus; its receiving thread writes every frame that is newer than the last.
+fn open_bus(config: &SessionConfig, mut inbound: LatestWriter<Inbound>) -> Result<Bus, RunError> {
+    Ok(Bus::open(
+        config,
+        move |frame: &HapticFrame, received: Time| {
+            inbound.write(Some((*frame, received)));
+        },
+    )?)
+}
+
+fn spawn_sender(
+    bus: Arc<Bus>,
+    mut frames: LatestReader<HapticFrame>,
+    ended: Arc<AtomicBool>,
+) -> Result<JoinHandle<()>, RunError> {
+    spawn("sender", move || {
+        // a refusal is reported by the servo thread, which asks for the same privilege
+        let _ = super::realtime::fifo(75);
+        while !ended.load(Ordering::Acquire) {
+            match frames.read_new() {
+                Some(frame) => bus.send_frame(frame),
+                None => std::thread::park(),
+            }
+        }
+    })
+}
+
+fn spawn_recorder(
+    mut recorder: Recorder<BufWriter<File>>,
+    mut waiting: RingReceiver<TickRecord>,
+    ended: Arc<AtomicBool>,
+) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
+    spawn("recorder", move || {
+        loop {
+            let last = ended.load(Ordering::Acquire);
+            while let Some(record) = waiting.pop() {
+                recorder.push(&record)?;
+            }
+            if last {
+                break;
+            }
+            pause(LOOK);
+        }
+        recorder.finish(None)?;
+        Ok(())
+    })
+}
+
+/// Show the newest record until the servo loop has ended.
+fn show_status(
+    servo: &JoinHandle<ServoReport>,
+    mut newest: LatestReader<TickRecord>,
+    options: &SideOptions,
+) {
+    let mut looks = 0u32;
+    while !servo.is_finished() {
+        pause(LOOK);
+        looks += 1;
+        if options.status_lines && looks.is_multiple_of(20) {
+            let line = serde_json::to_string(newest.read()).unwrap_or_default();
+            // a supervisor that is gone must not end this side before it is told to stop
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &'static str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, RunError> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(body)
+        .map_err(|error| RunError::Thread {
+            name,
+            detail: error.to_string(),
+        })
+}
+
+fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
+    thread.join().map_err(|_| RunError::Thread {
+        name,
+        detail: "it panicked".into(),
+    })
+}
+
+/// Write a value as readable JSON.
+///
+/// # Errors
+/// [`RunError::File`] with the path.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| file_error(path)(std::io::Error::other(error)))?;
+    fs::write(path, text + "\n").map_err(file_error(path))
+}

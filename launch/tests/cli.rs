@@ -1,0 +1,250 @@
+//! The built binary as a person at a terminal meets it: bad input, help, exit status.
+//!
+//! Source: ours; exit statuses 0 done, 1 a check did not hold, 2 bad usage or input, 3 refused.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn palpate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// The text on stderr of a call that must end with status 2 and say nothing on stdout.
+fn refused(arguments: &[&str]) -> String {
+    let output = palpate(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{arguments:?} wrote to stdout");
+    stderr
+}
+
+fn check_refused(arguments: &[&str], parts: &[&str]) {
+    let stderr = refused(arguments);
+    for part in parts {
+        assert!(
+            stderr.contains(part),
+            "{arguments:?}: no `{part}` in: {stderr}"
+        );
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+#[test]
+fn bad_flags_name_flag_value_and_what_would_be_right() {
+    for (arguments, parts) in [
+        (["--rtt-ms", "-5"], ["--rtt-ms", "-5", "0 to 120000"]),
+        (
+            ["--oneway-ms-back", "-1"],
+            ["--oneway-ms-back", "-1", "0 to 60000"],
+        ),
+        (["--loss", "2"], ["--loss", "2", "0 to 1"]),
+        (["--mode", "sideways"], ["--mode", "sideways", "wave"]),
+        (["--method", "fem"], ["--method", "fem", "idms"]),
+        (["--grip", "limp"], ["--grip", "limp", "firm"]),
+        (
+            ["--set", "coupling.mode"],
+            ["--set", "coupling.mode", "path.to.field=value"],
+        ),
+        (
+            ["--set", "coupling.mood=wave"],
+            ["coupling.mood", "`mood`", "mode"],
+        ),
+        (
+            ["--set", "coupling.mode=odd"],
+            ["coupling.mode=odd", "odd", "wave"],
+        ),
+        (
+            ["--set", "coupling.impedance_nspm=-1"],
+            ["impedance_nspm", "-1", "0.1 to 1000"],
+        ),
+        (
+            ["--tissue", "no-such-scene"],
+            ["tissue", "no-such-scene", "sheet"],
+        ),
+        (
+            ["--twin", "./no-such.toml"],
+            ["twin", "no-such.toml", "No such file"],
+        ),
+        (
+            ["--tissue", "wall:soft"],
+            ["tissue", "wall:soft", "1000000"],
+        ),
+        (
+            ["--duration", "forever"],
+            ["--duration", "forever", "seconds"],
+        ),
+        (["--walk", "1"], ["--walk", "--", "--help"]),
+    ] {
+        let call = ["lab", arguments[0], arguments[1]];
+        check_refused(&call, &parts);
+    }
+}
+
+#[test]
+fn bad_files_are_named_with_line_and_field() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    check_refused(
+        &["lab", "--config", "no-such.toml"],
+        &["no-such.toml", "No such file"],
+    );
+    for (content, parts) in [
+        (
+            "seed = 1\n[coupling]\nmodus = \"wave\"\n",
+            ["line 3", "modus", "mode"],
+        ),
+        ("seed = \"one\"\n", ["line 1", "seed", "invalid type"]),
+        ("[link.back]\noneway_ms = -3\n", ["link", "oneway_ms", "-3"]),
+        ("duration_s = \n", ["line 1", "duration_s", "session.toml"]),
+    ] {
+        let file = folder.path().join("session.toml");
+        std::fs::write(&file, content).expect("writable");
+        let stderr = refused(&["lab", "--config", text(&file)]);
+        for part in parts {
+            assert!(stderr.contains(part), "no `{part}` in: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn an_unwritable_folder_is_named_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a-file");
+    std::fs::write(&file, "not a folder").expect("writable");
+    let out = file.join("below");
+    check_refused(
+        &["lab", "--duration", "0.1", "--out", text(&out)],
+        &["--out", "a-file"],
+    );
+}
+
+#[test]
+fn bad_models_are_named() {
+    check_refused(
+        &["model", "inspect", "no-such.fem"],
+        &["no-such.fem", "regular"],
+    );
+    check_refused(
+        &["model", "drape", "regular", "dome.fem", "--radius", "-1"],
+        &["radius", "-1"],
+    );
+}
+
+#[test]
+fn help_of_every_command_has_an_example() {
+    for command in [
+        vec![],
+        vec!["run"],
+        vec!["master"],
+        vec!["slave"],
+        vec!["lab"],
+        vec!["bench"],
+        vec!["doctor"],
+        vec!["model"],
+        vec!["model", "inspect"],
+        vec!["model", "validate"],
+        vec!["model", "convert"],
+        vec!["model", "drape"],
+    ] {
+        let output = palpate(&[command.clone(), vec!["--help"]].concat());
+        let help = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{command:?}");
+        assert!(
+            help.contains("Example") && help.contains("palpate"),
+            "{command:?}: {help}"
+        );
+    }
+}
+
+/// Summary of a short lab session.
+fn lab(seed: &str, out: &Path) -> Value {
+    let arguments = [
+        "lab",
+        "--duration",
+        "1",
+        "--seed",
+        seed,
+        "--json",
+        "--out",
+        text(out),
+    ];
+    let output = palpate(&arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
+}
+
+#[test]
+fn the_seed_decides_the_trace_and_the_folder_is_whole() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let first = lab("7", &folder.path().join("first"));
+    let again = lab("7", &folder.path().join("again"));
+    let other = lab("8", &folder.path().join("other"));
+    let hash = |summary: &Value| summary["trace_hash"].as_str().expect("a hash").to_owned();
+    assert_eq!(hash(&first), hash(&again));
+    assert_ne!(hash(&first), hash(&other));
+    assert_eq!(first["passivity"]["violations"], 0);
+    for name in [
+        "summary.json",
+        "recording.mcap",
+        "report.html",
+        "config.toml",
+    ] {
+        let path = folder.path().join("first").join(name);
+        assert!(path.metadata().is_ok_and(|data| data.len() > 0), "{name}");
+    }
+    let written = std::fs::read(folder.path().join("first/summary.json")).expect("readable");
+    let written: Value = serde_json::from_slice(&written).expect("JSON");
+    assert_eq!(written["trace_hash"], first["trace_hash"]);
+}
+
+#[test]
+fn a_written_configuration_repeats_the_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let first = lab("11", &one);
+    let config = one.join("config.toml");
+    let arguments = [
+        "lab",
+        "--config",
+        text(&config),
+        "--json",
+        "--out",
+        text(&two),
+    ];
+    let output = palpate(&arguments);
+    let second: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(first["trace_hash"], second["trace_hash"]);
+}
+
+#[test]
+fn models_are_converted_and_checked() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("patch.fem");
+    let arguments = ["model", "convert", "regular", text(&target)];
+    assert_eq!(palpate(&arguments).status.code(), Some(0));
+    assert!(target.with_extension("plg").exists());
+    assert_eq!(
+        palpate(&["model", "validate", text(&target)]).status.code(),
+        Some(0)
+    );
+    // a face turned over is readable, and unfit
+    let faces = target.with_extension("plg");
+    let plg = std::fs::read_to_string(&faces).expect("readable");
+    let last = plg.trim_end().lines().last().expect("a face");
+    let [count, a, b, c] = last.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("not a face: {last}");
+    };
+    let turned = plg.replace(last, &format!("{count} {b} {a} {c}"));
+    std::fs::write(&faces, turned).expect("writable");
+    let output = palpate(&["model", "validate", text(&target)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("clockwise"));
+}

@@ -1,0 +1,199 @@
+//! The ideal handle of teleop RP-1: a point mass on every axis, held by the hand.
+//!
+//! (m + m_hand) dv/dt = F - b v + K (x_intended - x) + B (v_intended - v), semi-implicit Euler at
+//! 0.1 ms, F held between writes. No friction and no quantisation.
+
+use palpate_transport::{AXES, Axes, Time};
+
+use super::grip::{Grip, Hand};
+use super::lead::Lead;
+use super::pace::SUBSTEP_S;
+use super::script::{Intent, Script};
+use super::{Counts, Handle, HandleCaps, Reading};
+
+/// Mass m of the handle \[kg\] (teleop RP-1).
+pub const MASS_KG: f64 = 0.10;
+/// Damping b of the handle \[N s/m\] (teleop RP-1).
+pub const DAMPING_NSPM: f64 = 0.5;
+/// Largest force that is taken \[N\]: far beyond use, it only keeps the state finite.
+const FORCE_N_MAX: f64 = 1000.0;
+
+/// The ideal point-mass handle.
+#[derive(Debug, Clone)]
+pub struct MassHandle {
+    present: bool,
+    lead: Lead,
+    mass: Mass,
+    counts: Counts,
+}
+
+/// The point mass with the hand on it.
+#[derive(Debug, Clone, Copy)]
+struct Mass {
+    hand: Hand,
+    position_m: Axes,
+    velocity_mps: Axes,
+    force_n: Axes,
+}
+
+impl MassHandle {
+    /// A handle at rest where the script begins.
+    #[must_use]
+    pub fn new(script: Script, grip: Grip) -> Self {
+        let lead = Lead::new(script);
+        Self {
+            present: grip != Grip::None,
+            mass: Mass {
+                hand: grip.hand(),
+                position_m: lead.intent().position_m,
+                velocity_mps: [0.0; AXES],
+                force_n: [0.0; AXES],
+            },
+            lead,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Mass {
+    fn step(&mut self, intent: &Intent) {
+        let mass_kg = MASS_KG + self.hand.mass_kg;
+        for axis in 0..AXES {
+            let error_m = intent.position_m[axis] - self.position_m[axis];
+            let error_mps = intent.velocity_mps[axis] - self.velocity_mps[axis];
+            let force_n = self.force_n[axis] - DAMPING_NSPM * self.velocity_mps[axis]
+                + self.hand.force_n(error_m, error_mps);
+            self.velocity_mps[axis] += SUBSTEP_S * force_n / mass_kg;
+            self.position_m[axis] += SUBSTEP_S * self.velocity_mps[axis];
+        }
+    }
+}
+
+impl Handle for MassHandle {
+    fn caps(&self) -> HandleCaps {
+        HandleCaps {
+            name: "simulated-mass",
+            force_n_max: [FORCE_N_MAX; AXES],
+            resolution_m: [0.0; AXES],
+            real: false,
+        }
+    }
+
+    fn read(&mut self, now: Time) -> Reading {
+        let mass = &mut self.mass;
+        self.lead.advance(now, |intent| mass.step(intent));
+        let intent = self.lead.intent();
+        let position_m = self.mass.position_m;
+        Reading {
+            position_m,
+            velocity_mps: self.mass.velocity_mps,
+            closed: self.present && intent.closed,
+            present: self.present,
+            intended_m: if self.present {
+                intent.position_m
+            } else {
+                position_m
+            },
+            phase: intent.phase,
+        }
+    }
+
+    fn write(&mut self, force_on_hand_n: &Axes) {
+        let limit_n = [FORCE_N_MAX; AXES];
+        self.mass.force_n = self.counts.accepted(force_on_hand_n, &limit_n);
+        if force_on_hand_n
+            .iter()
+            .any(|force| force.is_finite() && force.abs() > FORCE_N_MAX)
+        {
+            self.counts.saturations += 1;
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            time_jumps: self.lead.jumps(),
+            ..self.counts
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{ScriptParams, SineParams};
+    use super::*;
+
+    fn still(grip: Grip) -> MassHandle {
+        let sine = SineParams {
+            amplitude_m: 0.0,
+            hz: 0.0,
+        };
+        MassHandle::new(Script::new(&ScriptParams::Sine(sine), 20.0, 0), grip)
+    }
+
+    /// Step response of m x'' + b x' + k x = F from rest, underdamped.
+    fn step_response_m(force_n: f64, (m, b, k): (f64, f64, f64), at_s: f64) -> f64 {
+        let decay = b / (2.0 * m);
+        let omega = libm::sqrt(k / m - decay * decay);
+        let (sin, cos) = libm::sincos(omega * at_s);
+        force_n / k * (1.0 - libm::exp(-decay * at_s) * (cos + decay / omega * sin))
+    }
+
+    #[test]
+    fn answers_a_step_as_the_closed_form_does() {
+        for grip in [Grip::Firm, Grip::Light] {
+            let hand = grip.hand();
+            let system = (
+                MASS_KG + hand.mass_kg,
+                DAMPING_NSPM + hand.damping_nspm,
+                hand.stiffness_npm,
+            );
+            let mut handle = still(grip);
+            handle.read(Time(0));
+            handle.write(&[1.0, 0.0, -2.0, 0.5]);
+            let full_m = 1.0 / hand.stiffness_npm;
+            for ms in 1..2000_i64 {
+                let reading = handle.read(Time(ms * 1_000_000));
+                let wanted_m = step_response_m(1.0, system, ms as f64 * 1e-3);
+                assert!(
+                    (reading.position_m[0] - wanted_m).abs() < 0.01 * full_m,
+                    "{ms}"
+                );
+                assert!((reading.position_m[2] + 2.0 * wanted_m).abs() < 0.02 * full_m);
+            }
+        }
+    }
+
+    #[test]
+    fn a_free_handle_coasts_to_force_over_damping() {
+        let mut handle = still(Grip::None);
+        handle.read(Time(0));
+        handle.write(&[0.1, 0.0, 0.0, 0.0]);
+        let mut reading = Reading::default();
+        for ms in 1..4000 {
+            reading = handle.read(Time(ms * 1_000_000));
+        }
+        assert!((reading.velocity_mps[0] - 0.1 / DAMPING_NSPM).abs() < 1e-3 * 0.2);
+        assert!(!reading.present);
+    }
+
+    /// The default palpation through a firm hand on 300 N/m tissue: 1 to 2.5 N at every site.
+    #[test]
+    fn presses_are_as_hard_as_a_palpation() {
+        let script = Script::new(&ScriptParams::default(), 20.0, 1);
+        let mut handle = MassHandle::new(script, Grip::Firm);
+        let mut peak_n = [0.0_f64; 14];
+        for ms in 0..20_000 {
+            let reading = handle.read(Time(ms * 1_000_000));
+            let force_n = (300.0 * (0.008 - reading.position_m[2])).max(0.0);
+            handle.write(&[0.0, 0.0, force_n, 0.0]);
+            let peak_n = &mut peak_n[usize::from(reading.phase)];
+            *peak_n = peak_n.max(force_n);
+        }
+        assert!(
+            peak_n[1..=9].iter().all(|force| (1.0..2.5).contains(force)),
+            "{peak_n:?}"
+        );
+        // touching neither before, nor between, nor after
+        assert_eq!([peak_n[0], peak_n[10], peak_n[13]], [0.0; 3]);
+    }
+}

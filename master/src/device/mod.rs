@@ -1,0 +1,95 @@
+//! Handles: what an operator holds.
+//!
+//! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
+//! arm with tweezers. [`grip`] is the hand on it and [`script`] what the hand means to do
+//! ([`palpation`] over a patch).
+
+pub mod grip;
+mod lead;
+pub mod mass;
+mod pace;
+pub mod palpation;
+pub mod params;
+pub mod phantom;
+pub mod script;
+
+use palpate_transport::{Axes, Time};
+
+pub use params::{HandleKind, OperatorError, OperatorParams, build};
+
+/// What a handle can do, as data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HandleCaps {
+    /// Name of the device.
+    pub name: &'static str,
+    /// Force beyond which the device saturates, by axis \[N\].
+    pub force_n_max: Axes,
+    /// Smallest step of the position reading, by axis \[m\].
+    pub resolution_m: Axes,
+    /// Whether a person may be holding it (else it is simulated).
+    pub real: bool,
+}
+
+/// One reading of a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Reading {
+    /// Position of the tool centre x, y, z and opening of the tweezers \[m\], world frame.
+    pub position_m: Axes,
+    /// Velocity \[m/s\].
+    pub velocity_mps: Axes,
+    /// Whether the tweezers' closure switch is on.
+    pub closed: bool,
+    /// Whether the operator is present.
+    pub present: bool,
+    /// Where a simulated operator means to be \[m\]; the position itself for a real one.
+    pub intended_m: Axes,
+    /// Phase of a simulated operator's script, 0 for a real one.
+    pub phase: u16,
+}
+
+/// What went wrong at a handle so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Forces that were not finite, taken as 0.
+    pub refused_forces: u64,
+    /// Writes whose force was beyond what the device can give.
+    pub saturations: u64,
+    /// Times that a simulated plant was not a number and began again.
+    pub resets: u64,
+    /// Times that the simulated plant was too far behind and jumped.
+    pub time_jumps: u64,
+}
+
+impl Counts {
+    /// The force that can be used \[N\]: not finite counts as 0 and is counted, larger is cut.
+    pub(crate) fn accepted(&mut self, force_n: &Axes, limit_n: &Axes) -> Axes {
+        if force_n.iter().any(|force| !force.is_finite()) {
+            self.refused_forces += 1;
+        }
+        core::array::from_fn(|axis| {
+            if force_n[axis].is_finite() {
+                force_n[axis].clamp(-limit_n[axis], limit_n[axis])
+            } else {
+                0.0
+            }
+        })
+    }
+}
+
+/// A haptic handle. Reading one advances a simulated handle to `now` under the force last
+/// written, so live and virtual time drive the same code.
+pub trait Handle: Send {
+    /// What the device can do.
+    fn caps(&self) -> HandleCaps;
+
+    /// Read the device at `now`; never blocks, never allocates.
+    fn read(&mut self, now: Time) -> Reading;
+
+    /// Set the force on the operator's hand \[N\], held until the next write.
+    fn write(&mut self, force_on_hand_n: &Axes);
+
+    /// What went wrong so far.
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}

@@ -1,0 +1,86 @@
+//! Which simulated operator and handle a session has, as data (ours).
+
+use serde::{Deserialize, Serialize};
+
+use super::Handle;
+use super::grip::Grip;
+use super::mass::MassHandle;
+use super::phantom::{PhantomHandle, PhantomParams};
+use super::script::{Script, ScriptParams};
+
+/// Kinds of simulated handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandleKind {
+    /// A PHANToM-class arm with tweezers.
+    #[default]
+    Phantom,
+    /// The ideal point mass of teleop RP-1.
+    Mass,
+}
+
+/// A simulated operator with a handle.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OperatorParams {
+    /// The handle.
+    pub handle: HandleKind,
+    /// Parameters of the arm, if the handle is one.
+    pub phantom: PhantomParams,
+    /// How it is held.
+    pub grip: Grip,
+    /// What the operator does.
+    pub script: ScriptParams,
+}
+
+/// A parameter of the operator that cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{field} is {value}; expected {expected}")]
+pub struct OperatorError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Value found.
+    pub value: f64,
+    /// What would be right.
+    pub expected: String,
+}
+
+impl OperatorError {
+    /// Refuse a named value outside `low..=high`, not-a-number included.
+    pub(crate) fn between(
+        (field, value): (&'static str, f64),
+        low: f64,
+        high: f64,
+    ) -> Result<(), Self> {
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        Err(Self {
+            field,
+            value,
+            expected: format!("{low} to {high}"),
+        })
+    }
+}
+
+impl OperatorParams {
+    /// Check every field.
+    ///
+    /// # Errors
+    /// [`OperatorError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), OperatorError> {
+        self.phantom.validate()?;
+        self.script.validate()
+    }
+}
+
+/// Build the handle and its operator for a session of `duration_s` \[s\]; `seed` draws the
+/// operator's variation. The parameters must have passed [`OperatorParams::validate`].
+#[must_use]
+pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
+    let script = Script::new(&params.script, duration_s, seed);
+    match params.handle {
+        HandleKind::Phantom => Box::new(PhantomHandle::new(&params.phantom, script, params.grip)),
+        HandleKind::Mass => Box::new(MassHandle::new(script, params.grip)),
+    }
+}

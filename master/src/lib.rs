@@ -1,0 +1,12 @@
+//! The operator's side.
+//!
+//! [`mod@tick`] is the pure 1 kHz function; [`device`] has the trait [`device::Handle`] and the
+//! simulated arm and hand behind it; [`predict`] renders the twin and corrects it by what the
+//! remote side felt; [`guard`] limits what reaches the motors, always last.
+
+pub mod device;
+pub mod guard;
+pub mod predict;
+pub mod tick;
+
+pub use tick::{Inputs, MasterParams, Outputs, State, tick};

@@ -1,0 +1,453 @@
+//! One tick of the operator's side: frame and handle in, force on the hand and frame out.
+//!
+//! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
+//! Stages (DESIGN "One tick"): account for the force that was really held, take the newest frame,
+//! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
+//! encode. Equations: teleop E2, E4, E6b, E8, E9, E16.
+
+use palpate_transport::coupling::model_mediated::{charge_n, offer_j};
+use palpate_transport::coupling::reservoir::Holding;
+use palpate_transport::coupling::wave::{self, Decoder};
+use palpate_transport::coupling::{CouplingParams, Matching, Mode, Reservoir};
+use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::sync::ClockSync;
+use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::{AXES, Axes, HapticFrame, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::device::Reading;
+use crate::guard::GuardParams;
+use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
+
+/// Parameters of the operator's side.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MasterParams {
+    /// Twin, correction and learning.
+    pub predict: PredictParams,
+    /// Limits.
+    pub guard: GuardParams,
+}
+
+/// What a tick is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inputs {
+    /// Number of the tick.
+    pub tick: u64,
+    /// Now, on this side's clock.
+    pub now: Time,
+    /// Tick period T \[s\].
+    pub dt_s: f64,
+    /// The handle.
+    pub reading: Reading,
+    /// The newest frame from the slave and when it was received; the same one may come again.
+    pub frame: Option<(HapticFrame, Time)>,
+    /// Whether the operator asks for a latched fault to be cleared.
+    pub rearm: bool,
+}
+
+/// What a tick gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outputs {
+    /// Force on the operator's hand, for the motors \[N\].
+    pub force_on_hand_n: Axes,
+    /// Frame for the slave.
+    pub frame: HapticFrame,
+    /// Record of this tick; the shell adds lateness and CPU time.
+    pub record: TickRecord,
+}
+
+/// What the operator's side remembers between ticks.
+pub struct State {
+    predictor: Option<Predictor>,
+    reservoir: Reservoir,
+    decoder: [Decoder; AXES],
+    position_m: Axes,
+    written_n: Axes,
+    fading_n: Axes,
+    placed: bool,
+    newest: HapticFrame,
+    received: Time,
+    received_count: u64,
+    wave_integral: Axes,
+    sequence: u64,
+    fault: bool,
+    sync: ClockSync,
+}
+
+/// One axis of the port after the tick.
+#[derive(Debug, Clone, Copy, Default)]
+struct PortAxis {
+    force_n: f64,
+    wave_in: f64,
+    wave_out: f64,
+    events: u32,
+}
+
+impl State {
+    /// At rest; `predictor` is needed by model mediation and unused otherwise.
+    #[must_use]
+    pub fn new(predictor: Option<Predictor>) -> Self {
+        Self {
+            predictor,
+            reservoir: Reservoir::default(),
+            decoder: [Decoder::default(); AXES],
+            position_m: [0.0; AXES],
+            written_n: [0.0; AXES],
+            fading_n: [0.0; AXES],
+            placed: false,
+            newest: HapticFrame::default(),
+            received: Time(0),
+            received_count: 0,
+            wave_integral: [0.0; AXES],
+            sequence: 0,
+            fault: false,
+            sync: ClockSync::default(),
+        }
+    }
+
+    /// The twin and what it has learnt, if this side has one.
+    #[must_use]
+    pub fn predictor(&self) -> Option<&Predictor> {
+        self.predictor.as_ref()
+    }
+
+    /// Clock offset and delay as this side knows them.
+    #[must_use]
+    pub fn sync(&self) -> &ClockSync {
+        &self.sync
+    }
+}
+
+/// Advance the operator's side by one tick.
+#[must_use]
+pub fn tick(
+    params: &MasterParams,
+    coupling: &CouplingParams,
+    state: &mut State,
+    inputs: &Inputs,
+) -> Outputs {
+    let reading = state.account(inputs);
+    state.take_frame(inputs);
+    let stale = state.stale(params, inputs.now);
+    let prediction = state.predict(params, coupling, (&reading, stale), inputs.dt_s);
+    let mut events = if stale { Events::STALE } else { 0 };
+    events |= if prediction.updated {
+        Events::UPDATED
+    } else {
+        0
+    };
+    let mut ports = [PortAxis::default(); AXES];
+    for (axis, port) in ports.iter_mut().enumerate() {
+        *port = state.axis(
+            params,
+            coupling,
+            inputs,
+            (axis, &reading, &prediction, stale),
+        );
+        events |= port.events;
+    }
+    state.written_n = ports.map(|port| port.force_n);
+    events |= if state.fault { Events::INVALID } else { 0 };
+    state.outputs(coupling, inputs, &reading, (&ports, &prediction, events))
+}
+
+impl State {
+    /// Book the work of the force that was held since the last tick; latch a fault if the reading
+    /// is not usable.
+    fn account(&mut self, inputs: &Inputs) -> Reading {
+        let reading = inputs.reading;
+        if !is_plausible(&reading.position_m, &reading.velocity_mps) {
+            self.fault = true;
+            return Reading {
+                position_m: self.position_m,
+                ..Reading::default()
+            };
+        }
+        self.fault &= !inputs.rearm;
+        if self.placed {
+            for axis in 0..AXES {
+                let moved_m = reading.position_m[axis] - self.position_m[axis];
+                self.reservoir.deposit(axis, self.written_n[axis] * moved_m);
+            }
+        }
+        self.position_m = reading.position_m;
+        self.placed = true;
+        reading
+    }
+
+    /// Take the newest frame if it is newer than what is known; sums make up for those missed.
+    fn take_frame(&mut self, inputs: &Inputs) {
+        let Some((frame, received)) = inputs.frame else {
+            return;
+        };
+        if frame.sequence <= self.newest.sequence || !frame.is_plausible() {
+            return;
+        }
+        self.sync.on_frame(&frame, received);
+        self.newest = frame;
+        self.received = received;
+        self.received_count += 1;
+        self.reservoir.receive(&frame.energy_sent_j);
+    }
+
+    fn stale(&self, params: &MasterParams, now: Time) -> bool {
+        self.newest.sequence == 0 || (now - self.received).s() > params.guard.stale_s
+    }
+
+    /// Touch the twin; nothing to predict in the modes without one.
+    fn predict(
+        &mut self,
+        params: &MasterParams,
+        coupling: &CouplingParams,
+        (reading, stale): (&Reading, bool),
+        dt_s: f64,
+    ) -> Prediction {
+        let Some(predictor) = &mut self.predictor else {
+            return Prediction::default();
+        };
+        if coupling.mode.resolved() != Mode::Mmt {
+            return Prediction::default();
+        }
+        let handle = Touch {
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            closed: reading.closed,
+        };
+        let frame = &self.newest;
+        // an old frame says nothing new: the twin must not learn from it again and again
+        let remote = (frame.sequence > 0 && !stale).then(|| Remote {
+            touch: Touch {
+                position_m: frame.position_m,
+                velocity_mps: frame.velocity_mps,
+                closed: frame.flags & FrameFlags::CLOSED != 0,
+            },
+            contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
+                .then_some(frame.contact_force_n),
+        });
+        predictor.step(&params.predict, &handle, remote.as_ref(), dt_s)
+    }
+
+    /// Force and outgoing wave of one axis.
+    fn axis(
+        &mut self,
+        params: &MasterParams,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        (axis, reading, prediction, stale): (usize, &Reading, &Prediction, bool),
+    ) -> PortAxis {
+        let velocity = reading.velocity_mps[axis];
+        let last = self.written_n[axis];
+        let dt_s = inputs.dt_s;
+        let (demand, wave_in) = self.demand(coupling, inputs, (axis, velocity, prediction));
+        let mode = coupling.mode.resolved();
+        let (paid, mut events) = if mode == Mode::Direct {
+            (
+                if stale {
+                    params.guard.faded(last, dt_s)
+                } else {
+                    demand
+                },
+                0,
+            )
+        } else {
+            self.pay(axis, demand, velocity, dt_s)
+        };
+        let force_n = if self.fault {
+            self.fading_n[axis] = params.guard.faded(self.fading_n[axis], dt_s);
+            let fading = self.pay(axis, self.fading_n[axis], velocity, dt_s).0;
+            params.guard.fault_force(axis, fading, velocity)
+        } else {
+            let (limited, hits) = params.guard.limit(axis, paid, last, dt_s);
+            events |= hits;
+            self.fault |= hits & Events::INVALID != 0;
+            self.fading_n[axis] = limited;
+            limited
+        };
+        let wave_out = wave::forward(coupling.impedance_nspm, velocity, force_n);
+        let wave_out = match (mode, coupling.matching) {
+            (Mode::Wave, Matching::Both) => (coupling.impedance_nspm / 2.0).sqrt() * velocity,
+            _ => wave_out,
+        };
+        let model_j = prediction.stored_j(axis);
+        self.ship(coupling, axis, (wave_out, force_n, model_j), dt_s);
+        PortAxis {
+            force_n,
+            wave_in,
+            wave_out,
+            events,
+        }
+    }
+
+    /// What the coupling method wants: port force \[N\] and the wave it used.
+    fn demand(
+        &mut self,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        (axis, velocity, prediction): (usize, f64, &Prediction),
+    ) -> (f64, f64) {
+        let b = coupling.impedance_nspm;
+        match coupling.mode.resolved() {
+            Mode::Direct => (self.newest.port_force_n[axis], 0.0),
+            Mode::Wave => {
+                let held = (inputs.now - self.received).s() <= coupling.hold_s;
+                let (sample, integral) = (self.newest.wave[axis], self.newest.wave_integral[axis]);
+                let decoder = &mut self.decoder[axis];
+                let w = decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
+                decoder.used(w, inputs.dt_s);
+                let force = match coupling.matching {
+                    Matching::Both => wave::matched_master_force(b, velocity, w),
+                    _ => wave::master_force(b, velocity, w),
+                };
+                (force, w)
+            }
+            Mode::Mmt | Mode::Auto => {
+                let tank = self.newest.reservoir_j[axis];
+                let (target, most) = (coupling.tank_target_j, coupling.charge_n_max);
+                let charge = charge_n(tank, target, most, velocity);
+                (charge - prediction.force_n[axis], 0.0)
+            }
+        }
+    }
+
+    /// Lower a force that the account cannot pay, and repay a debt by damping.
+    fn pay(&self, axis: usize, demand_n: f64, velocity_mps: f64, dt_s: f64) -> (f64, u32) {
+        let share = self
+            .reservoir
+            .payable_share(axis, demand_n, velocity_mps, holding(axis, dt_s));
+        let repay = self
+            .reservoir
+            .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
+        let mut events = if share < 1.0 { Events::UNPAID } else { 0 };
+        events |= if repay > 0.0 { Events::REPAID } else { 0 };
+        (demand_n * share + repay * velocity_mps, events)
+    }
+
+    /// Send the wave and its energy, but keep what the held force may cost and the model returns.
+    fn ship(
+        &mut self,
+        coupling: &CouplingParams,
+        axis: usize,
+        (wave_out, force_n, model_j): (f64, f64, f64),
+        dt_s: f64,
+    ) {
+        let reserve_j = coupling.reserve_ticks * holding(axis, dt_s).cost_j(force_n);
+        self.wave_integral[axis] += wave_out * dt_s;
+        let wave_j = 0.5 * wave_out * wave_out * dt_s;
+        match coupling.mode.resolved() {
+            Mode::Direct => self.reservoir.ship_unpaid(axis, wave_j),
+            Mode::Wave => {
+                self.reservoir.ship(axis, wave_j, reserve_j);
+            }
+            Mode::Mmt | Mode::Auto => {
+                let level = self.reservoir.level_j()[axis];
+                let tank = self.newest.reservoir_j[axis];
+                let offer = offer_j(level, model_j, tank, coupling.tank_target_j);
+                self.reservoir.ship(axis, offer, reserve_j);
+            }
+        }
+    }
+
+    fn outputs(
+        &mut self,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        reading: &Reading,
+        (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
+    ) -> Outputs {
+        self.sequence += 1;
+        let engaged = reading.present && !self.fault;
+        let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
+        flags |= FrameFlags::CLOSED * u32::from(reading.closed);
+        flags |= FrameFlags::FAULT * u32::from(self.fault);
+        let frame = HapticFrame {
+            sequence: self.sequence,
+            sent_ns: inputs.now.0,
+            echo_sent_ns: self.newest.sent_ns,
+            echo_received_ns: self.received.0,
+            impedance_epoch: 0,
+            flags,
+            impedance_nspm: coupling.impedance_nspm,
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            port_force_n: self.written_n,
+            contact_force_n: [0.0; AXES],
+            wave: ports.map(|port| port.wave_out),
+            wave_integral: self.wave_integral,
+            energy_sent_j: *self.reservoir.sent_j(),
+            reservoir_j: *self.reservoir.level_j(),
+        };
+        let record = self.record(inputs, reading, (ports, prediction, events));
+        Outputs {
+            force_on_hand_n: self.written_n.map(|force| -force),
+            frame,
+            record,
+        }
+    }
+
+    fn record(
+        &self,
+        inputs: &Inputs,
+        reading: &Reading,
+        (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
+    ) -> TickRecord {
+        let age = self.sync.age(self.newest.sent_ns, inputs.now);
+        TickRecord {
+            side: Side::Master,
+            tick: inputs.tick,
+            now_ns: inputs.now.0,
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            port_position_m: reading.position_m,
+            port_force_n: self.written_n,
+            tissue_force_n: prediction.twin_force_n,
+            wave_out: ports.map(|port| port.wave_out),
+            wave_in: ports.map(|port| port.wave_in),
+            reservoir_j: *self.reservoir.level_j(),
+            energy_sent_j: *self.reservoir.sent_j(),
+            energy_received_j: *self.reservoir.received_j(),
+            tissue_energy_j: prediction.energy_j,
+            update_energy_j: prediction.update_energy_j,
+            intended_m: reading.intended_m,
+            age_ns: age.map_or(-1, |(age, _)| age.0),
+            oneway_ns: self
+                .sync
+                .oneway(self.newest.sent_ns, self.received)
+                .map_or(-1, |d| d.0.0),
+            oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
+            rtt_ns: self.sync.rtt_latest().map_or(-1, |rtt| rtt.0),
+            received_sequence: self.newest.sequence,
+            received_count: self.received_count,
+            events,
+            state: self.operating(reading, events),
+            phase: reading.phase,
+            ..TickRecord::default()
+        }
+    }
+
+    /// Operating state as CRTK numbers it in [`TickRecord::state`].
+    fn operating(&self, reading: &Reading, events: u32) -> u8 {
+        if self.fault {
+            3
+        } else if !reading.present {
+            0
+        } else {
+            1 + u8::from(events & Events::STALE != 0)
+        }
+    }
+}
+
+/// How a force of one axis is held for a tick on this side.
+fn holding(axis: usize, dt_s: f64) -> Holding {
+    Holding {
+        dt_s,
+        speed_margin_mps: SPEED_MARGIN_MPS[axis],
+    }
+}
+
+/// Speed by which the handle may exceed its present speed within one tick, by axis \[m/s\]: 6 N on
+/// the 0.05 kg of an arm and a light grip, and 4 N on the leaf of the tweezers.
+const SPEED_MARGIN_MPS: Axes = [0.12, 0.12, 0.12, 0.5];
+
+/// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
+const REPAY_NSPM_MAX: f64 = 20.0;

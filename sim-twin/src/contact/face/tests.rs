@@ -1,0 +1,194 @@
+use super::*;
+use crate::mesh::fixture;
+use proptest::prelude::*;
+
+struct Sheet {
+    skin: Skin,
+    now: Vec<Vec3>,
+    alive: Vec<bool>,
+}
+
+/// The regular sheet with every node moved by a smooth bump of the given depth and a twist.
+fn sheet(patch_m: f64, depth: f64, twist: f64) -> Sheet {
+    let lattice = fixture::regular();
+    let rest: Vec<Vec3> = lattice.atoms[..22]
+        .iter()
+        .map(|atom| atom.position_m)
+        .collect();
+    let dent = |p: &Vec3| {
+        let far = (p - Vec3::new(2.0, 1.732, 0.0)).norm_squared();
+        Vec3::new(
+            twist * p.y,
+            -twist * p.x,
+            -depth * libm::exp(-far) + 0.3 * twist * p.x * p.y,
+        )
+    };
+    Sheet {
+        skin: Skin::new(&rest, &lattice.faces, patch_m),
+        now: rest.iter().map(|p| p + dent(p)).collect(),
+        alive: vec![true; lattice.faces.len()],
+    }
+}
+
+fn sphere(center_m: Vec3) -> Sphere {
+    Sphere {
+        center_m,
+        radius_m: 1.5,
+        stiffness_npm: 400.0,
+    }
+}
+
+impl Sheet {
+    fn surface(&self) -> Surface<'_> {
+        Surface {
+            skin: &self.skin,
+            positions_m: &self.now,
+            alive: &self.alive,
+        }
+    }
+
+    fn press(&self, faces: &[u32], center_m: Vec3, side: &mut Side) -> (Touch, Vec<Vec3>) {
+        let mut work = Workspace::new(&self.skin);
+        let mut on = vec![Vec3::zeros(); self.now.len()];
+        let memory = (side, Vec3::z());
+        let touch = press(
+            faces,
+            &mut work,
+            &self.surface(),
+            &sphere(center_m),
+            memory,
+            |node, f| {
+                on[node as usize] += f;
+            },
+        );
+        (touch, on)
+    }
+
+    fn every(&self) -> Vec<u32> {
+        (0..self.alive.len() as u32).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn s4_17_the_short_list_gives_what_all_faces_give(
+        x in -1.0..5.0_f64, y in -1.0..4.5_f64, z in 0.2..2.0_f64,
+        depth in -0.4..0.6_f64, twist in -0.1..0.1_f64,
+    ) {
+        let sheet = sheet(1.2, depth, twist);
+        let center = Vec3::new(x, y, z);
+        let mut near = Near::new(sheet.alive.len());
+        let mut work = Workspace::new(&sheet.skin);
+        gather(&mut near, &mut work, &sheet.surface(), &sphere(center), 0.0, 1.5);
+        let (all, all_nodes) = sheet.press(&sheet.every(), center, &mut 0);
+        let (few, few_nodes) = sheet.press(near.items(), center, &mut 0);
+        prop_assert_eq!(all, few);
+        prop_assert_eq!(all_nodes, few_nodes);
+    }
+
+    #[test]
+    fn force_is_the_slope_of_the_energy_and_moves_smoothly(
+        x in 0.2..3.8_f64, y in 0.2..3.2_f64, z in 0.9..1.4_f64,
+        depth in 0.0..0.6_f64, axis in 0..3_usize,
+    ) {
+        let sheet = sheet(1.2, depth, 0.03);
+        let every = sheet.every();
+        let center = Vec3::new(x, y, z);
+        let h = 1e-6;
+        let at = |shift: f64| {
+            let mut moved = center;
+            moved[axis] += shift;
+            sheet.press(&every, moved, &mut 1).0
+        };
+        let slope = -(at(h).energy_j - at(-h).energy_j) / (2.0 * h);
+        let force = at(0.0).force_n;
+        prop_assert!((slope - force[axis]).abs() < 1e-4 * (1.0 + force.norm()), "{slope} {force}");
+        let jump = (at(h).force_n - at(-h).force_n).norm();
+        // The blend's curvature is at most a few times the stiffness.
+        prop_assert!(jump < 2.0 * h * 400.0 * 20.0, "{jump}");
+    }
+
+    #[test]
+    fn node_forces_are_the_slope_too(
+        x in 0.5..3.5_f64, y in 0.5..3.0_f64, z in 0.9..1.4_f64,
+        node in 0..22_usize, axis in 0..3_usize,
+    ) {
+        let mut sheet = sheet(1.2, 0.2, 0.02);
+        let every = sheet.every();
+        let center = Vec3::new(x, y, z);
+        let (touch, on) = sheet.press(&every, center, &mut 1);
+        let h = 1e-6;
+        let mut energy = [0.0; 2];
+        for (slot, shift) in energy.iter_mut().zip([h, -2.0 * h]) {
+            sheet.now[node][axis] += shift;
+            *slot = sheet.press(&every, center, &mut 1).0.energy_j;
+        }
+        let slope = -(energy[0] - energy[1]) / (2.0 * h);
+        prop_assert!((slope - on[node][axis]).abs() < 1e-4 * (1.0 + touch.force_n.norm()));
+        let sum: Vec3 = on.iter().sum();
+        prop_assert!((sum + touch.force_n).norm() < 1e-12 * (1.0 + touch.force_n.norm()));
+    }
+}
+
+#[test]
+fn sliding_over_edges_and_nodes_makes_no_force_step() {
+    for (patch_m, depth) in [(0.0, 0.0), (0.0, 0.5), (1.2, 0.5)] {
+        let sheet = sheet(patch_m, depth, 0.0);
+        let every = sheet.every();
+        let mut last: Option<Vec3> = None;
+        for n in 0..4000 {
+            let x = 0.3 + 3.4 * f64::from(n) / 4000.0;
+            let force = sheet
+                .press(&every, Vec3::new(x, 1.3 + 0.2 * x, 1.2), &mut 1)
+                .0
+                .force_n;
+            if let Some(last) = last {
+                assert!(
+                    (force - last).norm() < 400.0 * 20.0 * 1e-3,
+                    "{x}: {force} {last}"
+                );
+            }
+            last = Some(force);
+        }
+    }
+}
+
+#[test]
+fn the_side_is_remembered_through_the_surface() {
+    let sheet = sheet(0.0, 0.0, 0.0);
+    let every = sheet.every();
+    let mut side = 0;
+    let mut last = 0.0;
+    for n in 0..200 {
+        let z = 1.6 - 0.02 * f64::from(n);
+        let force = sheet
+            .press(&every, Vec3::new(2.0, 1.7, z), &mut side)
+            .0
+            .force_n;
+        let linear = 400.0 * (1.5 - z);
+        assert!(
+            force.z >= 0.9 * linear && force.z <= 1.6 * linear.max(0.0),
+            "{z}: {force}"
+        );
+        last = force.z;
+    }
+    assert!(last > 1000.0 && side == 1);
+    assert_eq!(
+        crossed(
+            &sheet.surface(),
+            &Vec3::new(2.0, 1.7, 3.0),
+            &Vec3::new(2.0, 1.7, -3.0)
+        ),
+        1
+    );
+    assert_eq!(
+        crossed(
+            &sheet.surface(),
+            &Vec3::new(9.0, 1.7, 3.0),
+            &Vec3::new(9.0, 1.7, -3.0)
+        ),
+        0
+    );
+}

@@ -1,0 +1,22 @@
+//! Soft tissue that answers a touch within a tick.
+//!
+//! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it
+//! gives back. [`mesh`] holds neutral descriptions of lattices and their files, [`model`] the
+//! tissue models, [`contact`] the geometry of touching, [`integrate`] the stability advisor, and
+//! [`scene`] turns a typed scene file into a boxed model. This crate knows nothing of networks,
+//! clocks or devices: every step is a pure function of state, tools and `dt`.
+
+pub mod contact;
+pub mod integrate;
+pub mod mesh;
+pub mod model;
+pub mod scene;
+pub mod twin;
+
+pub use twin::{
+    Caps, Edit, EditError, EditReport, Jaws, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool,
+    View,
+};
+
+/// A point, velocity or force in the world frame \[SI\].
+pub type Vec3 = nalgebra::Vector3<f64>;

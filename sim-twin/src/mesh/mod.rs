@@ -1,0 +1,14 @@
+//! Neutral descriptions of tissue geometry and the files that carry them.
+
+pub mod check;
+pub mod drape;
+pub mod fem;
+pub mod fixture;
+pub mod lattice;
+pub mod plg;
+mod rows;
+pub mod units;
+
+pub use lattice::{Atom, Face, Lattice, Link};
+pub use rows::FileError;
+pub use units::{UnitError, Units};

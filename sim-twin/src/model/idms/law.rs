@@ -1,0 +1,135 @@
+//! Force laws of one spring: force, slope and energy of an extension.
+//!
+//! Source: row S4-08; the exponential law after Fung 1967. All laws are odd in the extension, and
+//! scale with the stiffness `k` at rest, so that a change of `k` keeps their shape.
+//!
+//! Symbols: `e` extension \[m\], `l` reference length \[m\], `eps = e / l`.
+
+/// How the force of a spring grows with its extension.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Law {
+    /// `f = k e`.
+    #[default]
+    Linear,
+    /// `f = k l (exp(alpha |eps|) - 1) / alpha`, continued straight beyond a steepest slope.
+    Fung {
+        /// Growth `alpha` of the exponential, greater than zero.
+        growth: f64,
+        /// Slope over `k` at which the straight continuation begins, greater than 1. It bounds
+        /// the stiffness that the stability gate has to allow for.
+        steepest: f64,
+    },
+}
+
+/// What a law says of one extension, for unit stiffness.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pull {
+    /// Force over extension, the secant stiffness over `k`.
+    pub secant: f64,
+    /// Energy over `k` \[m^2\].
+    pub energy: f64,
+}
+
+impl Law {
+    /// Largest slope over `k` that the law can reach.
+    #[must_use]
+    pub fn steepest(&self) -> f64 {
+        match *self {
+            Self::Linear => 1.0,
+            Self::Fung { steepest, .. } => steepest,
+        }
+    }
+
+    /// Secant and energy at `extension_m` of a spring of reference length `length_m`.
+    #[must_use]
+    pub fn pull(&self, extension_m: f64, length_m: f64) -> Pull {
+        let Self::Fung { growth, steepest } = *self else {
+            return Pull {
+                secant: 1.0,
+                energy: 0.5 * extension_m * extension_m,
+            };
+        };
+        let size = extension_m.abs();
+        let argument = growth * size / length_m;
+        if argument < 1e-5 {
+            // Series: the exact form would lose every digit to cancellation here.
+            return Pull {
+                secant: 1.0 + 0.5 * argument,
+                energy: size * size * (0.5 + argument / 6.0),
+            };
+        }
+        let scale_m = length_m / growth;
+        let knee = libm::log(steepest);
+        let (force, energy) = if argument <= knee {
+            let grown = libm::expm1(argument);
+            (scale_m * grown, scale_m * scale_m * (grown - argument))
+        } else {
+            let (base, over) = (scale_m * (steepest - 1.0), scale_m * (argument - knee));
+            let stored = scale_m * scale_m * (steepest - 1.0 - knee);
+            (
+                base + steepest * over,
+                stored + over * (base + 0.5 * steepest * over),
+            )
+        };
+        Pull {
+            secant: force / size,
+            energy,
+        }
+    }
+
+    /// The extension at which the force over `k` is `force_m` \[m\]: the inverse of the law.
+    #[must_use]
+    pub fn extension(&self, force_m: f64, length_m: f64) -> f64 {
+        let Self::Fung { growth, steepest } = *self else {
+            return force_m;
+        };
+        let scale_m = length_m / growth;
+        let grown = force_m.abs() / scale_m;
+        let size = if grown <= steepest - 1.0 {
+            libm::log1p(grown)
+        } else {
+            libm::log(steepest) + (grown - (steepest - 1.0)) / steepest
+        };
+        (scale_m * size).copysign(force_m)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FUNG: Law = Law::Fung {
+        growth: 8.0,
+        steepest: 6.0,
+    };
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn force_is_the_slope_of_the_energy(e in -0.8..0.8_f64, length in 0.5..2.0_f64) {
+            for law in [Law::Linear, FUNG] {
+                let h = 1e-6;
+                let rise = law.pull(e + h, length).energy - law.pull(e - h, length).energy;
+                let force = law.pull(e, length).secant * e;
+                prop_assert!((rise / (2.0 * h) - force).abs() < 1e-6 * (1.0 + force.abs()));
+            }
+        }
+
+        #[test]
+        fn extension_inverts_the_force(e in -0.8..0.8_f64, length in 0.5..2.0_f64) {
+            for law in [Law::Linear, FUNG] {
+                let force = law.pull(e, length).secant * e;
+                prop_assert!((law.extension(force, length) - e).abs() < 1e-6 * (1e-3 + e.abs()));
+            }
+        }
+
+        #[test]
+        fn the_slope_stays_between_one_and_the_steepest(e in 0.0..0.8_f64) {
+            let h = 1e-5;
+            let force = |e: f64| FUNG.pull(e, 1.0).secant * e;
+            let slope = (force(e + h) - force(e)) / h;
+            prop_assert!((1.0 - 1e-6..=6.0 + 1e-6).contains(&slope), "{slope}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tissue models, one file or folder each, all behind the trait [`crate::Tissue`].
+
+pub mod idms;
+
+pub use idms::{Idms, IdmsError, IdmsParams};

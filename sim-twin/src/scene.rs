@@ -1,0 +1,529 @@
+//! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
+//!
+//! Source: ours; sheets and units after seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after
+//! S4-07. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the z axis with
+//! its surface at z = 0.
+
+use serde::Deserialize;
+
+use crate::mesh::check::{self, Finding, RadiusError};
+use crate::mesh::fixture::{self, SheetParams};
+use crate::mesh::{Lattice, UnitError, Units};
+use crate::model::idms::{Contact, Idms, IdmsError, IdmsParams, Pinch};
+use crate::{Reaction, Tissue, Tool, Vec3};
+
+/// Name and text of every built-in scene.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("sheet", include_str!("../../scenes/sheet.toml")),
+    ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
+    ("sheet-lump", include_str!("../../scenes/sheet-lump.toml")),
+    (
+        "seed-regular",
+        include_str!("../../scenes/seed-regular.toml"),
+    ),
+    (
+        "seed-printed",
+        include_str!("../../scenes/seed-printed.toml"),
+    ),
+];
+
+/// Largest number of columns or rows of a sheet.
+const SIDE_MAX: u32 = 400;
+/// How long [`Scene::press`] takes to go down, and then to wait for rest \[s\].
+const PRESS_S: f64 = 0.25;
+/// Longest step of a press \[s\].
+const PRESS_STEP_S: f64 = 1e-3;
+/// Share of the depth at which the chord of a press begins: before it, the touch is not yet whole.
+const CHORD_START: f64 = 0.2;
+
+/// A tissue that can be built as often as wanted, and the tool meant for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scene {
+    /// Name of the scene.
+    pub name: String,
+    /// The lattice, lumps included.
+    pub lattice: Lattice,
+    /// Choices of the model.
+    pub params: IdmsParams,
+    /// Radius of the tool \[m\].
+    pub tool_radius_m: f64,
+    /// Stiffness of the tool's boundary \[N/m\].
+    pub tool_stiffness_npm: f64,
+    /// What is hidden in the lattice: the truth that a palpation should find.
+    pub lumps: Vec<Lump>,
+}
+
+/// A column of stiffer tissue, as deep as the sheet.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lump {
+    /// Centre in the plane of the surface \[m\].
+    pub center_m: [f64; 2],
+    /// Radius \[m\]; a link belongs to the lump if its midpoint does.
+    pub radius_m: f64,
+    /// Factor on the stiffness of its links, home links included.
+    pub factor: f64,
+}
+
+/// What a slow press to one depth tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Press {
+    /// Force along z on the tool at rest \[N\].
+    pub force_n: f64,
+    /// Force over depth \[N/m\].
+    pub secant_npm: f64,
+    /// Mean slope of the force from a fifth of that depth to all of it \[N/m\]: what a hand that
+    /// presses once can tell.
+    pub chord_npm: f64,
+}
+
+/// Why there is no such scene.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SceneError {
+    /// No built-in scene has this name.
+    #[error("no scene is called `{name}`; expected one of: {}", names().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The text is no scene; the message names line and field.
+    #[error("{0}")]
+    Text(#[from] toml::de::Error),
+    /// A field is out of its range, or its table missing.
+    #[error("scene field `{field}` is {value}; expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: &'static str,
+        /// Value found.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// A unit is unusable.
+    #[error(transparent)]
+    Units(#[from] UnitError),
+    /// The lattice is unfit.
+    #[error(transparent)]
+    Lattice(#[from] Finding),
+    /// The tool would fall through.
+    #[error(transparent)]
+    Radius(#[from] RadiusError),
+    /// The model refuses the lattice or the parameters.
+    #[error(transparent)]
+    Model(#[from] IdmsError),
+}
+
+/// Names of the built-in scenes.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|&(name, _)| name).collect()
+}
+
+/// A scene by the name of a built-in one, or from its TOML text.
+///
+/// A text without line breaks and equals signs is taken as a name.
+///
+/// # Errors
+/// [`SceneError`]; an unknown name lists the known ones.
+pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
+    let name = name_or_text.trim();
+    if let Some(&(_, text)) = BUILT_IN.iter().find(|&&(known, _)| known == name) {
+        return Scene::parse(text);
+    }
+    if name.contains(['\n', '=']) {
+        Scene::parse(name_or_text)
+    } else {
+        Err(SceneError::Unknown {
+            name: name.chars().take(40).collect(),
+        })
+    }
+}
+
+impl Scene {
+    /// A new tissue of this scene, at rest.
+    ///
+    /// # Errors
+    /// [`SceneError::Model`] if the model refuses the lattice or the parameters.
+    pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
+        Ok(Box::new(Idms::new(&self.lattice, &self.params)?))
+    }
+
+    /// A tool of this scene, at rest at a place \[m\].
+    #[must_use]
+    pub fn tool_at(&self, position_m: Vec3) -> Tool {
+        Tool {
+            position_m,
+            velocity_mps: Vec3::zeros(),
+            radius_m: self.tool_radius_m,
+            stiffness_npm: self.tool_stiffness_npm,
+            jaws: None,
+        }
+    }
+
+    /// The true stiffness at a point of the surface: the mean slope of a slow press there \[N/m\].
+    ///
+    /// # Errors
+    /// Those of [`Scene::press`].
+    pub fn rest_stiffness_at(&self, point_m: [f64; 2], depth_m: f64) -> Result<f64, SceneError> {
+        Ok(self.press(point_m, depth_m)?.chord_npm)
+    }
+
+    /// Press a tissue of its own slowly at a point, with the tool of this scene, and wait.
+    ///
+    /// `depth_m` \[m\] counts from first contact with the flat surface at rest and includes what
+    /// the boundary of the tool gives way. It should exceed 0.
+    ///
+    /// # Errors
+    /// [`SceneError::Model`] if no tissue can be built.
+    pub fn press(&self, point_m: [f64; 2], depth_m: f64) -> Result<Press, SceneError> {
+        // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
+        // answer does not depend on the step, so the longest sure one is taken.
+        let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(&self.lattice, &self.params)?.caps().dt_s_max);
+        let params = IdmsParams {
+            rest: None,
+            dt_s,
+            ..self.params
+        };
+        let mut tissue = Idms::new(&self.lattice, &params)?;
+        let mut hold = |from_m: f64, to_m: f64| {
+            let steps = (PRESS_S / dt_s).ceil() as u64;
+            let mut reaction = [Reaction::default()];
+            for step in 1..=2 * steps {
+                let share = (step as f64 / steps as f64).min(1.0);
+                let depth_m = from_m + share * (to_m - from_m);
+                let z_m = self.tool_radius_m - depth_m;
+                let mut tool = self.tool_at(Vec3::new(point_m[0], point_m[1], z_m));
+                if step <= steps {
+                    tool.velocity_mps.z = (from_m - to_m) / PRESS_S;
+                }
+                tissue.step(&[tool], dt_s, &mut reaction);
+            }
+            reaction[0].force_n.z
+        };
+        let low_m = CHORD_START * depth_m;
+        let low_n = hold(0.0, low_m);
+        let force_n = hold(low_m, depth_m);
+        Ok(Press {
+            force_n,
+            secant_npm: force_n / depth_m,
+            chord_npm: (force_n - low_n) / (depth_m - low_m),
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, SceneError> {
+        let text: Text = toml::from_str(text)?;
+        let mut lattice = match (&text.sheet, &text.fixture) {
+            (Some(sheet), None) => sheet.lattice()?,
+            (None, Some(fixture)) => fixture.lattice()?,
+            (sheet, _) => {
+                let value = if sheet.is_some() {
+                    "given twice"
+                } else {
+                    "missing"
+                };
+                let expected = "one of the tables [sheet] and [fixture]";
+                return Err(field("sheet", value, expected));
+            }
+        };
+        lattice.name.clone_from(&text.name);
+        for lump in &text.lump {
+            lump.harden(&mut lattice)?;
+        }
+        if let Some(&finding) = check::findings(&lattice).first() {
+            return Err(finding.into());
+        }
+        let params = text.model.params(&text.tool);
+        positive("tool.radius_m", text.tool.radius_m)?;
+        positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
+        if params.contact == Contact::Node {
+            check::contact_radius(&lattice, text.tool.radius_m)?;
+        }
+        // Built once here, so that a scene that loads can also be built.
+        Idms::new(&lattice, &params)?;
+        Ok(Self {
+            name: text.name,
+            lattice,
+            params,
+            tool_radius_m: text.tool.radius_m,
+            tool_stiffness_npm: text.tool.stiffness_npm,
+            lumps: text.lump,
+        })
+    }
+}
+
+impl Lump {
+    /// Multiply the stiffness of every link whose midpoint is inside.
+    fn harden(&self, lattice: &mut Lattice) -> Result<(), SceneError> {
+        positive("lump.radius_m", self.radius_m)?;
+        positive("lump.factor", self.factor)?;
+        finite("lump.center_m", self.center_m[0] + self.center_m[1])?;
+        for link in &mut lattice.links {
+            let [a, b] = link
+                .atoms
+                .map(|atom| lattice.atoms[atom as usize].position_m);
+            let [x_m, y_m] = self.center_m;
+            let away_m = (0.5 * (a + b)).xy() - nalgebra::Vector2::new(x_m, y_m);
+            if away_m.norm() < self.radius_m {
+                link.stiffness_npm *= self.factor;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The TOML text of a scene.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    name: String,
+    sheet: Option<SheetText>,
+    fixture: Option<FixtureText>,
+    #[serde(default)]
+    model: ModelText,
+    tool: ToolText,
+    #[serde(default)]
+    lump: Vec<Lump>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SheetText {
+    columns: u32,
+    rows: u32,
+    edge_m: f64,
+    depth_ratio: f64,
+    mass_kg: f64,
+    stiffness_npm: f64,
+    damping_nspm: f64,
+    home_stiffness_npm: f64,
+    home_damping_nspm: f64,
+}
+
+impl SheetText {
+    fn lattice(&self) -> Result<Lattice, SceneError> {
+        for (name, count) in [("sheet.columns", self.columns), ("sheet.rows", self.rows)] {
+            if !(2..=SIDE_MAX).contains(&count) {
+                return Err(field(name, count, "a whole number from 2 to 400"));
+            }
+        }
+        positive("sheet.edge_m", self.edge_m)?;
+        positive("sheet.depth_ratio", self.depth_ratio)?;
+        Ok(fixture::sheet(&SheetParams {
+            columns: self.columns,
+            rows: self.rows,
+            edge_m: self.edge_m,
+            depth_ratio: self.depth_ratio,
+            mass_kg: self.mass_kg,
+            stiffness_npm: self.stiffness_npm,
+            damping_nspm: self.damping_nspm,
+            home_stiffness_npm: self.home_stiffness_npm,
+            home_damping_nspm: self.home_damping_nspm,
+        }))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FixtureText {
+    kind: FixtureKind,
+    length_m: f64,
+    force_n: f64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FixtureKind {
+    Regular,
+    Printed,
+}
+
+impl FixtureText {
+    fn lattice(&self) -> Result<Lattice, SceneError> {
+        let units = Units {
+            length_m: self.length_m,
+            force_n: self.force_n,
+        };
+        units.check()?;
+        let mut lattice = units.import(&match self.kind {
+            FixtureKind::Regular => fixture::regular(),
+            FixtureKind::Printed => fixture::printed(),
+        });
+        let surface = lattice.atoms.iter().filter(|atom| atom.surface);
+        let bounds = surface
+            .map(|atom| atom.position_m)
+            .fold(None, |bounds, place| {
+                let (low, high) = bounds.unwrap_or((place, place));
+                Some((low.inf(&place), high.sup(&place)))
+            });
+        let middle_m = bounds.map_or(Vec3::zeros(), |(low, high): (Vec3, Vec3)| {
+            0.5 * (low + high)
+        });
+        lattice
+            .atoms
+            .iter_mut()
+            .for_each(|atom| atom.position_m -= middle_m);
+        Ok(lattice)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolText {
+    radius_m: f64,
+    stiffness_npm: f64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ContactText {
+    Face,
+    Node,
+}
+
+/// The part of [`IdmsParams`] that a scene may set; what is left out has its default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelText {
+    dt_s: Option<f64>,
+    substeps: Option<u32>,
+    contact: Option<ContactText>,
+    patch_m: Option<f64>,
+    contact_damping_ratio: Option<f64>,
+    pinch_stiffness_npm: Option<f64>,
+    pinch_width_m: Option<f64>,
+    relax_s: Option<f64>,
+}
+
+impl ModelText {
+    fn params(&self, tool: &ToolText) -> IdmsParams {
+        let ours = IdmsParams::default();
+        let damping = self.contact_damping_ratio;
+        IdmsParams {
+            dt_s: self.dt_s.unwrap_or(ours.dt_s),
+            substeps: self.substeps.unwrap_or(ours.substeps),
+            contact: match self.contact.unwrap_or(ContactText::Face) {
+                ContactText::Face => Contact::Face {
+                    patch_m: self.patch_m.unwrap_or(0.0),
+                },
+                ContactText::Node => Contact::Node,
+            },
+            contact_damping_ratio: damping.unwrap_or(ours.contact_damping_ratio),
+            tool_stiffness_npm: tool.stiffness_npm,
+            pinch: Pinch {
+                stiffness_npm: self.pinch_stiffness_npm.unwrap_or(ours.pinch.stiffness_npm),
+                width_m: self.pinch_width_m.unwrap_or(ours.pinch.width_m),
+            },
+            relax_s: self.relax_s.unwrap_or(ours.relax_s),
+            ..ours
+        }
+    }
+}
+
+fn field(field: &'static str, value: impl ToString, expected: &'static str) -> SceneError {
+    SceneError::Field {
+        field,
+        value: value.to_string(),
+        expected,
+    }
+}
+
+fn positive(name: &'static str, value: f64) -> Result<(), SceneError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(field(name, value, "a finite number greater than 0"))
+}
+
+fn finite(name: &'static str, value: f64) -> Result<(), SceneError> {
+    if value.is_finite() {
+        Ok(())
+    } else {
+        Err(field(name, value, "finite numbers"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEPTH_M: f64 = 0.008;
+    const LUMP_M: [f64; 2] = [0.02, 0.0];
+
+    fn press(scene: &Scene, point_m: [f64; 2]) -> f64 {
+        scene.press(point_m, DEPTH_M).unwrap().secant_npm
+    }
+
+    #[test]
+    fn every_built_in_scene_is_centred_and_can_be_built() {
+        for name in names() {
+            let scene = load(name).unwrap();
+            assert_eq!(scene.name, name);
+            let tissue = scene.build().unwrap();
+            assert!(tissue.caps().dt_s_max >= scene.params.dt_s, "{name}");
+            let rest_m = tissue.view().rest_m;
+            let corner = |pick: fn(f64, f64) -> f64, axis: usize| {
+                rest_m
+                    .iter()
+                    .map(|place| place[axis])
+                    .fold(rest_m[0][axis], pick)
+            };
+            for axis in 0..3 {
+                let middle_m = corner(f64::min, axis) + corner(f64::max, axis);
+                assert!(middle_m.abs() < 1e-12, "{name}, axis {axis}: {middle_m}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_twin_and_the_finer_sheet_agree_over_the_palpation_grid() {
+        let [twin, fine] = ["sheet", "sheet-fine"].map(|name| load(name).unwrap());
+        assert_eq!(twin.build().unwrap().view().positions_m.len(), 22);
+        let mut sum_npm = 0.0;
+        for point_m in [[0.0, 0.0], [0.02, 0.0], [0.0, 0.02], [0.02, 0.02]] {
+            let [coarse_npm, fine_npm] = [&twin, &fine].map(|scene| press(scene, point_m));
+            let ratio = coarse_npm / fine_npm;
+            assert!(
+                (ratio - 1.0).abs() < 0.16,
+                "{point_m:?}: {coarse_npm} and {fine_npm} N/m"
+            );
+            sum_npm += coarse_npm;
+        }
+        assert!((0.25 * sum_npm - 300.0).abs() < 30.0, "{sum_npm}");
+    }
+
+    #[test]
+    fn s4_07_the_lump_doubles_the_stiffness_where_it_is() {
+        let [plain, lump] = ["sheet-fine", "sheet-lump"].map(|name| load(name).unwrap());
+        assert_eq!(lump.lumps[0].center_m, LUMP_M);
+        let contrast = |point_m| press(&lump, point_m) / press(&plain, point_m);
+        let over = contrast(LUMP_M);
+        assert!((1.8..2.4).contains(&over), "{over}");
+        assert!(contrast([-0.02, 0.0]) < 1.05);
+        assert!(contrast([-0.02, 0.02]) < 1.05);
+    }
+
+    #[test]
+    fn refusals_name_the_field_or_the_known_names() {
+        let refusal = |text: &str| load(text).unwrap_err().to_string();
+        assert_eq!(
+            refusal("liver"),
+            "no scene is called `liver`; expected one of: \
+             sheet, sheet-fine, sheet-lump, seed-regular, seed-printed"
+        );
+        let text = BUILT_IN[0].1;
+        let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));
+        assert!(swap("rows = 5", "rows = 1").contains("`sheet.rows` is 1; expected"));
+        assert!(swap("rows = 5", "rows = 5\nlines = 5").contains("unknown field `lines`"));
+        assert!(swap("edge_m = 0.02", "edge_m = nan").contains("`sheet.edge_m` is NaN"));
+        assert!(swap("mass_kg = 0.02", "mass_kg = 0.0").contains("mass_kg is 0"));
+        assert!(swap("mass_kg = 0.02", "mass_kg = 0.0001").contains("kappa + 2 beta"));
+        assert!(swap("[sheet]", "[fixture]").contains("unknown field `columns`"));
+        assert!(swap("patch_m = 0.028", "contact = \"node\"").contains("can slip between nodes"));
+        let lump = format!("{text}[[lump]]\ncenter_m = [0, 0]\nradius_m = 0.01\nfactor = -1.0\n");
+        assert!(refusal(&lump).contains("`lump.factor` is -1"));
+        assert!(
+            refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0")
+                .contains("expected one of the tables [sheet] and [fixture]")
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! The one interface between a tissue and whoever touches it.
+//!
+//! Source: DESIGN "Tissue has five methods"; ledger after seed-004 3.14 (row S4-20). A tissue is a
+//! causal one-port per tool: positions in, equal and opposite forces out. World frame, SI units.
+
+use crate::Vec3;
+
+/// What touches the tissue during one step: a sphere, with jaws when it can pinch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tool {
+    /// Centre of the sphere \[m\].
+    pub position_m: Vec3,
+    /// Velocity of the centre \[m/s\].
+    pub velocity_mps: Vec3,
+    /// Radius of the sphere \[m\], greater than zero.
+    pub radius_m: f64,
+    /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
+    pub stiffness_npm: f64,
+    /// Jaws of a gripper or tweezers, if the tool has them.
+    pub jaws: Option<Jaws>,
+}
+
+/// The jaws of a pinching tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Jaws {
+    /// Distance between the jaw tips \[m\].
+    pub opening_m: f64,
+    /// Rate of the opening \[m/s\].
+    pub opening_velocity_mps: f64,
+    /// Whether the closure switch is on (seed-004 S4-35): tissue in contact is then grasped.
+    pub closed: bool,
+}
+
+/// What a tissue did to one tool during one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reaction {
+    /// Force on the tool \[N\].
+    pub force_n: Vec3,
+    /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
+    pub torque_nm: Vec3,
+    /// Force that opens the jaws \[N\]; zero without jaws.
+    pub grip_n: f64,
+    /// Outward unit normal of the contact, zero without contact.
+    pub normal: Vec3,
+    /// Depth of the tool in the surface \[m\], zero without contact.
+    pub penetration_m: f64,
+    /// Slope of the normal force against depth at this instant \[N/m\], a local model for the
+    /// time until the next step; zero without contact.
+    pub stiffness_npm: f64,
+    /// Slope of the normal force against speed \[N s/m\].
+    pub damping_nspm: f64,
+    /// Number of separate contacts (nodes or faces).
+    pub contacts: u32,
+}
+
+impl Default for Reaction {
+    fn default() -> Self {
+        Self {
+            force_n: Vec3::zeros(),
+            torque_nm: Vec3::zeros(),
+            grip_n: 0.0,
+            normal: Vec3::zeros(),
+            penetration_m: 0.0,
+            stiffness_npm: 0.0,
+            damping_nspm: 0.0,
+            contacts: 0,
+        }
+    }
+}
+
+/// Where the energy of a tissue is and went \[J\], cumulative since construction or thaw.
+///
+/// Balance: `kinetic + elastic + contact - initial = tool_work + edit - dissipated + residual`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ledger {
+    /// Kinetic energy now.
+    pub kinetic_j: f64,
+    /// Energy stored in the springs now.
+    pub elastic_j: f64,
+    /// Energy stored in contact and grasp springs now.
+    pub contact_j: f64,
+    /// Energy that tools have put in.
+    pub tool_work_j: f64,
+    /// Energy that dashpots have taken out.
+    pub dissipated_j: f64,
+    /// Energy that edits and parameter updates have put in (negative: taken out).
+    pub edit_j: f64,
+    /// What the books do not explain: integration error, reported and bounded by tests.
+    pub residual_j: f64,
+}
+
+impl Ledger {
+    /// Energy inside the tissue now \[J\].
+    #[must_use]
+    pub fn stored_j(&self) -> f64 {
+        self.kinetic_j + self.elastic_j + self.contact_j
+    }
+}
+
+/// What a tissue can do, as data: callers ask, and no method answers "unsupported".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Caps {
+    /// Name of the method, as in `--method`.
+    pub method: &'static str,
+    /// Number of nodes that can move.
+    pub nodes: usize,
+    /// Number of elements.
+    pub elements: usize,
+    /// Most tools that may touch at once.
+    pub tools_max: usize,
+    /// Largest `dt` for which the advisor promises stability \[s\].
+    pub dt_s_max: f64,
+    /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).
+    pub stiffness_edits: bool,
+    /// Whether elements may be removed ([`Edit::Cut`]).
+    pub cuts: bool,
+}
+
+/// A change to the tissue between two steps. Applying one never allocates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Edit {
+    /// Multiply the stiffness around a point by a factor that fades linearly to 1 at the radius.
+    ///
+    Stiffen {
+        /// Centre of the change \[m\], in the rest configuration.
+        center_m: Vec3,
+        /// Radius within which it acts \[m\].
+        radius_m: f64,
+        /// Factor at the centre, greater than zero.
+        factor: f64,
+        /// Whether it is applied as teleop E16 demands of a tissue that a hand feels: a stiffening
+        /// keeps every spring's force and moves its rest, a softening keeps the rest and drops the
+        /// force; both take energy out. If not, rests stay and the energy changes either way.
+        passive: bool,
+    },
+    /// Remove every element that crosses a plane (row S4-10).
+    Cut {
+        /// A point of the plane \[m\].
+        point_m: Vec3,
+        /// Normal of the plane.
+        normal: Vec3,
+    },
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EditReport {
+    /// Number of elements that changed.
+    pub elements: usize,
+    /// Energy that the edit put into the tissue \[J\]; negative if it took energy out.
+    pub energy_j: f64,
+}
+
+/// Why an edit was refused; the tissue is unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum EditError {
+    /// A number was not finite or out of its range.
+    #[error("edit field `{field}` is {value}; expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: &'static str,
+        /// Value found.
+        value: f64,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// [`Caps`] does not list this edit.
+    #[error("this tissue does not take the edit `{0}`; see its Caps")]
+    Kind(&'static str),
+}
+
+/// A borrowed look at the deforming surface, for drawing and measuring.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Positions of the surface nodes now \[m\].
+    pub positions_m: &'a [Vec3],
+    /// Their rest positions \[m\].
+    pub rest_m: &'a [Vec3],
+    /// Surface triangles, counter-clockwise seen from outside.
+    pub faces: &'a [[u32; 3]],
+    /// The energy account.
+    pub ledger: Ledger,
+}
+
+/// A complete copy of a tissue's state, reusable without allocating.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// Every number of the state, in the model's own order.
+    pub numbers: Vec<f64>,
+    /// Every integer of the state, in the model's own order.
+    pub integers: Vec<u64>,
+}
+
+/// Why a snapshot does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("snapshot holds {found} numbers; this tissue needs {expected}")]
+pub struct ThawError {
+    /// Numbers that this tissue needs.
+    pub expected: usize,
+    /// Numbers found.
+    pub found: usize,
+}
+
+/// A tissue: the model that was built once, and its state.
+pub trait Tissue: Send {
+    /// What this tissue can do.
+    fn caps(&self) -> Caps;
+
+    /// Advance by `dt_s` \[s\] while `tools` touch it; writes one reaction a tool.
+    ///
+    /// Total: any tool, NaN included, gives finite reactions (an unusable tool touches nothing).
+    /// Never allocates. Tools beyond [`Caps::tools_max`] touch nothing.
+    fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]);
+
+    /// Change the tissue between two steps.
+    ///
+    /// # Errors
+    /// [`EditError`] if a field is out of range or the kind is not in [`Caps`].
+    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError>;
+
+    /// The surface now, and the energy account.
+    fn view(&self) -> View<'_>;
+
+    /// Copy the state into `snapshot`; a reused snapshot does not allocate.
+    fn freeze(&self, snapshot: &mut Snapshot);
+
+    /// Put a state back, bit for bit.
+    ///
+    /// # Errors
+    /// [`ThawError`] if the snapshot is of another size; the state is then unchanged.
+    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError>;
+}

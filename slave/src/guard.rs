@@ -1,0 +1,209 @@
+//! Limits on what the robot may do, whatever the coupling asks.
+//!
+//! Passive is not safe (teleop section 11): speed, force, workspace and the age of the data are
+//! limited here, after the coupling has spoken and before the energy account pays.
+
+use palpate_transport::{AXES, Axes, trace::Events};
+use serde::{Deserialize, Serialize};
+
+/// Limits of the remote side, by axis x, y, z, opening.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GuardParams {
+    /// Largest desired speed \[m/s\].
+    pub velocity_mps_max: Axes,
+    /// Largest coupling force \[N\].
+    pub force_n_max: Axes,
+    /// Measured contact force beyond which the probe may not press on \[N\].
+    pub contact_n_max: Axes,
+    /// Lower corner of the workspace \[m\].
+    pub workspace_m_min: Axes,
+    /// Upper corner of the workspace \[m\].
+    pub workspace_m_max: Axes,
+    /// Time without a fresh frame after which the robot holds still \[s\] (teleop: 10 to 50 ms).
+    pub watchdog_s: f64,
+    /// Time over which the speed limit opens again after a hold \[s\].
+    pub ramp_s: f64,
+}
+
+impl Default for GuardParams {
+    fn default() -> Self {
+        Self {
+            velocity_mps_max: [0.3, 0.3, 0.3, 0.2],
+            force_n_max: [12.0, 12.0, 12.0, 8.0],
+            // the operator feels at most 6 N (teleop section 4); the tissue gets little more
+            contact_n_max: [8.0, 8.0, 8.0, 6.0],
+            workspace_m_min: [-0.08, -0.08, -0.03, 0.0],
+            workspace_m_max: [0.08, 0.08, 0.08, 0.05],
+            watchdog_s: 0.05,
+            ramp_s: 0.2,
+        }
+    }
+}
+
+/// A limit that cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("slave.guard.{field} is {value}; expected {expected}")]
+pub struct GuardError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Value found.
+    pub value: String,
+    /// What would be right.
+    pub expected: &'static str,
+}
+
+impl GuardParams {
+    /// Check every field.
+    ///
+    /// # Errors
+    /// [`GuardError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), GuardError> {
+        let positive = |values: &Axes| values.iter().all(|value| *value > 0.0 && value.is_finite());
+        let limits = [
+            ("velocity_mps_max", self.velocity_mps_max),
+            ("force_n_max", self.force_n_max),
+            ("contact_n_max", self.contact_n_max),
+        ];
+        for (field, values) in limits {
+            if !positive(&values) {
+                let value = format!("{values:?}");
+                return Err(GuardError {
+                    field,
+                    value,
+                    expected: "four finite numbers above 0",
+                });
+            }
+        }
+        for axis in 0..AXES {
+            let (low, high) = (self.workspace_m_min[axis], self.workspace_m_max[axis]);
+            if !(low.is_finite() && high.is_finite() && low < high) {
+                let value = format!("{low} .. {high} on axis {axis}");
+                let expected = "a lower corner below the upper one";
+                return Err(GuardError {
+                    field: "workspace_m_min",
+                    value,
+                    expected,
+                });
+            }
+        }
+        for (field, value) in [("watchdog_s", self.watchdog_s), ("ramp_s", self.ramp_s)] {
+            if !(0.001..=10.0).contains(&value) {
+                let value = value.to_string();
+                return Err(GuardError {
+                    field,
+                    value,
+                    expected: "0.001 to 10 s",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the speed limit is open `engaged_s` after motion was allowed again, 0 to 1.
+    #[must_use]
+    pub fn opening(&self, engaged_s: f64) -> f64 {
+        (engaged_s / self.ramp_s).clamp(0.0, 1.0)
+    }
+
+    /// The desired velocity of one axis within speed, contact force and workspace.
+    ///
+    /// Returns the velocity \[m/s\] and the bits of [`Events`] of the limits that acted.
+    #[must_use]
+    pub fn limit_velocity(&self, axis: usize, motion: &Motion) -> (f64, u32) {
+        let mut events = 0;
+        let speed_max = self.velocity_mps_max[axis] * motion.opening;
+        let mut velocity = motion.velocity_mps;
+        if !velocity.is_finite() {
+            return (0.0, Events::INVALID);
+        }
+        if velocity.abs() > speed_max {
+            velocity = velocity.clamp(-speed_max, speed_max);
+            events |= Events::SPEED;
+        }
+        let contact = motion.contact_force_n;
+        if contact.abs() > self.contact_n_max[axis] && contact * velocity < 0.0 {
+            velocity = 0.0;
+            events |= Events::CONTACT;
+        }
+        let next = motion.position_m + velocity * motion.dt_s;
+        let inside = next.clamp(self.workspace_m_min[axis], self.workspace_m_max[axis]);
+        if inside != next {
+            // back towards the workspace no faster than the speed limit
+            velocity = ((inside - motion.position_m) / motion.dt_s).clamp(-speed_max, speed_max);
+            events |= Events::WORKSPACE;
+        }
+        (velocity, events)
+    }
+}
+
+/// One axis of the desired motion, before the limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Motion {
+    /// Desired position now \[m\].
+    pub position_m: f64,
+    /// Desired velocity \[m/s\].
+    pub velocity_mps: f64,
+    /// Measured contact force of the tissue on the probe \[N\], 0 if unknown.
+    pub contact_force_n: f64,
+    /// How far the speed limit is open, 0 to 1.
+    pub opening: f64,
+    /// Tick period \[s\].
+    pub dt_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_bad_fields_are_named() {
+        assert_eq!(GuardParams::default().validate(), Ok(()));
+        let bad = GuardParams {
+            watchdog_s: 5.0e3,
+            ..GuardParams::default()
+        };
+        assert_eq!(bad.validate().expect_err("too long").field, "watchdog_s");
+        let bad = GuardParams {
+            force_n_max: [1.0, f64::NAN, 1.0, 1.0],
+            ..GuardParams::default()
+        };
+        assert!(bad.validate().expect_err("nan").to_string().contains("NaN"));
+    }
+
+    #[test]
+    fn a_pressed_probe_may_only_leave() {
+        let guard = GuardParams::default();
+        let motion = Motion {
+            position_m: 0.0,
+            velocity_mps: -0.1,
+            contact_force_n: 9.0,
+            opening: 1.0,
+            dt_s: 1e-3,
+        };
+        assert_eq!(guard.limit_velocity(2, &motion), (0.0, Events::CONTACT));
+        let leaving = Motion {
+            velocity_mps: 0.1,
+            ..motion
+        };
+        assert_eq!(guard.limit_velocity(2, &leaving), (0.1, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_demand_stays_inside(
+            velocity in prop::num::f64::ANY, position in -0.2f64..0.2, opening in 0.0f64..1.0,
+        ) {
+            let guard = GuardParams::default();
+            let motion = Motion {
+                position_m: position, velocity_mps: velocity, contact_force_n: 0.0, opening, dt_s: 1e-3,
+            };
+            let (limited, _) = guard.limit_velocity(0, &motion);
+            prop_assert!(limited.abs() <= 0.3 * opening + 1e-12);
+            let next = position + limited * 1e-3;
+            prop_assert!(next.abs() <= position.abs().max(0.08) + 1e-12);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Robots: what touches the remote tissue.
+//!
+//! [`params`] builds a simulated one: [`mass`] is the ideal robot of teleop RP-1, [`palpator`] a
+//! carriage with gripper and force [`sensor`]. [`environment`] has the simplest worlds to touch.
+
+pub mod environment;
+pub mod mass;
+mod pace;
+pub mod palpator;
+pub mod params;
+pub mod sensor;
+
+use palpate_transport::{Axes, Time};
+
+pub use environment::{Free, Wall};
+pub use params::{RobotError, RobotKind, RobotParams, build};
+
+/// What a robot can do, as data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RobotCaps {
+    /// Name of the robot.
+    pub name: &'static str,
+    /// Largest actuator force, by axis \[N\].
+    pub force_n_max: Axes,
+    /// Whether it has a force sensor (else contact forces are unknown, not zero).
+    pub force_sensor: bool,
+    /// Whether it is a real machine (else simulated).
+    pub real: bool,
+}
+
+/// One reading of a robot.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Reading {
+    /// Position of the probe centre x, y, z and opening of the gripper \[m\], world frame.
+    pub position_m: Axes,
+    /// Velocity \[m/s\].
+    pub velocity_mps: Axes,
+    /// Measured force of the tissue on the probe \[N\].
+    pub contact_force_n: Axes,
+    /// Whether that force is known.
+    pub force_valid: bool,
+    /// Energy inside the simulated tissue \[J\], 0 if unknown.
+    pub tissue_energy_j: f64,
+}
+
+/// What went wrong at a robot so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Forces that were not finite, taken as 0.
+    pub refused_forces: u64,
+    /// Writes whose force was beyond what the actuators can give.
+    pub saturations: u64,
+    /// Forces of the environment that were not finite or absurd, taken as 0 or cut.
+    pub environment_faults: u64,
+    /// Times that the simulated plant was too far behind and jumped.
+    pub time_jumps: u64,
+}
+
+impl Counts {
+    /// The actuator force that can be used \[N\]: not finite counts as 0, larger is cut.
+    pub(crate) fn accepted(&mut self, force_n: &Axes, limit_n: &Axes) -> Axes {
+        if force_n.iter().any(|force| !force.is_finite()) {
+            self.refused_forces += 1;
+        }
+        let mut pairs = force_n.iter().zip(limit_n);
+        if pairs.any(|(force, limit)| force.is_finite() && force.abs() > *limit) {
+            self.saturations += 1;
+        }
+        core::array::from_fn(|axis| limited(force_n[axis], limit_n[axis]))
+    }
+
+    /// The environment's force that can be used \[N\], likewise.
+    pub(crate) fn trusted(&mut self, force_n: &Axes, limit_n: f64) -> Axes {
+        // a not-a-number is not within the limit either
+        if !force_n.iter().all(|force| force.abs() <= limit_n) {
+            self.environment_faults += 1;
+        }
+        force_n.map(|force| limited(force, limit_n))
+    }
+}
+
+fn limited(force_n: f64, limit_n: f64) -> f64 {
+    if force_n.is_finite() {
+        force_n.clamp(-limit_n, limit_n)
+    } else {
+        0.0
+    }
+}
+
+/// A robot with a probe. Reading one advances a simulated robot to `now` under the force last
+/// written, so live and virtual time drive the same code.
+pub trait Robot: Send {
+    /// What the robot can do.
+    fn caps(&self) -> RobotCaps;
+
+    /// Read the robot at `now`; never blocks, never allocates.
+    fn read(&mut self, now: Time) -> Reading;
+
+    /// Set the actuator force \[N\], held until the next write; `closed` drives the grasp.
+    fn write(&mut self, force_n: &Axes, closed: bool);
+
+    /// What went wrong so far.
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}
+
+/// What stands at the simulated probe during one plant step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Probe {
+    /// Position x, y, z and opening \[m\].
+    pub position_m: Axes,
+    /// Velocity \[m/s\].
+    pub velocity_mps: Axes,
+    /// Whether the gripper was commanded closed.
+    pub closed: bool,
+}
+
+/// The world that a simulated robot touches; the lab injects its true tissue here.
+pub trait Environment: Send {
+    /// Advance by `dt_s` \[s\] and give the force on the probe \[N\]; never allocates.
+    fn step(&mut self, probe: &Probe, dt_s: f64) -> Axes;
+
+    /// Energy stored inside \[J\], 0 if unknown.
+    fn energy_j(&self) -> f64;
+}

@@ -1,0 +1,75 @@
+//! How far a simulated plant still has to run to reach a moment (ours).
+//!
+//! Plants run on a fixed grid of [`SUBSTEP`] that starts at the first reading; what is left below
+//! one sub-step waits for the next reading. A reading never runs more than [`CATCH_UP_MAX`] of
+//! plant time, so a stalled process costs bounded work; the plant's time then jumps.
+
+use palpate_transport::{Span, Time};
+
+/// Length of one plant sub-step (teleop RP-1: 0.1 ms).
+pub(crate) const SUBSTEP: Span = Span(100_000);
+
+/// [`SUBSTEP`] in seconds.
+pub(crate) const SUBSTEP_S: f64 = 1e-4;
+
+/// Longest stretch of plant time that one reading runs.
+pub(crate) const CATCH_UP_MAX: Span = Span(100_000_000);
+
+/// The plant's own time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    at: Option<Time>,
+    jumps: u64,
+}
+
+impl Pace {
+    /// Sub-steps to run now.
+    ///
+    /// The first call sets the epoch and gives none; a moment that is not later gives none.
+    pub(crate) fn advance(&mut self, now: Time) -> u32 {
+        let at = *self.at.get_or_insert(now);
+        let behind = (now - at).0.max(0);
+        let steps = behind.min(CATCH_UP_MAX.0) / SUBSTEP.0;
+        let jumped = behind > CATCH_UP_MAX.0;
+        self.jumps += u64::from(jumped);
+        self.at = Some(if jumped {
+            now
+        } else {
+            at + Span(steps * SUBSTEP.0)
+        });
+        // at most CATCH_UP_MAX / SUBSTEP = 1000
+        steps as u32
+    }
+
+    /// How often the plant's time jumped because it was too far behind.
+    pub(crate) fn jumps(&self) -> u64 {
+        self.jumps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_whole_substeps_and_keeps_the_rest() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.advance(Time(7)), 0);
+        assert_eq!(pace.advance(Time(7 + 250_000)), 2);
+        assert_eq!(pace.advance(Time(7 + 300_000)), 1);
+        assert_eq!(pace.advance(Time(7)), 0);
+        assert_eq!(pace.advance(Time(7 + 300_000)), 0);
+    }
+
+    #[test]
+    fn jumps_when_too_far_behind() {
+        let mut pace = Pace::default();
+        pace.advance(Time(0));
+        assert_eq!(pace.advance(Time(1_000_000_000)), 1000);
+        assert_eq!(pace.jumps(), 1);
+        assert_eq!(pace.advance(Time(1_000_200_000)), 2);
+        pace.advance(Time(i64::MAX));
+        pace.advance(Time(i64::MIN));
+        assert_eq!(pace.jumps(), 2);
+    }
+}

@@ -1,0 +1,459 @@
+//! One tick of the remote side: frame and robot in, actuator force and frame out.
+//!
+//! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
+//! Stages: take the newest frame, form the demand of the coupling method, limit it (guard), let the
+//! energy account pay for it, move the port, encode. Equations: teleop E2, E6b, E7, E9.
+
+use palpate_transport::coupling::wave::{self, Decoder, Pd};
+use palpate_transport::coupling::{
+    CouplingParams, Matching, Mode, Reservoir, drift, model_mediated,
+};
+use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::sync::ClockSync;
+use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::guard::{GuardParams, Motion};
+use crate::robot::Reading;
+
+/// Parameters of the remote side.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlaveParams {
+    /// Stiffness K_s of the coupling to the robot, by axis \[N/m\].
+    pub stiffness_npm: Axes,
+    /// Damping B_s, by axis \[N s/m\]; impedance matching replaces it.
+    pub damping_nspm: Axes,
+    /// Limits.
+    pub guard: GuardParams,
+}
+
+impl Default for SlaveParams {
+    fn default() -> Self {
+        Self {
+            stiffness_npm: [2000.0, 2000.0, 2000.0, 1000.0],
+            damping_nspm: [50.0, 50.0, 50.0, 20.0],
+            guard: GuardParams::default(),
+        }
+    }
+}
+
+/// What a tick is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inputs {
+    /// Number of the tick.
+    pub tick: u64,
+    /// Now, on this side's clock.
+    pub now: Time,
+    /// Tick period T \[s\].
+    pub dt_s: f64,
+    /// The robot.
+    pub reading: Reading,
+    /// The newest frame from the master and when it was received; the same one may come again.
+    pub frame: Option<(HapticFrame, Time)>,
+    /// Whether the session asks the robot to stand still (a stop, or the end).
+    pub halt: bool,
+}
+
+/// What a tick gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outputs {
+    /// Actuator force for the robot \[N\].
+    pub force_n: Axes,
+    /// Whether the gripper is commanded closed.
+    pub closed: bool,
+    /// Frame for the master.
+    pub frame: HapticFrame,
+    /// Record of this tick; the shell adds lateness and CPU time.
+    pub record: TickRecord,
+}
+
+/// What the remote side remembers between ticks.
+#[derive(Debug, Clone)]
+pub struct State {
+    port_position_m: Axes,
+    placed: bool,
+    decoder: [Decoder; AXES],
+    reservoir: Reservoir,
+    newest: HapticFrame,
+    received: Time,
+    received_count: u64,
+    engaged_since: Option<Time>,
+    wave_integral: Axes,
+    sequence: u64,
+    fault: bool,
+    sync: ClockSync,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            port_position_m: [0.0; AXES],
+            placed: false,
+            decoder: [Decoder::default(); AXES],
+            reservoir: Reservoir::default(),
+            newest: HapticFrame::default(),
+            received: Time(0),
+            received_count: 0,
+            engaged_since: None,
+            wave_integral: [0.0; AXES],
+            sequence: 0,
+            fault: false,
+            sync: ClockSync::default(),
+        }
+    }
+}
+
+/// One axis of the port after the tick.
+#[derive(Debug, Clone, Copy, Default)]
+struct PortAxis {
+    force_n: f64,
+    wave_in: f64,
+    wave_out: f64,
+    events: u32,
+}
+
+/// Advance the remote side by one tick.
+#[must_use]
+pub fn tick(
+    params: &SlaveParams,
+    coupling: &CouplingParams,
+    state: &mut State,
+    inputs: &Inputs,
+) -> Outputs {
+    let reading = state.trusted(inputs);
+    state.take_frame(inputs);
+    let stale = state.stale(params, inputs.now);
+    let moving = state.engage(inputs, stale);
+    let mut ports = [PortAxis::default(); AXES];
+    let mut events = if stale { Events::STALE } else { 0 };
+    events |= if state.fault { Events::INVALID } else { 0 };
+    for (axis, port) in ports.iter_mut().enumerate() {
+        *port = state.axis(params, coupling, inputs, (axis, &reading, moving));
+        events |= port.events;
+    }
+    state.outputs(coupling, inputs, &reading, &ports, events)
+}
+
+impl State {
+    /// The reading, or a latched fault and the last good port if it is not usable.
+    fn trusted(&mut self, inputs: &Inputs) -> Reading {
+        let reading = inputs.reading;
+        if !is_plausible(&reading.position_m, &reading.velocity_mps) {
+            self.fault = true;
+            return Reading {
+                position_m: self.port_position_m,
+                ..Reading::default()
+            };
+        }
+        if !self.placed {
+            self.port_position_m = reading.position_m;
+            self.placed = true;
+        }
+        let known = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
+        let contact_force_n = if known {
+            reading.contact_force_n
+        } else {
+            [0.0; AXES]
+        };
+        Reading {
+            contact_force_n,
+            force_valid: known,
+            ..reading
+        }
+    }
+
+    /// Take the newest frame if it is newer than what is known; sums make up for those missed.
+    fn take_frame(&mut self, inputs: &Inputs) {
+        let Some((frame, received)) = inputs.frame else {
+            return;
+        };
+        if frame.sequence <= self.newest.sequence || !frame.is_plausible() {
+            return;
+        }
+        self.sync.on_frame(&frame, received);
+        self.newest = frame;
+        self.received = received;
+        self.received_count += 1;
+        self.reservoir.receive(&frame.energy_sent_j);
+    }
+
+    fn stale(&self, params: &SlaveParams, now: Time) -> bool {
+        self.newest.sequence == 0 || (now - self.received).s() > params.guard.watchdog_s
+    }
+
+    /// Whether the robot may move, and since when.
+    fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
+        let wanted = self.newest.flags & FrameFlags::ENGAGED != 0;
+        if stale || self.fault || inputs.halt || !wanted {
+            self.engaged_since = None;
+            return None;
+        }
+        let since = *self.engaged_since.get_or_insert(inputs.now);
+        Some(inputs.now - since)
+    }
+
+    /// Move one axis of the port.
+    fn axis(
+        &mut self,
+        params: &SlaveParams,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        (axis, reading, moving): (usize, &Reading, Option<Span>),
+    ) -> PortAxis {
+        let dt_s = inputs.dt_s;
+        let b = self.impedance(coupling);
+        let matched = coupling.mode.resolved() == Mode::Wave && coupling.matching != Matching::None;
+        let pd = Pd {
+            stiffness_npm: params.stiffness_npm[axis],
+            damping_nspm: if matched {
+                b
+            } else {
+                params.damping_nspm[axis]
+            },
+            error_m: self.port_position_m[axis] - reading.position_m[axis],
+            robot_velocity_mps: reading.velocity_mps[axis],
+            dt_s,
+        };
+        let (demand, wave_in, mut events) = self.demand(coupling, inputs, (axis, &pd, b));
+        let motion = Motion {
+            position_m: self.port_position_m[axis],
+            velocity_mps: if moving.is_some() { demand } else { 0.0 },
+            contact_force_n: reading.contact_force_n[axis],
+            opening: params.guard.opening(moving.map_or(0.0, Span::s)),
+            dt_s,
+        };
+        let (limited, hits) = params.guard.limit_velocity(axis, &motion);
+        events |= hits;
+        let (velocity_mps, force_n, paid) = self.pay(params, coupling, axis, limited, &pd);
+        events |= paid;
+        self.port_position_m[axis] += velocity_mps * dt_s;
+        let wave_out = wave::backward(b, velocity_mps, force_n);
+        self.ship(coupling, axis, wave_out, dt_s);
+        PortAxis {
+            force_n,
+            wave_in,
+            wave_out,
+            events,
+        }
+    }
+
+    /// The wave impedance that the newest frame was made with.
+    fn impedance(&self, coupling: &CouplingParams) -> f64 {
+        let b = self.newest.impedance_nspm;
+        if (0.1..=1000.0).contains(&b) {
+            b
+        } else {
+            coupling.impedance_nspm
+        }
+    }
+
+    /// What the coupling method wants: velocity, the wave it used, and events.
+    fn demand(
+        &mut self,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        (axis, pd, b): (usize, &Pd, f64),
+    ) -> (f64, f64, u32) {
+        let held = (inputs.now - self.received).s() <= coupling.hold_s;
+        let behind = self.newest.position_m[axis] - self.port_position_m[axis];
+        let felt = inputs.reading.contact_force_n[axis].abs();
+        let touching = if inputs.reading.force_valid {
+            felt > TOUCH_N
+        } else {
+            pd.force_at_rest().abs() > UNFELT_TOUCH_N
+        };
+        match coupling.mode.resolved() {
+            Mode::Direct => (behind / inputs.dt_s, 0.0, 0),
+            Mode::Wave => {
+                let decoder = &mut self.decoder[axis];
+                let integral = self.newest.wave_integral[axis];
+                let sample = self.newest.wave[axis];
+                let carried =
+                    decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
+                // in contact the line's own deflection looks like drift; it must stay
+                let rate_hz = if touching {
+                    0.0
+                } else {
+                    coupling.drift_rate_hz
+                };
+                let corrected =
+                    carried + drift::correction_wave(b, behind, rate_hz, SPEED_OF_DRIFT_MPS);
+                let wave_max = self.reservoir.wave_max(axis, inputs.dt_s);
+                let u = corrected.clamp(-wave_max, wave_max);
+                let share = if corrected == 0.0 { 1.0 } else { u / corrected };
+                decoder.used(carried * share, inputs.dt_s);
+                decoder.forgive(integral, (b / 2.0).sqrt() * FORGIVEN_M);
+                let events = if share < 1.0 { Events::UNPAID } else { 0 };
+                (pd.wave_velocity(b, u), u, events)
+            }
+            Mode::Mmt | Mode::Auto => {
+                let ahead = if held {
+                    self.newest.velocity_mps[axis]
+                } else {
+                    0.0
+                };
+                (ahead + coupling.follow_hz * behind, 0.0, 0)
+            }
+        }
+    }
+
+    /// The velocity and force that the force limit and the account allow; books the work.
+    fn pay(
+        &mut self,
+        params: &SlaveParams,
+        coupling: &CouplingParams,
+        axis: usize,
+        wanted_mps: f64,
+        pd: &Pd,
+    ) -> (f64, f64, u32) {
+        let force_max = params.guard.force_n_max[axis];
+        let mut events = 0;
+        let mut velocity = wanted_mps;
+        if pd.force(velocity).abs() > force_max {
+            let bounded = pd.force(velocity).clamp(-force_max, force_max);
+            let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
+            // never faster, never the other way: the limit may only slow the port down
+            velocity = if velocity > 0.0 {
+                reached.clamp(0.0, velocity)
+            } else {
+                reached.clamp(velocity, 0.0)
+            };
+            events |= Events::FORCE;
+        }
+        let unpaid = coupling.mode.resolved() == Mode::Direct;
+        if !unpaid {
+            let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
+            let paid = self
+                .reservoir
+                .payable_velocity(axis, velocity, rest, slope, pd.dt_s);
+            events |= if paid == velocity { 0 } else { Events::UNPAID };
+            velocity = paid;
+        }
+        let force = pd.force(velocity).clamp(-force_max, force_max);
+        self.reservoir.deposit(axis, -force * velocity * pd.dt_s);
+        (velocity, force, events)
+    }
+
+    /// Send the returning wave and its energy.
+    fn ship(&mut self, coupling: &CouplingParams, axis: usize, wave_out: f64, dt_s: f64) {
+        self.wave_integral[axis] += wave_out * dt_s;
+        let wave_j = 0.5 * wave_out * wave_out * dt_s;
+        match coupling.mode.resolved() {
+            Mode::Direct => self.reservoir.ship_unpaid(axis, wave_j),
+            Mode::Wave => {
+                self.reservoir.ship(axis, wave_j, 0.0);
+            }
+            Mode::Mmt | Mode::Auto => {
+                let level = self.reservoir.level_j()[axis];
+                let (target, share_hz) = (coupling.tank_target_j, coupling.share_hz);
+                let surplus = model_mediated::surplus_j(level, target, share_hz, dt_s);
+                self.reservoir.ship(axis, surplus, 0.0);
+            }
+        }
+    }
+
+    fn outputs(
+        &mut self,
+        coupling: &CouplingParams,
+        inputs: &Inputs,
+        reading: &Reading,
+        ports: &[PortAxis; AXES],
+        events: u32,
+    ) -> Outputs {
+        self.sequence += 1;
+        let force_n = ports.map(|port| port.force_n);
+        let closed = self.newest.flags & FrameFlags::CLOSED != 0;
+        let mut flags = FrameFlags::ENGAGED * u32::from(self.engaged_since.is_some());
+        flags |= FrameFlags::FORCE_VALID * u32::from(reading.force_valid);
+        flags |= FrameFlags::CLOSED * u32::from(closed);
+        flags |= FrameFlags::FAULT * u32::from(self.fault);
+        let frame = HapticFrame {
+            sequence: self.sequence,
+            sent_ns: inputs.now.0,
+            echo_sent_ns: self.newest.sent_ns,
+            echo_received_ns: self.received.0,
+            impedance_epoch: self.newest.impedance_epoch,
+            flags,
+            impedance_nspm: self.impedance(coupling),
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            port_force_n: force_n,
+            contact_force_n: reading.contact_force_n,
+            wave: ports.map(|port| port.wave_out),
+            wave_integral: self.wave_integral,
+            energy_sent_j: *self.reservoir.sent_j(),
+            reservoir_j: *self.reservoir.level_j(),
+        };
+        let record = self.record(inputs, reading, ports, events);
+        Outputs {
+            force_n: if self.fault { [0.0; AXES] } else { force_n },
+            closed,
+            frame,
+            record,
+        }
+    }
+
+    fn record(
+        &self,
+        inputs: &Inputs,
+        reading: &Reading,
+        ports: &[PortAxis; AXES],
+        events: u32,
+    ) -> TickRecord {
+        let age = self.sync.age(self.newest.sent_ns, inputs.now);
+        TickRecord {
+            side: Side::Slave,
+            tick: inputs.tick,
+            now_ns: inputs.now.0,
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            port_position_m: self.port_position_m,
+            port_force_n: ports.map(|port| port.force_n),
+            tissue_force_n: reading.contact_force_n,
+            wave_out: ports.map(|port| port.wave_out),
+            wave_in: ports.map(|port| port.wave_in),
+            reservoir_j: *self.reservoir.level_j(),
+            energy_sent_j: *self.reservoir.sent_j(),
+            energy_received_j: *self.reservoir.received_j(),
+            tissue_energy_j: reading.tissue_energy_j,
+            age_ns: age.map_or(-1, |(age, _)| age.0),
+            oneway_ns: self
+                .sync
+                .oneway(self.newest.sent_ns, self.received)
+                .map_or(-1, |d| d.0.0),
+            oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
+            rtt_ns: self.sync.rtt_latest().map_or(-1, |rtt| rtt.0),
+            received_sequence: self.newest.sequence,
+            received_count: self.received_count,
+            events,
+            state: self.operating(events),
+            ..TickRecord::default()
+        }
+    }
+
+    /// Operating state as CRTK numbers it in [`TickRecord::state`].
+    fn operating(&self, events: u32) -> u8 {
+        if self.fault {
+            3
+        } else if self.engaged_since.is_some() {
+            1
+        } else {
+            u8::from(events & Events::STALE != 0) * 2
+        }
+    }
+}
+
+/// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
+const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+
+/// Measured force above which the probe is taken to touch \[N\]: ten sigma of its sensor.
+const TOUCH_N: f64 = 0.1;
+
+/// Coupling force above which a probe without a sensor is taken to touch \[N\]: above the robot's
+/// own friction and drag.
+const UNFELT_TOUCH_N: f64 = 1.0;
+
+/// Motion in old waves that is still played out after an outage \[m\].
+const FORGIVEN_M: f64 = 0.02;

@@ -1,0 +1,249 @@
+//! The energy account of one end of the channel: what came in, what went out, what is left.
+//!
+//! Source: teleop E6b (cumulative energies in every packet) and E9 (tanks). Each end holds a level
+//! per axis. The handle's work and the peer's shipments fill it; the robot's work and our own
+//! shipments empty it. Shipments travel as cumulative sums that never decrease, so a frame that is
+//! lost, late, repeated or overtaken neither makes nor loses energy. As long as both levels are
+//! >= 0, the channel has never given more than it got: `E_ch = level_m + level_s + in flight`.
+
+use crate::Axes;
+
+/// Energy that an empty account pays in a tick \[J\]: a thousandth of the judged bar of 1 nJ.
+const TRICKLE_J: f64 = 1e-12;
+
+/// Level at which an empty account stops paying \[J\]: half the judged bar.
+const TRICKLE_STOP_J: f64 = -5e-10;
+
+/// Debt below which nothing is repaid \[J\].
+const DEBT_J: f64 = 1e-10;
+
+/// Speed below which no debt is repaid \[m/s\]: the noise of a coarse encoder would be damped with
+/// the wrong sign, and the debt would grow.
+const DEAD_ZONE_MPS: f64 = 2e-2;
+
+/// The account of one end, all axes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Reservoir {
+    level_j: Axes,
+    sent_j: Axes,
+    received_j: Axes,
+}
+
+impl Reservoir {
+    /// Energy that this end may still spend, by axis \[J\].
+    #[must_use]
+    pub fn level_j(&self) -> &Axes {
+        &self.level_j
+    }
+
+    /// Cumulative energy shipped to the peer, by axis \[J\].
+    #[must_use]
+    pub fn sent_j(&self) -> &Axes {
+        &self.sent_j
+    }
+
+    /// Cumulative energy received from the peer, by axis \[J\].
+    #[must_use]
+    pub fn received_j(&self) -> &Axes {
+        &self.received_j
+    }
+
+    /// Book the peer's cumulative shipments \[J\]; older or repeated sums change nothing.
+    pub fn receive(&mut self, peer_sent_j: &Axes) {
+        for (axis, &sent_j) in peer_sent_j.iter().enumerate() {
+            let gain = sent_j - self.received_j[axis];
+            if gain > 0.0 && gain.is_finite() {
+                self.level_j[axis] += gain;
+                self.received_j[axis] = sent_j;
+            }
+        }
+    }
+
+    /// Book work done on this end \[J\]: positive fills the account, negative empties it.
+    pub fn deposit(&mut self, axis: usize, work_j: f64) {
+        if work_j.is_finite() {
+            self.level_j[axis] += work_j;
+        }
+    }
+
+    /// Ship up to `wanted_j` to the peer, leaving `reserve_j`; returns what was shipped \[J\].
+    pub fn ship(&mut self, axis: usize, wanted_j: f64, reserve_j: f64) -> f64 {
+        let spare = (self.level_j[axis] - reserve_j).max(0.0);
+        let shipped = if wanted_j > 0.0 {
+            wanted_j.min(spare)
+        } else {
+            0.0
+        };
+        self.level_j[axis] -= shipped;
+        self.sent_j[axis] += shipped;
+        shipped
+    }
+
+    /// Ship `wanted_j` whether or not it is there; only `direct` mode does, and its account shows
+    /// the debt \[J\].
+    pub fn ship_unpaid(&mut self, axis: usize, wanted_j: f64) {
+        let wanted = if wanted_j > 0.0 && wanted_j.is_finite() {
+            wanted_j
+        } else {
+            0.0
+        };
+        self.level_j[axis] -= wanted;
+        self.sent_j[axis] += wanted;
+    }
+
+    /// Largest wave that the account can pay for one tick: `sqrt(2 level / T)` \[sqrt(W)\].
+    #[must_use]
+    pub fn wave_max(&self, axis: usize, dt_s: f64) -> f64 {
+        (2.0 * self.level_j[axis].max(0.0) / dt_s).sqrt()
+    }
+
+    /// Share of a master force that the account can pay, 0 to 1.
+    ///
+    /// The force is held for a tick in which the handle may move against it, faster than now by
+    /// `speed_margin_mps` at most. An empty account still pays a trickle of 1 pJ a tick: with it a
+    /// damper can start to fill the account, which then grows by itself; without it nothing could.
+    #[must_use]
+    pub fn payable_share(
+        &self,
+        axis: usize,
+        force_n: f64,
+        velocity_mps: f64,
+        tick: Holding,
+    ) -> f64 {
+        let retreat_mps = (-velocity_mps * force_n.signum()).max(0.0);
+        let cost_j = force_n.abs() * retreat_mps * tick.dt_s + tick.cost_j(force_n);
+        let level = self.level_j[axis];
+        let allowance = if level < TRICKLE_STOP_J {
+            0.0
+        } else {
+            level.max(TRICKLE_J)
+        };
+        if cost_j <= allowance {
+            1.0
+        } else {
+            allowance / cost_j
+        }
+    }
+
+    /// Damping that repays a debt within this tick, at most `nspm_max` \[N s/m\] (teleop E8).
+    ///
+    /// None below 20 mm/s, where the sign of a velocity may be noise.
+    #[must_use]
+    pub fn repayment_nspm(&self, axis: usize, velocity_mps: f64, dt_s: f64, nspm_max: f64) -> f64 {
+        let debt = (-self.level_j[axis]).max(0.0);
+        if debt <= DEBT_J || velocity_mps.abs() < DEAD_ZONE_MPS {
+            return 0.0;
+        }
+        (debt / (velocity_mps * velocity_mps * dt_s)).min(nspm_max)
+    }
+
+    /// Desired velocity nearest to `velocity_mps` whose work `F(v) v T` the account can pay, for a
+    /// port force `F(v) = force_at_rest_n + slope_nspm v` with a positive slope \[m/s\].
+    ///
+    /// `F(v) v` is convex in v and zero at v = 0, so the limit is a root of a quadratic (ours).
+    #[must_use]
+    pub fn payable_velocity(
+        &self,
+        axis: usize,
+        velocity_mps: f64,
+        force_at_rest_n: f64,
+        slope_nspm: f64,
+        dt_s: f64,
+    ) -> f64 {
+        let power = self.level_j[axis].max(0.0) / dt_s;
+        if !(force_at_rest_n.is_finite() && velocity_mps.is_finite()) {
+            return 0.0;
+        }
+        if (force_at_rest_n + slope_nspm * velocity_mps) * velocity_mps <= power {
+            return velocity_mps;
+        }
+        let root = (force_at_rest_n * force_at_rest_n + 4.0 * slope_nspm * power).sqrt();
+        let toward = if velocity_mps > 0.0 { root } else { -root };
+        (toward - force_at_rest_n) / (2.0 * slope_nspm)
+    }
+}
+
+/// How a force is held at the master's port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Holding {
+    /// Tick period T \[s\].
+    pub dt_s: f64,
+    /// Speed by which the handle may exceed its present speed within the tick \[m/s\].
+    pub speed_margin_mps: f64,
+}
+
+impl Holding {
+    /// What a force may cost in a tick beyond the present motion \[J\].
+    #[must_use]
+    pub fn cost_j(&self, force_n: f64) -> f64 {
+        force_n.abs() * self.speed_margin_mps * self.dt_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::AXES;
+
+    #[test]
+    fn shipments_survive_loss_repetition_and_reordering() {
+        let mut sender = Reservoir::default();
+        let mut receiver = Reservoir::default();
+        sender.deposit(2, 1.0);
+        let mut sums = Vec::new();
+        for _ in 0..10 {
+            sender.ship(2, 0.05, 0.0);
+            sums.push(*sender.sent_j());
+        }
+        for index in [3, 1, 9, 9, 2] {
+            receiver.receive(&sums[index]);
+        }
+        assert!((receiver.level_j()[2] - 0.5).abs() < 1e-12);
+        assert!((sender.level_j()[2] + receiver.level_j()[2] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn debt_is_repaid_by_damping_only_while_moving() {
+        let mut account = Reservoir::default();
+        account.deposit(0, -1e-6);
+        assert_eq!(account.repayment_nspm(0, 0.0, 1e-3, 20.0), 0.0);
+        assert_eq!(account.repayment_nspm(0, 0.03, 1e-3, 0.5), 0.5);
+        let alpha = account.repayment_nspm(0, 0.1, 1e-3, 20.0);
+        assert!((alpha * 0.01 * 1e-3 - 1e-6).abs() < 1e-15);
+        assert_eq!(Reservoir::default().repayment_nspm(0, 0.1, 1e-3, 20.0), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_payable_velocity_is_paid(
+            level in 0.0f64..0.01, v in -0.5f64..0.5, f0 in -10.0f64..10.0, slope in 1.0f64..100.0,
+        ) {
+            let mut account = Reservoir::default();
+            account.deposit(1, level);
+            let allowed = account.payable_velocity(1, v, f0, slope, 1e-3);
+            prop_assert!((f0 + slope * allowed) * allowed * 1e-3 <= level + 1e-15);
+            prop_assert!(allowed * v >= 0.0 && allowed.abs() <= v.abs() + 1e-12);
+        }
+
+        #[test]
+        fn a_payable_force_never_overdraws(
+            level in 0.0f64..1e-3, f in -10.0f64..10.0, v in -0.5f64..0.5, extra in -0.05f64..0.05,
+        ) {
+            let mut account = Reservoir::default();
+            account.deposit(0, level);
+            let tick = Holding { dt_s: 1e-3, speed_margin_mps: 0.05 };
+            let force = f * account.payable_share(0, f, v, tick);
+            account.deposit(0, force * (v + extra) * 1e-3);
+            prop_assert!(account.level_j()[0] >= -TRICKLE_J);
+        }
+
+        #[test]
+        fn garbage_from_the_peer_changes_nothing(value in prop::num::f64::ANY) {
+            let mut account = Reservoir::default();
+            account.receive(&[value; AXES]);
+            prop_assert!(account.level_j().iter().all(|level| level.is_finite() && *level >= 0.0));
+        }
+    }
+}

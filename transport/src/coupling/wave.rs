@@ -1,0 +1,182 @@
+//! Wave variables: the power of a port split into a wave that leaves and a wave that returns.
+//!
+//! Source: teleop E2 and E4 (Niemeyer and Slotine; algebra checked below against `F v`).
+//!
+//! | symbol | is | unit |
+//! |---|---|---|
+//! | b | wave impedance, > 0 | N s/m |
+//! | u | wave from master to slave | sqrt(W) |
+//! | w | wave from slave to master | sqrt(W) |
+//! | v, F | velocity and force of a port, `F v` into the channel at the master | m/s, N |
+
+/// The wave that travels from master to slave: `u = (b v + F) / sqrt(2 b)`.
+#[must_use]
+pub fn forward(b: f64, v: f64, f: f64) -> f64 {
+    (b * v + f) / (2.0 * b).sqrt()
+}
+
+/// The wave that travels from slave to master: `w = (b v - F) / sqrt(2 b)`.
+#[must_use]
+pub fn backward(b: f64, v: f64, f: f64) -> f64 {
+    (b * v - f) / (2.0 * b).sqrt()
+}
+
+/// Force at the master in impedance causality: `F = b v - sqrt(2 b) w` \[N\].
+#[must_use]
+pub fn master_force(b: f64, v: f64, w: f64) -> f64 {
+    b * v - (2.0 * b).sqrt() * w
+}
+
+/// Force at a matched master, a series element b behind the port: half of the above (E4) \[N\].
+#[must_use]
+pub fn matched_master_force(b: f64, v: f64, w: f64) -> f64 {
+    0.5 * master_force(b, v, w)
+}
+
+/// A PD coupling from the desired to the measured robot position, at one instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pd {
+    /// Stiffness K \[N/m\].
+    pub stiffness_npm: f64,
+    /// Damping B \[N s/m\].
+    pub damping_nspm: f64,
+    /// `x_sd - x_s` before this tick's motion \[m\].
+    pub error_m: f64,
+    /// Velocity of the robot \[m/s\].
+    pub robot_velocity_mps: f64,
+    /// Tick period T \[s\].
+    pub dt_s: f64,
+}
+
+impl Pd {
+    /// Force at zero desired velocity \[N\].
+    #[must_use]
+    pub fn force_at_rest(&self) -> f64 {
+        self.stiffness_npm * self.error_m - self.damping_nspm * self.robot_velocity_mps
+    }
+
+    /// Change of force a unit of desired velocity, `K T + B` \[N s/m\].
+    #[must_use]
+    pub fn slope_nspm(&self) -> f64 {
+        self.stiffness_npm * self.dt_s + self.damping_nspm
+    }
+
+    /// Force when the desired position moves at `v` during this tick (implicit Euler) \[N\].
+    #[must_use]
+    pub fn force(&self, v: f64) -> f64 {
+        self.force_at_rest() + self.slope_nspm() * v
+    }
+
+    /// Desired velocity that solves the wave port together with the PD (E2, the algebraic loop):
+    /// `v = (sqrt(2b) u - F(0)) / (b + B + K T)` \[m/s\].
+    #[must_use]
+    pub fn wave_velocity(&self, b: f64, u: f64) -> f64 {
+        ((2.0 * b).sqrt() * u - self.force_at_rest()) / (b + self.slope_nspm())
+    }
+}
+
+/// Reads one axis of a wave from cumulative integrals, so that a lost, late, repeated or
+/// overtaken frame changes nothing but the moment at which its content is used (E6b).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Decoder {
+    /// Integral of the wave that was used so far \[sqrt(W) s\].
+    pub integral_out: f64,
+}
+
+impl Decoder {
+    /// The wave that should be used now: the newest sample, corrected towards its integral.
+    ///
+    /// With a constant delay and no loss this is the newest sample itself. When nothing arrived
+    /// for longer than the hold (`held` false), only the remaining integral is played out.
+    #[must_use]
+    pub fn demand(
+        &self,
+        sample: f64,
+        integral: f64,
+        held: bool,
+        catch_up_hz: f64,
+        dt_s: f64,
+    ) -> f64 {
+        let behind = integral - self.integral_out;
+        if held {
+            sample + catch_up_hz * (behind - sample * dt_s)
+        } else {
+            catch_up_hz * behind
+        }
+    }
+
+    /// Give up what lies further behind than `behind_max` \[sqrt(W) s\]: after a long outage the
+    /// position correction brings the robot home, not a burst of old waves.
+    pub fn forgive(&mut self, integral: f64, behind_max: f64) {
+        let behind = (integral - self.integral_out).clamp(-behind_max, behind_max);
+        self.integral_out = integral - behind;
+    }
+
+    /// Note the wave that was really used.
+    pub fn used(&mut self, wave: f64, dt_s: f64) {
+        if wave.is_finite() {
+            self.integral_out += wave * dt_s;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn waves_carry_the_power_of_the_port(
+            b in 0.1f64..1000.0, v in -1.0f64..1.0, f in -20.0f64..20.0,
+        ) {
+            let (u, w) = (forward(b, v, f), backward(b, v, f));
+            prop_assert!(((u * u - w * w) / 2.0 - f * v).abs() <= 1e-9 * (1.0 + u * u + w * w));
+            prop_assert!((master_force(b, v, w) - f).abs() <= 1e-9 * (1.0 + f.abs() + b * v.abs()));
+            // and back: v = (u + w) / sqrt(2b), F = sqrt(b/2) (u - w)
+            prop_assert!(((u + w) / (2.0 * b).sqrt() - v).abs() < 1e-9);
+            prop_assert!(((b / 2.0).sqrt() * (u - w) - f).abs() < 1e-8);
+        }
+
+        #[test]
+        fn slave_port_solves_its_loop(
+            b in 0.1f64..200.0, u in -2.0f64..2.0, error in -0.01f64..0.01, vs in -0.5f64..0.5,
+        ) {
+            let pd = Pd { stiffness_npm: 2000.0, damping_nspm: 50.0, error_m: error,
+                robot_velocity_mps: vs, dt_s: 1e-3 };
+            let v = pd.wave_velocity(b, u);
+            // the port equation v = sqrt(2/b) u - F/b, solved another way
+            prop_assert!((v - ((2.0 / b).sqrt() * u - pd.force(v) / b)).abs() < 1e-9 * (1.0 + 50.0 / b));
+        }
+
+        #[test]
+        fn matched_master_loses_energy_in_its_element(
+            b in 0.1f64..100.0, v in -1.0f64..1.0, w in -1.0f64..1.0,
+        ) {
+            let f = matched_master_force(b, v, w);
+            let u = (b / 2.0).sqrt() * v;
+            prop_assert!(f * v - (u * u - w * w) / 2.0 >= -1e-12);
+        }
+    }
+
+    #[test]
+    fn decoder_is_transparent_for_a_steady_stream_and_recovers_a_loss() {
+        let dt = 1e-3;
+        let mut decoder = Decoder::default();
+        let mut integral = 0.0;
+        for k in 0..100 {
+            let sample = f64::from(k) * 0.01;
+            integral += sample * dt;
+            let wave = decoder.demand(sample, integral, true, 30.0, dt);
+            assert!((wave - sample).abs() < 1e-9);
+            decoder.used(wave, dt);
+        }
+        integral += 5.0 * dt; // five frames were lost, their integral was not
+        for _ in 0..1000 {
+            let wave = decoder.demand(0.0, integral, false, 30.0, dt);
+            decoder.used(wave, dt);
+        }
+        assert!((decoder.integral_out - integral).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,28 @@
+//! What travels between places and between threads.
+//!
+//! [`clock`] has integer time and the absolute-deadline ticker, [`mailbox`] the wait-free cells in
+//! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
+//! one-way delay with their bound, [`frame`] the haptic frame, [`coupling`] the passivity methods,
+//! [`trace`] the record of one tick, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
+//! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
+
+pub mod cdr;
+pub mod clock;
+pub mod coupling;
+pub mod frame;
+pub mod link;
+pub mod mailbox;
+pub mod msg;
+#[cfg(feature = "session")]
+pub mod session;
+pub mod sync;
+pub mod trace;
+
+pub use clock::{Span, Time};
+pub use frame::HapticFrame;
+
+/// Ports of the coupling: x, y, z of the tool \[m\], then the opening of the gripper \[m\].
+pub const AXES: usize = 4;
+
+/// One number a port axis.
+pub type Axes = [f64; AXES];

@@ -1,0 +1,143 @@
+//! What CRTK peers see of a device: pose, velocity, force, gripper and state, at a low rate.
+
+use super::topic::TopicPublisher;
+use super::{Session, SessionError};
+use crate::msg::crtk::{self, OperatingState, topic};
+use crate::msg::{
+    Header, JointState, OperatingStateReport, Point, Pose, PoseStamped, Twist, TwistStamped,
+    Vector3, Wrench, WrenchStamped,
+};
+use crate::{Axes, Span, Time};
+
+/// Period of the CRTK topics: 100 Hz.
+pub const DEVICE_PERIOD: Span = Span(10_000_000);
+
+/// What a device is and does at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DeviceView {
+    /// Measured position \[m\].
+    pub position_m: Axes,
+    /// Measured velocity \[m/s\].
+    pub velocity_mps: Axes,
+    /// Measured contact force \[N\]; `None` is not published.
+    pub force_n: Option<Axes>,
+    /// Position that the controller aims at \[m\].
+    pub setpoint_m: Axes,
+    /// Operating state.
+    pub state: OperatingState,
+    /// It moves of its own accord.
+    pub busy: bool,
+}
+
+/// Publishes a device's CRTK topics.
+pub struct DevicePublisher {
+    measured_cp: TopicPublisher<PoseStamped>,
+    measured_cv: TopicPublisher<TwistStamped>,
+    measured_cf: TopicPublisher<WrenchStamped>,
+    setpoint_cp: TopicPublisher<PoseStamped>,
+    gripper: TopicPublisher<JointState>,
+    operating_state: TopicPublisher<OperatingStateReport>,
+    due: Option<Time>,
+}
+
+impl DevicePublisher {
+    /// Publish the view if a period has passed since the last one; says whether it did. Late calls
+    /// are not made up for.
+    ///
+    /// # Errors
+    /// [`SessionError::Bus`] when the session is closed.
+    pub fn publish(&mut self, view: &DeviceView, now: Time) -> Result<bool, SessionError> {
+        if self.due.is_some_and(|due| now < due) {
+            return Ok(false);
+        }
+        self.due = Some(now + DEVICE_PERIOD);
+        let header = Header {
+            stamp: now.into(),
+            frame_id: "world".to_owned(),
+        };
+        self.measured_cp
+            .publish(&pose(&header, view.position_m), now)?;
+        self.setpoint_cp
+            .publish(&pose(&header, view.setpoint_m), now)?;
+        let twist = Twist {
+            linear: Vector3::from_axes(view.velocity_mps),
+            angular: Vector3::default(),
+        };
+        self.measured_cv.publish(
+            &TwistStamped {
+                header: header.clone(),
+                twist,
+            },
+            now,
+        )?;
+        if let Some(force_n) = view.force_n {
+            let wrench = Wrench {
+                force: Vector3::from_axes(force_n),
+                torque: Vector3::default(),
+            };
+            self.measured_cf.publish(
+                &WrenchStamped {
+                    header: header.clone(),
+                    wrench,
+                },
+                now,
+            )?;
+        }
+        self.gripper.publish(&gripper(&header, view), now)?;
+        let report = OperatingStateReport {
+            header,
+            state: view.state.name().to_owned(),
+            is_homed: true,
+            is_busy: view.busy,
+        };
+        self.operating_state.publish(&report, now)?;
+        Ok(true)
+    }
+}
+
+fn pose(header: &Header, [x, y, z, _]: Axes) -> PoseStamped {
+    let pose = Pose {
+        position: Point { x, y, z },
+        ..Pose::default()
+    };
+    PoseStamped {
+        header: header.clone(),
+        pose,
+    }
+}
+
+fn gripper(header: &Header, view: &DeviceView) -> JointState {
+    let [.., opening_m] = view.position_m;
+    let [.., opening_mps] = view.velocity_mps;
+    JointState {
+        header: header.clone(),
+        name: vec!["gripper".to_owned()],
+        position: vec![opening_m],
+        velocity: vec![opening_mps],
+        effort: view
+            .force_n
+            .map(|[.., effort_n]| effort_n)
+            .into_iter()
+            .collect(),
+    }
+}
+
+impl Session {
+    /// Publishers of a device's CRTK topics below `<namespace>/<device>`.
+    ///
+    /// # Errors
+    /// [`SessionError::Key`] for a name that is none, [`SessionError::Bus`] when zenoh refuses.
+    pub fn device_publisher(&self, device: &str) -> Result<DevicePublisher, SessionError> {
+        let namespace = topic(self.namespace(), device);
+        let at = |name| topic(&namespace, name);
+        Ok(DevicePublisher {
+            measured_cp: self.publisher(&at(crtk::MEASURED_CP))?,
+            measured_cv: self.publisher(&at(crtk::MEASURED_CV))?,
+            measured_cf: self.publisher(&at(crtk::MEASURED_CF))?,
+            setpoint_cp: self.publisher(&at(crtk::SETPOINT_CP))?,
+            gripper: self.publisher(&at(crtk::GRIPPER_MEASURED_JS))?,
+            operating_state: self.publisher(&at(crtk::OPERATING_STATE))?,
+            due: None,
+        })
+    }
+}

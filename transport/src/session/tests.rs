@@ -1,0 +1,352 @@
+//! Two sessions on loopback, each test on ports of its own.
+
+use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use super::command::CommandError;
+use super::device::DeviceView;
+use super::*;
+use crate::Time;
+use crate::frame::HapticFrame;
+use crate::msg::crtk::OperatingState;
+use crate::msg::{OperatingStateReport, StringStamped, WrenchStamped};
+use crate::trace::Side;
+
+const WAIT: Span = Span(5_000_000_000);
+
+/// A UDP and a TCP port that were free a moment ago.
+fn free_ports() -> (u16, u16) {
+    let udp = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let tcp = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    (
+        udp.expect("a UDP port").port(),
+        tcp.expect("a TCP port").port(),
+    )
+}
+
+fn pair() -> (Session, Session) {
+    let (udp, tcp) = free_ports();
+    let slave = Session::open(&SessionConfig::new(Role::Listen, "127.0.0.1", udp, tcp));
+    let master = Session::open(&SessionConfig::new(Role::Dial, "127.0.0.1", udp, tcp));
+    (slave.expect("slave opens"), master.expect("master opens"))
+}
+
+#[test]
+fn frames_arrive_once_in_order_and_garbage_is_counted() {
+    let (slave, master) = pair();
+    let clock = Arc::new(AtomicI64::new(0));
+    let now = Arc::clone(&clock);
+    let (sender, frames) = channel();
+    let sender = Mutex::new(sender);
+    let subscription = slave
+        .subscribe_frames(
+            Side::Master,
+            Span::from_ms(100.0),
+            move || Time(now.load(Ordering::Relaxed)),
+            move |frame, received| {
+                let _ = sender.lock().expect("one thread").send((*frame, received));
+            },
+        )
+        .expect("subscribes");
+    let publisher = master.frame_publisher(Side::Master).expect("publishes");
+    assert!(publisher.wait_ready(WAIT));
+    clock.store(7_000_000, Ordering::Relaxed);
+    subscription.set_clock_offset(Span(0));
+    let numbers = [
+        (1, 0),
+        (2, 1),
+        (2, 1),
+        (1, 0),
+        (5, 4),
+        (6, -200_000_000),
+        (0, 9),
+    ];
+    for (sequence, sent_ns) in numbers {
+        let frame = HapticFrame {
+            sequence,
+            sent_ns,
+            ..HapticFrame::default()
+        };
+        publisher.send_frame(&frame).expect("sends");
+    }
+    let key = master.frame_key(Side::Master).expect("good key");
+    master
+        .zenoh
+        .put(key, &b"not a frame"[..])
+        .wait()
+        .expect("puts");
+    let last = HapticFrame {
+        sequence: 7,
+        sent_ns: 8,
+        ..HapticFrame::default()
+    };
+    publisher.send_frame(&last).expect("sends");
+    let settled = wait_until(WAIT, || {
+        let counts = subscription.counts();
+        counts.admitted == 4 && counts.rejected == 2
+    });
+    assert!(settled, "{:?}", subscription.counts());
+    let received: Vec<_> = frames.try_iter().collect();
+    let order: Vec<_> = received.iter().map(|(frame, _)| frame.sequence).collect();
+    assert_eq!(order, [1, 2, 5, 7]);
+    assert!(
+        received
+            .iter()
+            .all(|(_, received)| *received == Time(7_000_000))
+    );
+    let counts = subscription.counts();
+    assert_eq!(
+        (counts.duplicate, counts.late, counts.stale, counts.restarts),
+        (1, 1, 1, 0)
+    );
+}
+
+#[test]
+fn commands_are_answered_once_and_refusals_say_why() {
+    let (slave, master) = pair();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let mut state = OperatingState::Disabled;
+    let server = slave
+        .serve_commands("slave", move |command| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let command = command.parse().map_err(|error| format!("{error}"))?;
+            state = state
+                .after(command, true)
+                .map_err(|error| error.to_string())?;
+            Ok(state.name().to_owned())
+        })
+        .expect("serves");
+    let mut client = master.command_client("slave").expect("good name");
+    assert_eq!(
+        client.command("enable", Time(1), WAIT).expect("answered"),
+        "ENABLED"
+    );
+    assert_eq!(
+        client.command("pause", Time(2), WAIT).expect("answered"),
+        "PAUSED"
+    );
+    let refusal = client
+        .command("enable", Time(3), WAIT)
+        .expect_err("refused");
+    assert!(
+        refusal
+            .to_string()
+            .ends_with("enable refused in PAUSED: use resume"),
+        "{refusal}"
+    );
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    // The same number again: answered, not carried out.
+    client.attachment.sequence -= 2;
+    assert_eq!(
+        client.command("pause", Time(2), WAIT).expect("answered"),
+        "PAUSED"
+    );
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    drop(server);
+    let error = client.command("enable", Time(4), Span::from_ms(300.0));
+    assert!(
+        matches!(error, Err(CommandError::Unanswered { attempts: 2, .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn crtk_topics_carry_state_and_force_and_take_commands() {
+    let (slave, master) = pair();
+    let (sender, states) = channel();
+    let sender = Mutex::new(sender);
+    let _states = master
+        .subscribe(
+            "palpate/slave/operating_state",
+            move |report: OperatingStateReport, _| {
+                let _ = sender.lock().expect("one thread").send(report);
+            },
+        )
+        .expect("subscribes");
+    let (sender, forces) = channel();
+    let sender = Mutex::new(sender);
+    let _forces = master
+        .subscribe(
+            "palpate/slave/measured_cf",
+            move |force: WrenchStamped, attachment| {
+                let _ = sender.lock().expect("one thread").send((force, attachment));
+            },
+        )
+        .expect("subscribes");
+    let mut device = slave.device_publisher("slave").expect("publishes");
+    let view = DeviceView {
+        force_n: Some([1.0, 2.0, 3.0, 4.0]),
+        state: OperatingState::Enabled,
+        ..DeviceView::default()
+    };
+    let mut published = 0;
+    let arrived = wait_until(WAIT, || forces_waiting(&slave) >= 2);
+    assert!(arrived);
+    for tick in 1..=25 {
+        published += usize::from(device.publish(&view, Time(tick * 1_000_000)).expect("open"));
+    }
+    assert_eq!(published, 3, "at 1, 11 and 21 ms");
+    let report = states.recv_timeout(duration(WAIT)).expect("a state");
+    assert_eq!(report.state, "ENABLED");
+    let (force, attachment) = forces.recv_timeout(duration(WAIT)).expect("a force");
+    assert_eq!(
+        force.wrench.force,
+        crate::msg::Vector3 {
+            x: 1.0,
+            y: 2.0,
+            z: 3.0
+        }
+    );
+    assert_eq!(
+        attachment.map(|attachment| attachment.source_ns),
+        Some(1_000_000)
+    );
+
+    let (sender, commands) = channel();
+    let _server = slave
+        .serve_commands("slave", move |command| {
+            let _ = sender.send(command.to_owned());
+            Ok(String::new())
+        })
+        .expect("serves");
+    let mut topic = master
+        .publisher("palpate/slave/state_command")
+        .expect("publishes");
+    assert!(topic.wait_ready(WAIT));
+    let word = StringStamped {
+        string: "resume".to_owned(),
+        ..StringStamped::default()
+    };
+    topic.publish(&word, Time(5)).expect("open");
+    assert_eq!(
+        commands.recv_timeout(duration(WAIT)).as_deref(),
+        Ok("resume")
+    );
+}
+
+/// Endpoints of the other side that this session has heard of.
+fn forces_waiting(session: &Session) -> usize {
+    let tokens = session
+        .zenoh
+        .liveliness()
+        .get("@ros2_lv/0/*/*/*/MS/**")
+        .wait();
+    tokens.map(|replies| replies.iter().count()).unwrap_or(0)
+}
+
+#[test]
+fn nodes_come_and_go() {
+    let (slave, master) = pair();
+    let announcement = slave.announce().expect("announces");
+    let (sender, changes) = channel();
+    let sender = Mutex::new(sender);
+    let _watch = master
+        .watch(move |token, alive| {
+            let _ = sender
+                .lock()
+                .expect("one thread")
+                .send((token.node.clone(), alive));
+        })
+        .expect("watches");
+    assert!(slave.wait_peer(WAIT) && master.wait_peer(WAIT));
+    assert_eq!(
+        changes.recv_timeout(duration(WAIT)),
+        Ok(("slave".to_owned(), true))
+    );
+    drop(announcement);
+    assert_eq!(
+        changes.recv_timeout(duration(WAIT)),
+        Ok(("slave".to_owned(), false))
+    );
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    for scheme in ["udp", "tcp"] {
+        let (udp, tcp) = free_ports();
+        let taken_udp = UdpSocket::bind(("127.0.0.1", udp)).expect("still free");
+        let taken_tcp = TcpListener::bind(("127.0.0.1", tcp)).expect("still free");
+        if scheme == "tcp" {
+            drop(taken_udp);
+        } else {
+            drop(taken_tcp);
+        }
+        let config = SessionConfig::new(Role::Listen, "127.0.0.1", udp, tcp);
+        let Err(SessionError::PortTaken { endpoint }) = Session::open(&config) else {
+            panic!("{scheme} port was free");
+        };
+        assert!(endpoint.starts_with(scheme), "{endpoint}");
+    }
+}
+
+#[test]
+fn nobody_there_is_said_in_time() {
+    let (udp, tcp) = free_ports();
+    let config = SessionConfig {
+        connect_timeout: Span::from_ms(400.0),
+        ..SessionConfig::new(Role::Dial, "127.0.0.1", udp, tcp)
+    };
+    let error = Session::open(&config).err().expect("nobody listens");
+    assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("within 400 ms"), "{error}");
+}
+
+#[test]
+fn bad_configurations_name_the_field() {
+    let good = SessionConfig::new(Role::Dial, "127.0.0.1", 7447, 7448);
+    assert!(good.validate().is_ok());
+    let field = |config: SessionConfig| match config.validate() {
+        Err(SessionError::Config { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        field(SessionConfig {
+            udp: "udp/localhost".to_owned(),
+            ..good.clone()
+        }),
+        "udp"
+    );
+    assert_eq!(
+        field(SessionConfig {
+            udp: "tcp/a:1".to_owned(),
+            ..good.clone()
+        }),
+        "udp"
+    );
+    assert_eq!(
+        field(SessionConfig {
+            tcp: "tcp/\"]:1".to_owned(),
+            ..good.clone()
+        }),
+        "tcp"
+    );
+    assert_eq!(
+        field(SessionConfig {
+            namespace: "a/*".to_owned(),
+            ..good.clone()
+        }),
+        "namespace"
+    );
+    assert_eq!(
+        field(SessionConfig {
+            node: String::new(),
+            ..good.clone()
+        }),
+        "node"
+    );
+    assert_eq!(
+        field(SessionConfig {
+            lease_ms: 5,
+            ..good.clone()
+        }),
+        "lease_ms"
+    );
+    let never = SessionConfig {
+        connect_timeout: Span(-1),
+        ..good
+    };
+    assert_eq!(field(never), "connect_timeout");
+}

@@ -1,0 +1,68 @@
+//! Scheduling of zenoh's threads.
+//!
+//! A real-time servo beside ordinary zenoh threads has an eleven times worse p99 under load
+//! (transport section 8), so all of them are raised, below the servo. zenoh may start more when the
+//! first transport comes up: call it after opening and again then.
+
+use serde::{Deserialize, Serialize};
+
+use libc::{SCHED_FIFO, pid_t, sched_param, sched_setscheduler};
+
+/// SCHED_FIFO priority of zenoh's threads; the servo's is 80 (transport section 9).
+pub const BUS_PRIORITY: i32 = 75;
+
+/// How zenoh names its threads.
+const NAMES: [&str; 5] = ["rx-", "tx-", "net-", "acc-", "app-"];
+
+/// What became of zenoh's threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// Threads that now run under SCHED_FIFO.
+    pub raised: usize,
+    /// Threads for which the system refused it (no privilege, or no real-time share).
+    pub refused: usize,
+}
+
+/// Raise every zenoh thread of this process to SCHED_FIFO `priority`, 1 to 99.
+#[must_use]
+pub fn raise_threads(priority: i32) -> ThreadReport {
+    let mut report = ThreadReport::default();
+    for thread in bus_threads() {
+        if raise(thread, priority) {
+            report.raised += 1;
+        } else {
+            report.refused += 1;
+        }
+    }
+    report
+}
+
+/// Raise the calling thread to SCHED_FIFO `priority`, 1 to 99; `false` if the system refuses.
+#[must_use]
+pub fn raise_current(priority: i32) -> bool {
+    raise(0, priority)
+}
+
+/// Ids of zenoh's threads; a thread that ends meanwhile is left out.
+fn bus_threads() -> Vec<pid_t> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    tasks
+        .filter_map(Result::ok)
+        .filter(|task| {
+            let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            NAMES.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+fn raise(thread: pid_t, priority: i32) -> bool {
+    let param = sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: `param` lives through the call, which only reads it; an id that is gone or a priority
+    // out of range is refused by the kernel.
+    unsafe { sched_setscheduler(thread, SCHED_FIFO, &raw const param) == 0 }
+}

@@ -1,0 +1,102 @@
+//! The record of one tick of one side: what a recorder keeps and an auditor reads.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Axes;
+
+/// Which side of the link wrote a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Side {
+    /// The operator's side.
+    #[default]
+    Master = 0,
+    /// The remote side.
+    Slave = 1,
+}
+
+/// Bits of [`TickRecord::events`]: what the energy account and the guards did in a tick.
+pub struct Events;
+
+impl Events {
+    /// The account could not pay the demand and lowered it.
+    pub const UNPAID: u32 = 1;
+    /// Damping was added to repay a debt.
+    pub const REPAID: u32 = 1 << 1;
+    /// A speed limit acted.
+    pub const SPEED: u32 = 1 << 2;
+    /// A force limit acted.
+    pub const FORCE: u32 = 1 << 3;
+    /// The workspace limit acted.
+    pub const WORKSPACE: u32 = 1 << 4;
+    /// The data watchdog is tripped: nothing fresh for too long.
+    pub const STALE: u32 = 1 << 5;
+    /// The slew limit acted.
+    pub const SLEW: u32 = 1 << 6;
+    /// A reading was not a number or out of its range; the fault latched.
+    pub const INVALID: u32 = 1 << 7;
+    /// The twin's stiffness was updated.
+    pub const UPDATED: u32 = 1 << 8;
+    /// The contact force limit stopped motion into the tissue.
+    pub const CONTACT: u32 = 1 << 9;
+}
+
+/// One tick of one side, of fixed size; what a field means on each side is said there.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct TickRecord {
+    /// Who wrote it.
+    pub side: Side,
+    /// Number of the tick.
+    pub tick: u64,
+    /// When the tick ran, on this side's clock \[ns\].
+    pub now_ns: i64,
+    /// How late the tick woke after its deadline \[ns\].
+    pub late_ns: i64,
+    /// Own CPU time of the tick \[ns\]; 0 in virtual time.
+    pub compute_ns: i64,
+    /// Measured position: handle or robot \[m\].
+    pub position_m: Axes,
+    /// Measured velocity \[m/s\].
+    pub velocity_mps: Axes,
+    /// Position of the channel's port \[m\]: the handle's position (master) or x_sd (slave).
+    pub port_position_m: Axes,
+    /// Force at the channel's port during the *next* interval (master, held by the motors) or
+    /// during the interval that ends now (slave, computed together with x_sd) \[N\].
+    pub port_force_n: Axes,
+    /// Force that the twin gave (master) or that the sensor measured (slave) \[N\].
+    pub tissue_force_n: Axes,
+    /// Outgoing wave \[sqrt(W)\].
+    pub wave_out: Axes,
+    /// Incoming wave as used \[sqrt(W)\].
+    pub wave_in: Axes,
+    /// Energy reservoir of this side \[J\].
+    pub reservoir_j: Axes,
+    /// Cumulative energy sent \[J\].
+    pub energy_sent_j: Axes,
+    /// Cumulative energy received \[J\].
+    pub energy_received_j: Axes,
+    /// Energy stored inside the tissue of this side \[J\].
+    pub tissue_energy_j: f64,
+    /// Energy that model updates have put into the twin, cumulative \[J\].
+    pub update_energy_j: f64,
+    /// Where the operator meant to be (master; simulated operators only) \[m\].
+    pub intended_m: Axes,
+    /// Age of the newest frame, receive side, own clock and offset applied \[ns\].
+    pub age_ns: i64,
+    /// Estimated one-way delay of the incoming direction \[ns\]; -1 if unknown.
+    pub oneway_ns: i64,
+    /// Bound of that estimate's error \[ns\]; -1 if unknown.
+    pub oneway_bound_ns: i64,
+    /// Newest round trip \[ns\]; -1 if unknown.
+    pub rtt_ns: i64,
+    /// Sequence number of the newest frame received.
+    pub received_sequence: u64,
+    /// Frames received so far (duplicates and stragglers excluded).
+    pub received_count: u64,
+    /// Bits of what the energy account and the guards did, see the tick's `events`.
+    pub events: u32,
+    /// Operating state, as CRTK numbers it here: 0 disabled, 1 enabled, 2 paused, 3 fault.
+    pub state: u8,
+    /// Phase of the operator's script (master; 0 if none).
+    pub phase: u16,
+}
