@@ -81,10 +81,12 @@ impl Session {
                 message: error.to_string(),
             })
         };
+        let handle = palpate_master::device::build(&config.operator, config.duration_s, seed);
+        let caps = handle.caps();
         Ok(Self {
-            handle: palpate_master::device::build(&config.operator, config.duration_s, seed),
+            handle,
             robot: build_robot(config)?,
-            master: palpate_master::State::new(predictor(config)?),
+            master: palpate_master::State::new(predictor(config)?, &caps),
             slave: palpate_slave::State::default(),
             forward: link(config.link.forward, forward_seed)?,
             back: link(config.link.back, back_seed)?,

@@ -15,7 +15,7 @@ use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::device::Reading;
+use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
 
@@ -60,6 +60,9 @@ pub struct Outputs {
 /// What the operator's side remembers between ticks.
 pub struct State {
     predictor: Option<Predictor>,
+    mass_kg: Axes,
+    resolution_m: Axes,
+    held: [Holding; AXES],
     reservoir: Reservoir,
     decoder: [Decoder; AXES],
     position_m: Axes,
@@ -85,11 +88,15 @@ struct PortAxis {
 }
 
 impl State {
-    /// At rest; `predictor` is needed by model mediation and unused otherwise.
+    /// At rest, for a handle that can do `caps`; `predictor` is needed by model mediation and unused
+    /// otherwise.
     #[must_use]
-    pub fn new(predictor: Option<Predictor>) -> Self {
+    pub fn new(predictor: Option<Predictor>, caps: &HandleCaps) -> Self {
         Self {
             predictor,
+            mass_kg: caps.mass_kg_min,
+            resolution_m: caps.resolution_m,
+            held: [Holding::default(); AXES],
             reservoir: Reservoir::default(),
             decoder: [Decoder::default(); AXES],
             position_m: [0.0; AXES],
@@ -156,24 +163,43 @@ impl State {
     /// Book the work of the force that was held since the last tick; latch a fault if the reading
     /// is not usable.
     fn account(&mut self, inputs: &Inputs) -> Reading {
-        let reading = inputs.reading;
-        if !is_plausible(&reading.position_m, &reading.velocity_mps) {
+        let mut reading = inputs.reading;
+        let usable = is_plausible(&reading.position_m, &reading.velocity_mps);
+        if usable {
+            self.fault &= !inputs.rearm;
+        } else {
             self.fault = true;
-            return Reading {
+            reading = Reading {
                 position_m: self.position_m,
                 ..Reading::default()
             };
         }
-        self.fault &= !inputs.rearm;
-        if self.placed {
-            for axis in 0..AXES {
-                let moved_m = reading.position_m[axis] - self.position_m[axis];
-                self.reservoir.deposit(axis, self.written_n[axis] * moved_m);
-            }
+        for axis in 0..AXES {
+            let moved_m = if self.placed {
+                reading.position_m[axis] - self.position_m[axis]
+            } else {
+                0.0
+            };
+            self.reservoir.deposit(axis, self.written_n[axis] * moved_m);
+            self.held[axis] = self.holding(axis, moved_m, inputs.dt_s);
         }
+        self.placed |= usable;
         self.position_m = reading.position_m;
-        self.placed = true;
         reading
+    }
+
+    /// How the next force of one axis will be held, from the last tick's motion \[m\].
+    fn holding(&self, axis: usize, moved_m: f64, dt_s: f64) -> Holding {
+        let mass_kg = self.mass_kg[axis];
+        // three readings make two distances, whose difference may be off by two steps
+        let steps_mps = 2.0 * self.resolution_m[axis] / dt_s;
+        Holding {
+            dt_s,
+            velocity_mps: moved_m / dt_s,
+            last_n: self.written_n[axis],
+            mass_kg,
+            slack_mps: steps_mps + HAND_N * dt_s / mass_kg,
+        }
     }
 
     /// Take the newest frame if it is newer than what is known; sums make up for those missed.
@@ -312,9 +338,7 @@ impl State {
 
     /// Lower a force that the account cannot pay, and repay a debt by damping.
     fn pay(&self, axis: usize, demand_n: f64, velocity_mps: f64, dt_s: f64) -> (f64, u32) {
-        let share = self
-            .reservoir
-            .payable_share(axis, demand_n, velocity_mps, holding(axis, dt_s));
+        let share = self.reservoir.payable_share(axis, demand_n, &self.held[axis]);
         let repay = self
             .reservoir
             .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
@@ -331,7 +355,7 @@ impl State {
         (wave_out, force_n, model_j): (f64, f64, f64),
         dt_s: f64,
     ) {
-        let reserve_j = coupling.reserve_ticks * holding(axis, dt_s).cost_j(force_n);
+        let reserve_j = coupling.reserve_ticks * self.held[axis].margin_j(force_n);
         self.wave_integral[axis] += wave_out * dt_s;
         let wave_j = 0.5 * wave_out * wave_out * dt_s;
         match coupling.mode.resolved() {
@@ -437,17 +461,9 @@ impl State {
     }
 }
 
-/// How a force of one axis is held for a tick on this side.
-fn holding(axis: usize, dt_s: f64) -> Holding {
-    Holding {
-        dt_s,
-        speed_margin_mps: SPEED_MARGIN_MPS[axis],
-    }
-}
-
-/// Speed by which the handle may exceed its present speed within one tick, by axis \[m/s\]: 6 N on
-/// the 0.05 kg of an arm and a light grip, and 4 N on the leaf of the tweezers.
-const SPEED_MARGIN_MPS: Axes = [0.12, 0.12, 0.12, 0.5];
+/// Force by which a hand, and the other axes of an arm, may push the handle against the port's force
+/// \[N\] (ours).
+const HAND_N: f64 = 1.0;
 
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const REPAY_NSPM_MAX: f64 = 20.0;

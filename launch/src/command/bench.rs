@@ -61,7 +61,7 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
     let mut handle =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let mut robot = lab::build_robot(config)?;
-    let mut master = palpate_master::State::new(lab::predictor(config)?);
+    let mut master = palpate_master::State::new(lab::predictor(config)?, &handle.caps());
     let mut slave = palpate_slave::State::default();
     let mut to_master = None::<(HapticFrame, Time)>;
     let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());

@@ -150,7 +150,7 @@ fn side_tick(config: &Config, side: Side) -> Result<SideTick, RunError> {
 fn master_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut handle: Box<dyn Handle> =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
-    let mut state = palpate_master::State::new(lab::predictor(config)?);
+    let mut state = palpate_master::State::new(lab::predictor(config)?, &handle.caps());
     let (params, coupling) = (config.master, config.coupling);
     let mut started = None;
     Ok(Box::new(move |moment| {

@@ -75,6 +75,7 @@ impl Handle for MassHandle {
             name: "simulated-mass",
             force_n_max: [FORCE_N_MAX; AXES],
             resolution_m: [0.0; AXES],
+            mass_kg_min: [MASS_KG; AXES],
             real: false,
         }
     }

@@ -26,6 +26,8 @@ pub struct HandleCaps {
     pub force_n_max: Axes,
     /// Smallest step of the position reading, by axis \[m\].
     pub resolution_m: Axes,
+    /// Least mass that a force on the handle moves, in any pose and without a hand, by axis \[kg\].
+    pub mass_kg_min: Axes,
     /// Whether a person may be holding it (else it is simulated).
     pub real: bool,
 }

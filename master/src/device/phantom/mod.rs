@@ -35,6 +35,10 @@ use tweezers::TweezersParams;
 
 /// Largest component of a force that is looked at \[N\]; keeps squares finite.
 const FORCE_N_MAX: f64 = 1000.0;
+/// Least mass at the tip without a hand, over all poses within the joints' limits and all
+/// directions \[kg\] (ours, from the mass matrix; a test computes it).
+const TIP_KG_MIN: f64 = 0.025;
+
 /// What becomes of the arm's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -208,6 +212,7 @@ impl Handle for PhantomHandle {
             name: "simulated-phantom",
             force_n_max: [peak_n, peak_n, peak_n, leaf.force_n_max],
             resolution_m: [step_m, step_m, step_m, leaf.gauge_m],
+            mass_kg_min: [TIP_KG_MIN, TIP_KG_MIN, TIP_KG_MIN, leaf.mass_kg],
             real: false,
         }
     }
@@ -285,6 +290,23 @@ mod tests {
         (from_ms..=to_ms).fold(Reading::default(), |_, ms| {
             handle.read(Time(ms * 1_000_000))
         })
+    }
+
+    #[test]
+    fn the_least_mass_at_the_tip_is_as_its_caps_say() {
+        let mut least_kg = f64::INFINITY;
+        let range = |joint: usize| {
+            let (low, high) = (arm::JOINT_RAD_MIN[joint], arm::JOINT_RAD_MAX[joint]);
+            (0..=20).map(move |step| low + (high - low) * f64::from(step) / 20.0)
+        };
+        for (q2, q3) in range(1).flat_map(|q2| range(2).map(move |q3| (q2, q3))) {
+            let pose = Pose::new(&Vector3::new(0.0, q2, q3));
+            let jacobian = pose.jacobian();
+            let inverse = pose.mass().try_inverse().expect("a mass matrix");
+            let mobility = jacobian * inverse * jacobian.transpose();
+            least_kg = least_kg.min(1.0 / mobility.symmetric_eigenvalues().max());
+        }
+        assert!((TIP_KG_MIN..1.1 * TIP_KG_MIN).contains(&least_kg), "{least_kg}");
     }
 
     #[test]
