@@ -10,7 +10,7 @@ use crate::mesh::check::{self, Finding, RadiusError};
 use crate::mesh::fixture::{self, SheetParams};
 use crate::mesh::{Lattice, UnitError, Units};
 use crate::model::idms::{Contact, Idms, IdmsError, IdmsParams, Pinch};
-use crate::{Reaction, Tissue, Tool, Vec3};
+use crate::{Reaction, Snapshot, Tissue, Tool, Vec3};
 
 /// Name and text of every built-in scene.
 const BUILT_IN: [(&str, &str); 5] = [
@@ -29,7 +29,7 @@ const BUILT_IN: [(&str, &str); 5] = [
 
 /// Largest number of columns or rows of a sheet.
 const SIDE_MAX: u32 = 400;
-/// How long [`Scene::press`] takes to go down, and then to wait for rest \[s\].
+/// How long [`Scene::presses`] takes to go down, and then to wait for rest \[s\].
 const PRESS_S: f64 = 0.25;
 /// Longest step of a press \[s\].
 const PRESS_STEP_S: f64 = 1e-3;
@@ -160,22 +160,14 @@ impl Scene {
         }
     }
 
-    /// The true stiffness at a point of the surface: the mean slope of a slow press there \[N/m\].
-    ///
-    /// # Errors
-    /// Those of [`Scene::press`].
-    pub fn rest_stiffness_at(&self, point_m: [f64; 2], depth_m: f64) -> Result<f64, SceneError> {
-        Ok(self.press(point_m, depth_m)?.chord_npm)
-    }
-
-    /// Press a tissue of its own slowly at a point, with the tool of this scene, and wait.
+    /// Press a tissue of its own slowly at each of the points, with the tool of this scene, and wait.
     ///
     /// `depth_m` \[m\] counts from first contact with the flat surface at rest and includes what
     /// the boundary of the tool gives way. It should exceed 0.
     ///
     /// # Errors
     /// [`SceneError::Model`] if no tissue can be built.
-    pub fn press(&self, point_m: [f64; 2], depth_m: f64) -> Result<Press, SceneError> {
+    pub fn presses(&self, points_m: &[[f64; 2]], depth_m: f64) -> Result<Vec<Press>, SceneError> {
         // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
         // answer does not depend on the step, so the longest sure one is taken.
         let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(&self.lattice, &self.params)?.caps().dt_s_max);
@@ -185,6 +177,17 @@ impl Scene {
             ..self.params
         };
         let mut tissue = Idms::new(&self.lattice, &params)?;
+        let mut rest = Snapshot::default();
+        tissue.freeze(&mut rest);
+        let one = |&point_m: &[f64; 2]| {
+            // a snapshot of this very tissue fits it
+            let _ = tissue.thaw(&rest);
+            self.press_once(&mut tissue, point_m, depth_m, dt_s)
+        };
+        Ok(points_m.iter().map(one).collect())
+    }
+
+    fn press_once(&self, tissue: &mut Idms, point_m: [f64; 2], depth_m: f64, dt_s: f64) -> Press {
         let mut hold = |from_m: f64, to_m: f64| {
             let steps = (PRESS_S / dt_s).ceil() as u64;
             let mut reaction = [Reaction::default()];
@@ -203,11 +206,11 @@ impl Scene {
         let low_m = CHORD_START * depth_m;
         let low_n = hold(0.0, low_m);
         let force_n = hold(low_m, depth_m);
-        Ok(Press {
+        Press {
             force_n,
             secant_npm: force_n / depth_m,
             chord_npm: (force_n - low_n) / (depth_m - low_m),
-        })
+        }
     }
 
     fn parse(text: &str) -> Result<Self, SceneError> {
@@ -450,7 +453,7 @@ mod tests {
     const LUMP_M: [f64; 2] = [0.02, 0.0];
 
     fn press(scene: &Scene, point_m: [f64; 2]) -> f64 {
-        scene.press(point_m, DEPTH_M).unwrap().secant_npm
+        scene.presses(&[point_m], DEPTH_M).unwrap()[0].secant_npm
     }
 
     #[test]

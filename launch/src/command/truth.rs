@@ -54,15 +54,18 @@ fn press(
 ) -> Result<(), ConfigError> {
     let scene = lab::load_scene(&config.tissue, "tissue")?;
     let depth_m = DEPTH_SHARE * palpation.press_depth_m;
+    let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
+    // a scene that was built for the session can be built again; if not, nothing is known
+    let presses = scene.presses(&places, depth_m).unwrap_or_default();
+    for (site, press) in sites.iter_mut().zip(presses) {
+        site.true_stiffness_npm = Some(press.chord_npm).filter(|npm| npm.is_finite());
+    }
     for site in sites {
-        let place_m = site.place_m;
+        let [x_m, y_m] = site.place_m;
         site.over_lump = scene.lumps.iter().any(|lump| {
-            let [dx, dy] = [0, 1].map(|axis| place_m[axis] - lump.center_m[axis]);
+            let (dx, dy) = (x_m - lump.center_m[0], y_m - lump.center_m[1]);
             dx * dx + dy * dy < lump.radius_m * lump.radius_m
         });
-        // a scene that was built for the session can be built again; if not, nothing is known
-        let stiffness = scene.rest_stiffness_at(place_m, depth_m);
-        site.true_stiffness_npm = stiffness.ok().filter(|npm| npm.is_finite());
     }
     Ok(())
 }
