@@ -63,6 +63,8 @@ pub struct State {
     mass_kg: Axes,
     resolution_m: Axes,
     held: [Holding; AXES],
+    /// Velocity of the handle, smoothed for the charging friction \[m/s\].
+    drift_mps: Axes,
     reservoir: Reservoir,
     decoder: [Decoder; AXES],
     position_m: Axes,
@@ -97,6 +99,7 @@ impl State {
             mass_kg: caps.mass_kg_min,
             resolution_m: caps.resolution_m,
             held: [Holding::default(); AXES],
+            drift_mps: [0.0; AXES],
             reservoir: Reservoir::default(),
             decoder: [Decoder::default(); AXES],
             position_m: [0.0; AXES],
@@ -182,6 +185,8 @@ impl State {
             };
             self.reservoir.deposit(axis, self.written_n[axis] * moved_m);
             self.held[axis] = self.holding(axis, moved_m, inputs.dt_s);
+            let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
+            self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
         }
         self.placed |= usable;
         self.position_m = reading.position_m;
@@ -330,7 +335,7 @@ impl State {
             Mode::Mmt | Mode::Auto => {
                 let tank = self.newest.reservoir_j[axis];
                 let (target, most) = (coupling.tank_target_j, coupling.charge_n_max);
-                let charge = charge_n(tank, target, most, velocity);
+                let charge = charge_n(tank, target, most, self.drift_mps[axis]);
                 (charge - prediction.force_n[axis], 0.0)
             }
         }
@@ -338,7 +343,9 @@ impl State {
 
     /// Lower a force that the account cannot pay, and repay a debt by damping.
     fn pay(&self, axis: usize, demand_n: f64, velocity_mps: f64, dt_s: f64) -> (f64, u32) {
-        let share = self.reservoir.payable_share(axis, demand_n, &self.held[axis]);
+        let share = self
+            .reservoir
+            .payable_share(axis, demand_n, &self.held[axis]);
         let repay = self
             .reservoir
             .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
@@ -464,6 +471,10 @@ impl State {
 /// Force by which a hand, and the other axes of an arm, may push the handle against the port's force
 /// \[N\] (ours).
 const HAND_N: f64 = 1.0;
+
+/// Time over which the handle's velocity is smoothed for the charging friction \[s\]: one step of a
+/// 0.03 mm encoder must not rattle in a hand that rests.
+const CHARGE_SMOOTH_S: f64 = 0.015;
 
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const REPAY_NSPM_MAX: f64 = 20.0;

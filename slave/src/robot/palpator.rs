@@ -21,6 +21,10 @@ use super::{Counts, Environment, Probe, Reading, Robot, RobotCaps, RobotError};
 /// Largest force of an environment that is believed \[N\].
 const CONTACT_N_MAX: f64 = 1000.0;
 
+/// Speed from which friction is made up for in full \[m/s\]: the measured velocity is noise below a
+/// fraction of it.
+const MADE_UP_MPS: f64 = 0.01;
+
 /// Parameters of the palpator; axes are x, y, z and the gripper's opening.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -33,6 +37,10 @@ pub struct PalpatorParams {
     pub friction_n: Axes,
     /// Speed below which friction is viscous \[m/s\].
     pub stick_mps: f64,
+    /// Share of damping and friction that the drive makes up for, from its measured velocity, 0 to
+    /// 1. Below 1 the carriage still loses energy, so it stays passive; what is left is all that the
+    /// channel has to pay for free motion.
+    pub compensated: f64,
     /// Largest actuator force \[N\].
     pub force_n_max: Axes,
     /// Time constant of the actuators \[s\].
@@ -56,6 +64,7 @@ impl Default for PalpatorParams {
             damping_nspm: [3.0, 3.0, 3.0, 2.0],
             friction_n: [0.05; AXES],
             stick_mps: 1e-3,
+            compensated: 0.8,
             force_n_max: [15.0, 15.0, 15.0, 10.0],
             lag_s: 1e-3,
             encoder_m: 5e-6,
@@ -93,6 +102,7 @@ impl PalpatorParams {
         }
         let numbers = [
             ("palpator.stick_mps", self.stick_mps, 5e-4, 0.1),
+            ("palpator.compensated", self.compensated, 0.0, 1.0),
             ("palpator.lag_s", self.lag_s, 0.0, 0.1),
             ("palpator.encoder_m", self.encoder_m, 0.0, 1e-3),
             ("palpator.velocity_hz", self.velocity_hz, 1.0, 500.0),
@@ -200,6 +210,15 @@ impl Palpator {
         self.probe.velocity_mps[axis] = if stopped_m == free_m { faster_mps } else { 0.0 };
     }
 
+    /// What the drive adds against its own losses, from the measured velocity \[N\].
+    fn made_up_n(&self, axis: usize) -> f64 {
+        let params = &self.params;
+        let velocity_mps = self.reading.velocity_mps[axis];
+        let slip = velocity_mps / velocity_mps.abs().max(MADE_UP_MPS);
+        params.compensated
+            * (params.damping_nspm[axis] * velocity_mps + params.friction_n[axis] * slip)
+    }
+
     /// Read encoders and sensor after `dt_s` \[s\].
     fn measure(&mut self, dt_s: f64) {
         let share = 1.0 - libm::exp(-2.0 * PI * self.params.velocity_hz * dt_s);
@@ -236,7 +255,8 @@ impl Robot for Palpator {
     }
 
     fn write(&mut self, force_n: &Axes, closed: bool) {
-        self.command_n = self.counts.accepted(force_n, &self.params.force_n_max);
+        let accepted_n = self.counts.accepted(force_n, &self.params.force_n_max);
+        self.command_n = core::array::from_fn(|axis| accepted_n[axis] + self.made_up_n(axis));
         self.probe.closed = closed;
     }
 
@@ -299,6 +319,29 @@ mod tests {
                 .iter()
                 .all(|velocity| velocity.abs() < 1e-2)
         );
+    }
+
+    #[test]
+    fn a_push_coasts_on_when_losses_are_made_up_for_and_never_gains() {
+        let coast_m = |compensated: f64| {
+            let params = PalpatorParams {
+                compensated,
+                ..PalpatorParams::default()
+            };
+            let mut robot = palpator(&params, Free);
+            let (mut reading, mut fastest_mps) = (robot.read(Time(0)), 0.0_f64);
+            for tick in 1..400 {
+                let push_n = if tick < 40 { 1.0 } else { 0.0 };
+                robot.write(&[push_n, 0.0, 0.0, 0.0], false);
+                reading = robot.read(Time(tick * 1_000_000));
+                if tick == 50 {
+                    fastest_mps = robot.probe.velocity_mps[0];
+                }
+                assert!(tick <= 50 || robot.probe.velocity_mps[0] <= fastest_mps + 1e-9);
+            }
+            reading.position_m[0]
+        };
+        assert!(coast_m(0.8) > 1.5 * coast_m(0.0));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Default for CouplingParams {
             reserve_ticks: 3.0,
             tank_target_j: 0.03,
             share_hz: 5.0,
-            charge_n_max: 0.5,
+            charge_n_max: 0.3,
             follow_hz: 30.0,
         }
     }

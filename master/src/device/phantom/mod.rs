@@ -306,7 +306,10 @@ mod tests {
             let mobility = jacobian * inverse * jacobian.transpose();
             least_kg = least_kg.min(1.0 / mobility.symmetric_eigenvalues().max());
         }
-        assert!((TIP_KG_MIN..1.1 * TIP_KG_MIN).contains(&least_kg), "{least_kg}");
+        assert!(
+            (TIP_KG_MIN..1.1 * TIP_KG_MIN).contains(&least_kg),
+            "{least_kg}"
+        );
     }
 
     #[test]
