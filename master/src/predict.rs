@@ -374,6 +374,75 @@ mod tests {
         assert!(bad.validate().expect_err("nan").to_string().contains("NaN"));
     }
 
+    /// A real tissue that may refuse edits; also tells how stiff it was made.
+    struct Stubborn {
+        tissue: Box<dyn Tissue>,
+        refuses: bool,
+    }
+
+    impl Tissue for Stubborn {
+        fn caps(&self) -> palpate_twin::Caps {
+            self.tissue.caps()
+        }
+        fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+            self.tissue.step(tools, dt_s, reactions);
+        }
+        fn edit(
+            &mut self,
+            edit: &Edit,
+        ) -> Result<palpate_twin::EditReport, palpate_twin::EditError> {
+            if self.refuses {
+                return Err(palpate_twin::EditError::Kind("stiffen"));
+            }
+            self.tissue.edit(edit)
+        }
+        fn view(&self) -> palpate_twin::View<'_> {
+            self.tissue.view()
+        }
+        fn freeze(&self, snapshot: &mut Snapshot) {
+            self.tissue.freeze(snapshot);
+        }
+        fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), palpate_twin::ThawError> {
+            self.tissue.thaw(snapshot)
+        }
+    }
+
+    #[test]
+    fn issue_a_twin_that_refused_an_update_left_its_shadow_changed() {
+        let build = |refuses| {
+            let scene = palpate_twin::scene::load("sheet").expect("built in");
+            let tissue = scene.build().expect("built in");
+            Box::new(Stubborn { tissue, refuses }) as Box<dyn Tissue>
+        };
+        let state = |tissue: &dyn Tissue| {
+            let mut snapshot = Snapshot::default();
+            tissue.freeze(&mut snapshot);
+            snapshot
+        };
+        let edit = |passive| Edit::Stiffen {
+            center_m: Vec3::zeros(),
+            radius_m: 0.02,
+            factor: 1.5,
+            passive,
+        };
+        for (twin_refuses, shadow_refuses) in [(false, false), (true, false), (false, true)] {
+            let mut predictor = Predictor::new(build(twin_refuses), build(shadow_refuses));
+            let before = [
+                state(predictor.twin.as_ref()),
+                state(predictor.shadow.as_ref()),
+            ];
+            let taken = predictor.edit_both(&edit(true), &edit(false));
+            assert_eq!(taken, !twin_refuses && !shadow_refuses);
+            let after = [
+                state(predictor.twin.as_ref()),
+                state(predictor.shadow.as_ref()),
+            ];
+            for (before, after) in before.iter().zip(&after) {
+                assert_eq!(before == after, !taken);
+            }
+        }
+    }
+
     #[test]
     fn unknown_force_teaches_nothing() {
         let expected = Reaction {

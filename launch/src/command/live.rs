@@ -367,6 +367,7 @@ mod tests {
             elapsed_s: 3.0,
             master: Some(TickRecord::default()),
             slave: Some(TickRecord::default()),
+            apart: false,
         };
         let line = status_line(&status, 20.0);
         assert!(
@@ -374,6 +375,11 @@ mod tests {
             "{}: {line}",
             line.len()
         );
+        let lost = Status {
+            apart: true,
+            ..status
+        };
+        assert!(status_line(&lost, 20.0).ends_with("GONE"));
         assert!(status_line(&Status::default(), 20.0).contains("finding"));
     }
 }
