@@ -96,6 +96,14 @@ pub struct RealtimeConfig {
     pub lock_memory: bool,
 }
 
+impl RealtimeConfig {
+    /// SCHED_FIFO priority of the threads that carry frames: just below the servo's; 0 asks for none.
+    #[must_use]
+    pub fn bus_priority(&self) -> u8 {
+        self.servo_priority.saturating_sub(1)
+    }
+}
+
 impl Default for RealtimeConfig {
     fn default() -> Self {
         Self {

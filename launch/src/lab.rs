@@ -7,8 +7,10 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::coupling::Mode;
+use palpate_transport::frame::{Order, Succession};
+use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Time};
 use palpate_twin::scene::{self, Scene};
 use xxhash_rust::xxh3::Xxh3;
@@ -50,8 +52,9 @@ pub struct Session {
     slave: palpate_slave::State,
     forward: LinkQueue<HapticFrame>,
     back: LinkQueue<HapticFrame>,
-    to_slave: Option<(HapticFrame, Time)>,
-    to_master: Option<(HapticFrame, Time)>,
+    to_slave: Mailbox,
+    to_master: Mailbox,
+    runs: u64,
     changes_done: usize,
     tick: u64,
     hash: Xxh3,
@@ -86,12 +89,17 @@ impl Session {
         Ok(Self {
             handle,
             robot: build_robot(config)?,
-            master: palpate_master::State::new(predictor(config)?, &caps),
-            slave: palpate_slave::State::default(),
+            master: palpate_master::State::new(
+                predictor(config)?,
+                &caps,
+                parties(seed, Side::Master),
+            ),
+            slave: palpate_slave::State::new(parties(seed, Side::Slave)),
             forward: link(config.link.forward, forward_seed)?,
             back: link(config.link.back, back_seed)?,
-            to_slave: None,
-            to_master: None,
+            to_slave: Mailbox::default(),
+            to_master: Mailbox::default(),
+            runs: 0,
             changes_done: 0,
             tick: 0,
             hash: Xxh3::new(),
@@ -123,6 +131,32 @@ impl Session {
         format!("{:016x}", self.hash.digest())
     }
 
+    /// Let a side begin anew, as a process that was killed and started again: it knows nothing, not
+    /// even the other side; its device and what is on the way stay.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the twin's scene is gone meanwhile.
+    pub fn restart(&mut self, side: Side) -> Result<(), ConfigError> {
+        self.runs += 1;
+        let Parties { own, .. } = parties(self.config.seed, side);
+        let parties = Parties {
+            own: own.wrapping_add(self.runs << 8).max(1),
+            peer: 0,
+        };
+        match side {
+            Side::Master => {
+                let caps = self.handle.caps();
+                self.master = palpate_master::State::new(predictor(&self.config)?, &caps, parties);
+                self.to_master = Mailbox::default();
+            }
+            Side::Slave => {
+                self.slave = palpate_slave::State::new(parties);
+                self.to_slave = Mailbox::default();
+            }
+        }
+        Ok(())
+    }
+
     /// Advance both sides by one tick.
     pub fn step(&mut self) -> Lockstep {
         let now = Time(PERIOD.0 * self.tick as i64);
@@ -130,10 +164,10 @@ impl Session {
         self.change_link(now);
         // the newest due frame wins, as in the live mailbox
         while let Some(frame) = self.back.pop_due(now) {
-            self.to_master = newer(self.to_master, frame, now);
+            self.to_master.put(frame, now);
         }
         while let Some(frame) = self.forward.pop_due(now) {
-            self.to_slave = newer(self.to_slave, frame, remote_now);
+            self.to_slave.put(frame, remote_now);
         }
         let master = self.step_master(now);
         let slave = self.step_slave(now, remote_now);
@@ -150,8 +184,9 @@ impl Session {
             tick: self.tick,
             now,
             dt_s: PERIOD.s(),
+            paused: false,
             reading: self.handle.read(now),
-            frame: self.to_master,
+            frame: self.to_master.newest,
             rearm: false,
         };
         let config = &self.config;
@@ -167,8 +202,9 @@ impl Session {
             now: remote_now,
             dt_s: PERIOD.s(),
             reading: self.robot.read(now),
-            frame: self.to_slave,
+            frame: self.to_slave.newest,
             halt: false,
+            rearm: false,
         };
         let config = &self.config;
         let out = palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
@@ -207,15 +243,34 @@ impl Session {
     }
 }
 
-/// Keep the newer of two frames, as the live mailbox does.
-fn newer(
-    known: Option<(HapticFrame, Time)>,
-    frame: HapticFrame,
-    received: Time,
-) -> Option<(HapticFrame, Time)> {
-    match known {
-        Some((old, _)) if old.sequence >= frame.sequence => known,
-        _ => Some((frame, received)),
+/// Keeps the newest frame of a sender's newest run, as the live mailbox and its gate do.
+#[derive(Default)]
+struct Mailbox {
+    order: Succession,
+    newest: Option<(HapticFrame, Time)>,
+}
+
+impl Mailbox {
+    fn put(&mut self, frame: HapticFrame, received: Time) {
+        let order = self.order.judge(&frame);
+        if matches!(order, Order::First | Order::Next | Order::Restarted) {
+            self.order.advance(&frame);
+            self.newest = Some((frame, received));
+        }
+    }
+}
+
+/// Runs of both sides of a session in virtual time, which know each other from the start.
+#[must_use]
+pub fn parties(seed: u64, side: Side) -> Parties {
+    let run = |side: Side| {
+        let mut hash = Xxh3::with_seed(seed);
+        hash.update(side.name().as_bytes());
+        hash.digest().max(1)
+    };
+    Parties {
+        own: run(side),
+        peer: run(side.other()),
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
+use palpate_transport::session::{Role, Session, SessionConfig};
+use palpate_transport::trace::Side;
+use palpate_transport::{Span, Time};
 
 fn start(out: &Path, port: u16, duration_s: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_palpate"))
@@ -116,4 +121,154 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
         assert!(stderr.contains(&format!("the {side} ended")), "{stderr}");
         assert!(sides.iter().all(|(pid, _)| !is_alive(*pid)), "{side}");
     }
+}
+
+/// One side alone on loopback.
+fn start_side(side: &str, out: &Path, port: u16, more: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args([side, "-q", "--out"])
+        .arg(out)
+        .arg("--set")
+        .arg(format!("network.port={port}"))
+        .args(more)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+#[test]
+fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (master, slave) = (folder.path().join("master"), folder.path().join("slave"));
+    let slave = start_side("slave", &slave, 7561, &["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let master = start_side("master", &master, 7561, &["--impedance", "20"]);
+    for (child, values) in [
+        (master, "20.0 here and 10.0"),
+        (slave, "10.0 here and 20.0"),
+    ] {
+        let (output, stderr) = end(child);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("coupling.impedance_nspm"), "{stderr}");
+        assert!(stderr.contains(values), "{stderr}");
+    }
+}
+
+/// Records of one side's recording.
+fn records(folder: &Path) -> palpate::record::Recording {
+    palpate::record::read(&folder.join("recording.mcap")).expect("a recording")
+}
+
+#[test]
+fn a_killed_slave_that_is_started_again_is_taken_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [master_out, first, second] =
+        ["master", "first", "second"].map(|name| folder.path().join(name));
+    let mut slave = start_side("slave", &first, 7571, &["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let master = start_side("master", &master_out, 7571, &["--duration", "14"]);
+    std::thread::sleep(Duration::from_secs(4));
+    slave.kill().expect("it runs");
+    slave.wait().expect("it ends");
+    std::thread::sleep(Duration::from_secs(1));
+    let slave = start_side("slave", &second, 7571, &["--until-stopped"]);
+    let (output, stderr) = end(master);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    kill(Pid::from_raw(slave.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let (output, stderr) = end(slave);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let (master, slave) = (records(&master_out).master, records(&second).slave);
+    let last = master.last().expect("records");
+    assert!(
+        last.received_sequence < 9000,
+        "of the second run: {}",
+        last.received_sequence
+    );
+    let engaged = slave.iter().filter(|record| record.state == 1).count();
+    assert!(
+        engaged > 1000,
+        "engaged in {engaged} of {} ticks",
+        slave.len()
+    );
+    let text = std::fs::read_to_string(master_out.join("side.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(report["bus"]["received"]["restarts"], 1, "{text}");
+    assert_eq!(report["bus"]["peer_losses"], 1, "{text}");
+}
+
+/// Wait until `found` gives something, at most 10 s.
+fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1000 {
+        if let Some(value) = found() {
+            return value;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("no {what} within 10 s");
+}
+
+#[test]
+fn a_third_party_sees_the_state_and_commands_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
+    let slave = start_side("slave", &slave_out, 7581, &["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let master = start_side("master", &master_out, 7581, &["--until-stopped"]);
+    let watcher = Session::open(&SessionConfig {
+        node: "watcher".to_owned(),
+        ..SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", 7581, 7582)
+    })
+    .expect("the slave listens");
+    let seen = Arc::new(Mutex::new((String::new(), 0, 0)));
+    let (of_state, of_pose, of_force) = (seen.clone(), seen.clone(), seen.clone());
+    let _states = watcher
+        .subscribe(
+            "palpate/slave/operating_state",
+            move |report: OperatingStateReport, _| {
+                of_state.lock().expect("whole").0 = report.state;
+            },
+        )
+        .expect("subscribes");
+    let _poses = watcher
+        .subscribe("palpate/slave/measured_cp", move |_: PoseStamped, _| {
+            of_pose.lock().expect("whole").1 += 1;
+        })
+        .expect("subscribes");
+    let _forces = watcher
+        .subscribe("palpate/slave/measured_cf", move |_: WrenchStamped, _| {
+            of_force.lock().expect("whole").2 += 1;
+        })
+        .expect("subscribes");
+    let is = |state: &str| (seen.lock().expect("whole").0 == state).then_some(());
+    wait_for("ENABLED", || is("ENABLED"));
+    let mut commands = watcher.command_client("slave").expect("a name");
+    let mut ask = |word: &str| commands.command(word, Time(1), Span::from_s(5.0));
+    assert_eq!(ask("pause").expect("taken"), "PAUSED");
+    wait_for("PAUSED", || is("PAUSED"));
+    let refused = ask("enable").expect_err("paused").to_string();
+    assert!(refused.contains("use resume"), "{refused}");
+    let mut topic = watcher
+        .publisher::<StringStamped>("palpate/slave/state_command")
+        .expect("publishes");
+    assert!(topic.wait_ready(Span::from_s(5.0)));
+    let word = StringStamped {
+        string: "resume".to_owned(),
+        ..StringStamped::default()
+    };
+    topic.publish(&word, Time(2)).expect("open");
+    wait_for("ENABLED again", || is("ENABLED"));
+    wait_for("50 Hz of measurements", || {
+        let seen = seen.lock().expect("whole");
+        (seen.1 > 25 && seen.2 > 25).then_some(())
+    });
+    for side in [master, slave] {
+        kill(Pid::from_raw(side.id().cast_signed()), Signal::SIGINT).expect("it runs");
+        let (output, stderr) = end(side);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+    }
+    let slave = records(&slave_out).slave;
+    let held = slave.iter().filter(|record| record.state != 1).count();
+    assert!(held > 0 && slave.last().is_some(), "{held}");
 }

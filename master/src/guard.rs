@@ -14,8 +14,10 @@ pub struct GuardParams {
     pub force_n_max: Axes,
     /// Largest change of force \[N/s\].
     pub slew_nps_max: Axes,
-    /// Age of the newest frame after which a force that came through it fades \[s\].
+    /// Time without a fresh frame after which a force that came through it fades \[s\].
     pub stale_s: f64,
+    /// Age of the newest frame beyond which the same happens, by the clocks of both sides \[s\].
+    pub age_s: f64,
     /// Time constant with which a force fades after a fault or when stale \[s\].
     pub fade_s: f64,
     /// Damping that is left after a fault \[N s/m\].
@@ -28,6 +30,8 @@ impl Default for GuardParams {
             force_n_max: [6.0, 6.0, 6.0, 4.0],
             slew_nps_max: [1000.0; AXES],
             stale_s: 0.05,
+            // a delay of 0.5 s may double on its way before its frames are too old to act on
+            age_s: 1.0,
             fade_s: 0.05,
             fault_nspm: 2.0,
         }
@@ -66,7 +70,12 @@ impl GuardParams {
                 });
             }
         }
-        for (field, value) in [("stale_s", self.stale_s), ("fade_s", self.fade_s)] {
+        let times = [
+            ("stale_s", self.stale_s),
+            ("age_s", self.age_s),
+            ("fade_s", self.fade_s),
+        ];
+        for (field, value) in times {
             if !(0.001..=10.0).contains(&value) {
                 let value = value.to_string();
                 return Err(GuardError {

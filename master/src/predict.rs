@@ -13,7 +13,7 @@
 //! | c | low-passed, slew-limited relative correction | - |
 
 use palpate_transport::Axes;
-use palpate_twin::{Edit, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of prediction and learning.
@@ -170,6 +170,8 @@ impl Prediction {
 pub struct Predictor {
     twin: Box<dyn Tissue>,
     shadow: Box<dyn Tissue>,
+    /// The shadow before an update; kept so that taking one allocates nothing.
+    before: Snapshot,
     correction: f64,
     error: f64,
     since_update: u32,
@@ -179,9 +181,12 @@ impl Predictor {
     /// From two instances of the same tissue model, both at rest.
     #[must_use]
     pub fn new(twin: Box<dyn Tissue>, shadow: Box<dyn Tissue>) -> Self {
+        let mut before = Snapshot::default();
+        shadow.freeze(&mut before);
         Self {
             twin,
             shadow,
+            before,
             correction: 0.0,
             error: 0.0,
             since_update: 0,
@@ -202,7 +207,10 @@ impl Predictor {
         remote: Option<&Remote>,
         dt_s: f64,
     ) -> Prediction {
-        let felt = touch(self.twin.as_mut(), params, handle, dt_s);
+        // a tissue is moved by positions: after missed ticks it needs no longer step, which might
+        // be more than its stability allows
+        let step_s = dt_s.min(TISSUE_STEP_S_MAX);
+        let felt = touch(self.twin.as_mut(), params, handle, step_s);
         let updated = match remote {
             Some(remote) => self.learn(params, remote, dt_s),
             None => {
@@ -225,7 +233,8 @@ impl Predictor {
 
     /// Compare the shadow with what was measured; correct, and now and then update both models.
     fn learn(&mut self, params: &PredictParams, remote: &Remote, dt_s: f64) -> bool {
-        let expected = touch(self.shadow.as_mut(), params, &remote.touch, dt_s);
+        let step_s = dt_s.min(TISSUE_STEP_S_MAX);
+        let expected = touch(self.shadow.as_mut(), params, &remote.touch, step_s);
         let error = relative_error(params, &expected, remote);
         self.correct(params, error, dt_s);
         self.since_update += 1;
@@ -269,10 +278,27 @@ impl Predictor {
             passive,
         };
         // the shadow must predict what the changed tissue would do; only the twin is felt, and
-        // only there a change may not add energy. Both change or neither does.
-        self.twin.edit(&edit(true)).is_ok() && self.shadow.edit(&edit(false)).is_ok()
+        // only there a change may not add energy.
+        self.edit_both(&edit(true), &edit(false))
+    }
+
+    /// Both models change or neither does: a shadow unlike its twin would teach it nonsense.
+    fn edit_both(&mut self, of_twin: &Edit, of_shadow: &Edit) -> bool {
+        self.shadow.freeze(&mut self.before);
+        if self.shadow.edit(of_shadow).is_err() {
+            return false;
+        }
+        if self.twin.edit(of_twin).is_err() {
+            // its own snapshot always fits
+            let _ = self.shadow.thaw(&self.before);
+            return false;
+        }
+        true
     }
 }
+
+/// Longest step of a tissue \[s\]: just above the tick period that its scene was checked for.
+const TISSUE_STEP_S_MAX: f64 = 1.001e-3;
 
 const TWO_PI: f64 = std::f64::consts::TAU;
 
@@ -346,6 +372,75 @@ mod tests {
             ..PredictParams::default()
         };
         assert!(bad.validate().expect_err("nan").to_string().contains("NaN"));
+    }
+
+    /// A real tissue that may refuse edits; also tells how stiff it was made.
+    struct Stubborn {
+        tissue: Box<dyn Tissue>,
+        refuses: bool,
+    }
+
+    impl Tissue for Stubborn {
+        fn caps(&self) -> palpate_twin::Caps {
+            self.tissue.caps()
+        }
+        fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+            self.tissue.step(tools, dt_s, reactions);
+        }
+        fn edit(
+            &mut self,
+            edit: &Edit,
+        ) -> Result<palpate_twin::EditReport, palpate_twin::EditError> {
+            if self.refuses {
+                return Err(palpate_twin::EditError::Kind("stiffen"));
+            }
+            self.tissue.edit(edit)
+        }
+        fn view(&self) -> palpate_twin::View<'_> {
+            self.tissue.view()
+        }
+        fn freeze(&self, snapshot: &mut Snapshot) {
+            self.tissue.freeze(snapshot);
+        }
+        fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), palpate_twin::ThawError> {
+            self.tissue.thaw(snapshot)
+        }
+    }
+
+    #[test]
+    fn issue_a_twin_that_refused_an_update_left_its_shadow_changed() {
+        let build = |refuses| {
+            let scene = palpate_twin::scene::load("sheet").expect("built in");
+            let tissue = scene.build().expect("built in");
+            Box::new(Stubborn { tissue, refuses }) as Box<dyn Tissue>
+        };
+        let state = |tissue: &dyn Tissue| {
+            let mut snapshot = Snapshot::default();
+            tissue.freeze(&mut snapshot);
+            snapshot
+        };
+        let edit = |passive| Edit::Stiffen {
+            center_m: Vec3::zeros(),
+            radius_m: 0.02,
+            factor: 1.5,
+            passive,
+        };
+        for (twin_refuses, shadow_refuses) in [(false, false), (true, false), (false, true)] {
+            let mut predictor = Predictor::new(build(twin_refuses), build(shadow_refuses));
+            let before = [
+                state(predictor.twin.as_ref()),
+                state(predictor.shadow.as_ref()),
+            ];
+            let taken = predictor.edit_both(&edit(true), &edit(false));
+            assert_eq!(taken, !twin_refuses && !shadow_refuses);
+            let after = [
+                state(predictor.twin.as_ref()),
+                state(predictor.shadow.as_ref()),
+            ];
+            for (before, after) in before.iter().zip(&after) {
+                assert_eq!(before == after, !taken);
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use palpate_transport::coupling::reservoir::Holding;
 use palpate_transport::coupling::wave::{self, Decoder};
 use palpate_transport::coupling::{CouplingParams, Matching, Mode, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
-use palpate_transport::sync::ClockSync;
+use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Time};
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,10 @@ pub struct Inputs {
     pub tick: u64,
     /// Now, on this side's clock.
     pub now: Time,
-    /// Tick period T \[s\].
+    /// Time since the tick before, a whole number of periods \[s\].
     pub dt_s: f64,
+    /// Whether so many ticks were missed that motion must begin anew: forces fade meanwhile.
+    pub paused: bool,
     /// The handle.
     pub reading: Reading,
     /// The newest frame from the slave and when it was received; the same one may come again.
@@ -71,13 +73,10 @@ pub struct State {
     written_n: Axes,
     fading_n: Axes,
     placed: bool,
-    newest: HapticFrame,
-    received: Time,
-    received_count: u64,
+    inbox: Inbox,
     wave_integral: Axes,
     sequence: u64,
     fault: bool,
-    sync: ClockSync,
 }
 
 /// One axis of the port after the tick.
@@ -93,7 +92,7 @@ impl State {
     /// At rest, for a handle that can do `caps`; `predictor` is needed by model mediation and unused
     /// otherwise.
     #[must_use]
-    pub fn new(predictor: Option<Predictor>, caps: &HandleCaps) -> Self {
+    pub fn new(predictor: Option<Predictor>, caps: &HandleCaps, parties: Parties) -> Self {
         Self {
             predictor,
             mass_kg: caps.mass_kg_min,
@@ -106,13 +105,10 @@ impl State {
             written_n: [0.0; AXES],
             fading_n: [0.0; AXES],
             placed: false,
-            newest: HapticFrame::default(),
-            received: Time(0),
-            received_count: 0,
+            inbox: Inbox::new(parties),
             wave_integral: [0.0; AXES],
             sequence: 0,
             fault: false,
-            sync: ClockSync::default(),
         }
     }
 
@@ -122,10 +118,10 @@ impl State {
         self.predictor.as_ref()
     }
 
-    /// Clock offset and delay as this side knows them.
+    /// What came from the other side, and its clock.
     #[must_use]
-    pub fn sync(&self) -> &ClockSync {
-        &self.sync
+    pub fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 }
 
@@ -139,7 +135,8 @@ pub fn tick(
 ) -> Outputs {
     let reading = state.account(inputs);
     state.take_frame(inputs);
-    let stale = state.stale(params, inputs.now);
+    let guard = &params.guard;
+    let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs.dt_s);
     let mut events = if stale { Events::STALE } else { 0 };
     events |= if prediction.updated {
@@ -207,23 +204,14 @@ impl State {
         }
     }
 
-    /// Take the newest frame if it is newer than what is known; sums make up for those missed.
+    /// Take the newest frame; with a peer that began anew, everything is counted from 0 again.
     fn take_frame(&mut self, inputs: &Inputs) {
-        let Some((frame, received)) = inputs.frame else {
-            return;
-        };
-        if frame.sequence <= self.newest.sequence || !frame.is_plausible() {
-            return;
+        if self.inbox.take(inputs.frame) == Arrival::Restarted {
+            self.reservoir.rebase();
+            self.decoder = [Decoder::default(); AXES];
+            self.wave_integral = [0.0; AXES];
         }
-        self.sync.on_frame(&frame, received);
-        self.newest = frame;
-        self.received = received;
-        self.received_count += 1;
-        self.reservoir.receive(&frame.energy_sent_j);
-    }
-
-    fn stale(&self, params: &MasterParams, now: Time) -> bool {
-        self.newest.sequence == 0 || (now - self.received).s() > params.guard.stale_s
+        self.reservoir.receive(&self.inbox.newest().energy_sent_j);
     }
 
     /// Touch the twin; nothing to predict in the modes without one.
@@ -245,7 +233,7 @@ impl State {
             velocity_mps: reading.velocity_mps,
             closed: reading.closed,
         };
-        let frame = &self.newest;
+        let frame = self.inbox.newest();
         // an old frame says nothing new: the twin must not learn from it again and again
         let remote = (frame.sequence > 0 && !stale).then(|| Remote {
             touch: Touch {
@@ -270,7 +258,10 @@ impl State {
         let velocity = reading.velocity_mps[axis];
         let last = self.written_n[axis];
         let dt_s = inputs.dt_s;
-        let (demand, wave_in) = self.demand(coupling, inputs, (axis, velocity, prediction));
+        let (mut demand, wave_in) = self.demand(coupling, inputs, (axis, velocity, prediction));
+        if inputs.paused {
+            demand = params.guard.faded(last, dt_s);
+        }
         let mode = coupling.mode.resolved();
         let (paid, mut events) = if mode == Mode::Direct {
             (
@@ -318,11 +309,12 @@ impl State {
         (axis, velocity, prediction): (usize, f64, &Prediction),
     ) -> (f64, f64) {
         let b = coupling.impedance_nspm;
+        let newest = self.inbox.newest();
         match coupling.mode.resolved() {
-            Mode::Direct => (self.newest.port_force_n[axis], 0.0),
+            Mode::Direct => (newest.port_force_n[axis], 0.0),
             Mode::Wave => {
-                let held = (inputs.now - self.received).s() <= coupling.hold_s;
-                let (sample, integral) = (self.newest.wave[axis], self.newest.wave_integral[axis]);
+                let held = self.inbox.silence(inputs.now).s() <= coupling.hold_s;
+                let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
                 let decoder = &mut self.decoder[axis];
                 let w = decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
                 decoder.used(w, inputs.dt_s);
@@ -333,7 +325,7 @@ impl State {
                 (force, w)
             }
             Mode::Mmt | Mode::Auto => {
-                let tank = self.newest.reservoir_j[axis];
+                let tank = newest.reservoir_j[axis];
                 let (target, most) = (coupling.tank_target_j, coupling.charge_n_max);
                 let charge = charge_n(tank, target, most, self.drift_mps[axis]);
                 (charge - prediction.force_n[axis], 0.0)
@@ -372,7 +364,7 @@ impl State {
             }
             Mode::Mmt | Mode::Auto => {
                 let level = self.reservoir.level_j()[axis];
-                let tank = self.newest.reservoir_j[axis];
+                let tank = self.inbox.newest().reservoir_j[axis];
                 let offer = offer_j(level, model_j, tank, coupling.tank_target_j);
                 self.reservoir.ship(axis, offer, reserve_j);
             }
@@ -387,15 +379,18 @@ impl State {
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> Outputs {
         self.sequence += 1;
-        let engaged = reading.present && !self.fault;
+        let engaged = reading.present && !self.fault && !inputs.paused;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
+        let Parties { own, peer } = self.inbox.parties();
         let frame = HapticFrame {
+            session: own,
+            peer_session: peer,
             sequence: self.sequence,
             sent_ns: inputs.now.0,
-            echo_sent_ns: self.newest.sent_ns,
-            echo_received_ns: self.received.0,
+            echo_sent_ns: self.inbox.newest().sent_ns,
+            echo_received_ns: self.inbox.received().0,
             impedance_epoch: 0,
             flags,
             impedance_nspm: coupling.impedance_nspm,
@@ -422,7 +417,8 @@ impl State {
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> TickRecord {
-        let age = self.sync.age(self.newest.sent_ns, inputs.now);
+        let (newest, sync) = (self.inbox.newest(), self.inbox.sync());
+        let age = sync.age(newest.sent_ns, inputs.now);
         TickRecord {
             side: Side::Master,
             tick: inputs.tick,
@@ -441,14 +437,13 @@ impl State {
             update_energy_j: prediction.update_energy_j,
             intended_m: reading.intended_m,
             age_ns: age.map_or(-1, |(age, _)| age.0),
-            oneway_ns: self
-                .sync
-                .oneway(self.newest.sent_ns, self.received)
+            oneway_ns: sync
+                .oneway(newest.sent_ns, self.inbox.received())
                 .map_or(-1, |d| d.0.0),
             oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
-            rtt_ns: self.sync.rtt_latest().map_or(-1, |rtt| rtt.0),
-            received_sequence: self.newest.sequence,
-            received_count: self.received_count,
+            rtt_ns: sync.rtt_latest().map_or(-1, |rtt| rtt.0),
+            received_sequence: newest.sequence,
+            received_count: self.inbox.count(),
             events,
             state: self.operating(reading, events),
             phase: reading.phase,

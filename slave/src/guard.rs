@@ -22,6 +22,12 @@ pub struct GuardParams {
     pub workspace_m_max: Axes,
     /// Time without a fresh frame after which the robot holds still \[s\] (teleop: 10 to 50 ms).
     pub watchdog_s: f64,
+    /// Age of the newest frame beyond which the same happens, by the clocks of both sides \[s\].
+    pub age_s: f64,
+    /// Time constant with which the coupling force fades after a fault \[s\].
+    pub fade_s: f64,
+    /// Damping of the robot that is left after a fault, by axis \[N s/m\].
+    pub fault_nspm: Axes,
     /// Time over which the speed limit opens again after a hold \[s\].
     pub ramp_s: f64,
 }
@@ -36,6 +42,11 @@ impl Default for GuardParams {
             workspace_m_min: [-0.08, -0.08, -0.03, 0.0],
             workspace_m_max: [0.08, 0.08, 0.08, 0.05],
             watchdog_s: 0.05,
+            // a delay of 0.5 s may double on its way before its frames are too old to act on
+            age_s: 1.0,
+            fade_s: 0.05,
+            // less than the coupling's own damping, with which the robot is stable
+            fault_nspm: [20.0, 20.0, 20.0, 10.0],
             ramp_s: 0.2,
         }
     }
@@ -87,7 +98,21 @@ impl GuardParams {
                 });
             }
         }
-        for (field, value) in [("watchdog_s", self.watchdog_s), ("ramp_s", self.ramp_s)] {
+        if !self.fault_nspm.iter().all(|b| (0.0..=1e3).contains(b)) {
+            let value = format!("{:?}", self.fault_nspm);
+            return Err(GuardError {
+                field: "fault_nspm",
+                value,
+                expected: "four numbers from 0 to 1000 N s/m",
+            });
+        }
+        let times = [
+            ("watchdog_s", self.watchdog_s),
+            ("age_s", self.age_s),
+            ("fade_s", self.fade_s),
+            ("ramp_s", self.ramp_s),
+        ];
+        for (field, value) in times {
             if !(0.001..=10.0).contains(&value) {
                 let value = value.to_string();
                 return Err(GuardError {
@@ -104,6 +129,22 @@ impl GuardParams {
     #[must_use]
     pub fn opening(&self, engaged_s: f64) -> f64 {
         (engaged_s / self.ramp_s).clamp(0.0, 1.0)
+    }
+
+    /// Force of one axis during a latched fault: what is left of the last force `dt_s` later, and
+    /// damping of the robot \[N\]. Gives the force and what is left.
+    #[must_use]
+    pub fn fault_force(
+        &self,
+        axis: usize,
+        fading_n: f64,
+        robot_velocity_mps: f64,
+        dt_s: f64,
+    ) -> (f64, f64) {
+        let left = fading_n * (1.0 - dt_s / self.fade_s).clamp(0.0, 1.0);
+        let damped = left - self.fault_nspm[axis] * robot_velocity_mps;
+        let force_max = self.force_n_max[axis];
+        (damped.clamp(-force_max, force_max), left)
     }
 
     /// The desired velocity of one axis within speed, contact force and workspace.

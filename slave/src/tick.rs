@@ -9,7 +9,7 @@ use palpate_transport::coupling::{
     CouplingParams, Matching, Mode, Reservoir, drift, model_mediated,
 };
 use palpate_transport::frame::{FrameFlags, is_plausible};
-use palpate_transport::sync::ClockSync;
+use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -46,14 +46,16 @@ pub struct Inputs {
     pub tick: u64,
     /// Now, on this side's clock.
     pub now: Time,
-    /// Tick period T \[s\].
+    /// Time since the tick before, a whole number of periods \[s\].
     pub dt_s: f64,
     /// The robot.
     pub reading: Reading,
     /// The newest frame from the master and when it was received; the same one may come again.
     pub frame: Option<(HapticFrame, Time)>,
-    /// Whether the session asks the robot to stand still (a stop, or the end).
+    /// Whether the session asks the robot to stand still (a stop, a pause, or the end).
     pub halt: bool,
+    /// Whether the operator asks for a latched fault to be cleared.
+    pub rearm: bool,
 }
 
 /// What a tick gives.
@@ -76,32 +78,38 @@ pub struct State {
     placed: bool,
     decoder: [Decoder; AXES],
     reservoir: Reservoir,
-    newest: HapticFrame,
-    received: Time,
-    received_count: u64,
+    inbox: Inbox,
+    fading_n: Axes,
+    closed: bool,
     engaged_since: Option<Time>,
     wave_integral: Axes,
     sequence: u64,
     fault: bool,
-    sync: ClockSync,
 }
 
-impl Default for State {
-    fn default() -> Self {
+impl State {
+    /// At rest.
+    #[must_use]
+    pub fn new(parties: Parties) -> Self {
         Self {
             port_position_m: [0.0; AXES],
             placed: false,
             decoder: [Decoder::default(); AXES],
             reservoir: Reservoir::default(),
-            newest: HapticFrame::default(),
-            received: Time(0),
-            received_count: 0,
+            inbox: Inbox::new(parties),
+            fading_n: [0.0; AXES],
+            closed: false,
             engaged_since: None,
             wave_integral: [0.0; AXES],
             sequence: 0,
             fault: false,
-            sync: ClockSync::default(),
         }
+    }
+
+    /// What came from the other side, and its clock.
+    #[must_use]
+    pub fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 }
 
@@ -122,15 +130,24 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
+    let faulty = state.fault;
     let reading = state.trusted(inputs);
+    let rearmed = faulty && !state.fault;
     state.take_frame(inputs);
-    let stale = state.stale(params, inputs.now);
+    let guard = &params.guard;
+    let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
     let moving = state.engage(inputs, stale);
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { Events::STALE } else { 0 };
     events |= if state.fault { Events::INVALID } else { 0 };
     for (axis, port) in ports.iter_mut().enumerate() {
-        *port = state.axis(params, coupling, inputs, (axis, &reading, moving));
+        *port = if state.fault {
+            state.faded_axis(params, coupling, axis, &reading, inputs.dt_s)
+        } else if rearmed {
+            state.still_axis(coupling, axis, 0.0, inputs.dt_s)
+        } else {
+            state.axis(params, coupling, inputs, (axis, &reading, moving))
+        };
         events |= port.events;
     }
     state.outputs(coupling, inputs, &reading, &ports, events)
@@ -147,7 +164,11 @@ impl State {
                 ..Reading::default()
             };
         }
-        if !self.placed {
+        // A fault leaves the port where it was and the robot loose. Re-armed, the port begins anew at
+        // the robot, under no force in this tick: moving it so takes no energy from anywhere.
+        let rearmed = self.fault && inputs.rearm;
+        self.fault &= !rearmed;
+        if !self.placed || rearmed {
             self.port_position_m = reading.position_m;
             self.placed = true;
         }
@@ -164,28 +185,25 @@ impl State {
         }
     }
 
-    /// Take the newest frame if it is newer than what is known; sums make up for those missed.
+    /// Take the newest frame; with a peer that began anew, everything is counted from 0 again, and
+    /// the robot begins to move as after any hold.
     fn take_frame(&mut self, inputs: &Inputs) {
-        let Some((frame, received)) = inputs.frame else {
-            return;
-        };
-        if frame.sequence <= self.newest.sequence || !frame.is_plausible() {
-            return;
+        if self.inbox.take(inputs.frame) == Arrival::Restarted {
+            self.reservoir.rebase();
+            self.decoder = [Decoder::default(); AXES];
+            self.wave_integral = [0.0; AXES];
+            self.engaged_since = None;
         }
-        self.sync.on_frame(&frame, received);
-        self.newest = frame;
-        self.received = received;
-        self.received_count += 1;
-        self.reservoir.receive(&frame.energy_sent_j);
-    }
-
-    fn stale(&self, params: &SlaveParams, now: Time) -> bool {
-        self.newest.sequence == 0 || (now - self.received).s() > params.guard.watchdog_s
+        let newest = self.inbox.newest();
+        self.reservoir.receive(&newest.energy_sent_j);
+        if newest.sequence > 0 {
+            self.closed = newest.flags & FrameFlags::CLOSED != 0;
+        }
     }
 
     /// Whether the robot may move, and since when.
     fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
-        let wanted = self.newest.flags & FrameFlags::ENGAGED != 0;
+        let wanted = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
         if stale || self.fault || inputs.halt || !wanted {
             self.engaged_since = None;
             return None;
@@ -229,6 +247,7 @@ impl State {
         let (velocity_mps, force_n, paid) = self.pay(params, coupling, axis, limited, &pd);
         events |= paid;
         self.port_position_m[axis] += velocity_mps * dt_s;
+        self.fading_n[axis] = force_n;
         let wave_out = wave::backward(b, velocity_mps, force_n);
         self.ship(coupling, axis, wave_out, dt_s);
         PortAxis {
@@ -239,9 +258,41 @@ impl State {
         }
     }
 
+    /// One axis during a latched fault: the port holds, the force fades to damping.
+    fn faded_axis(
+        &mut self,
+        params: &SlaveParams,
+        coupling: &CouplingParams,
+        axis: usize,
+        reading: &Reading,
+        dt_s: f64,
+    ) -> PortAxis {
+        let (velocity, fading_n) = (reading.velocity_mps[axis], self.fading_n[axis]);
+        let (force_n, left_n) = params.guard.fault_force(axis, fading_n, velocity, dt_s);
+        self.fading_n[axis] = left_n;
+        self.still_axis(coupling, axis, force_n, dt_s)
+    }
+
+    /// One axis whose port does not move, so that its force does no work on the channel.
+    fn still_axis(
+        &mut self,
+        coupling: &CouplingParams,
+        axis: usize,
+        force_n: f64,
+        dt_s: f64,
+    ) -> PortAxis {
+        let wave_out = wave::backward(self.impedance(coupling), 0.0, force_n);
+        self.ship(coupling, axis, wave_out, dt_s);
+        PortAxis {
+            force_n,
+            wave_out,
+            ..PortAxis::default()
+        }
+    }
+
     /// The wave impedance that the newest frame was made with.
     fn impedance(&self, coupling: &CouplingParams) -> f64 {
-        let b = self.newest.impedance_nspm;
+        let b = self.inbox.newest().impedance_nspm;
         if (0.1..=1000.0).contains(&b) {
             b
         } else {
@@ -256,8 +307,9 @@ impl State {
         inputs: &Inputs,
         (axis, pd, b): (usize, &Pd, f64),
     ) -> (f64, f64, u32) {
-        let held = (inputs.now - self.received).s() <= coupling.hold_s;
-        let behind = self.newest.position_m[axis] - self.port_position_m[axis];
+        let newest = self.inbox.newest();
+        let held = self.inbox.silence(inputs.now).s() <= coupling.hold_s;
+        let behind = newest.position_m[axis] - self.port_position_m[axis];
         let felt = inputs.reading.contact_force_n[axis].abs();
         let touching = if inputs.reading.force_valid {
             felt > TOUCH_N
@@ -268,8 +320,8 @@ impl State {
             Mode::Direct => (behind / inputs.dt_s, 0.0, 0),
             Mode::Wave => {
                 let decoder = &mut self.decoder[axis];
-                let integral = self.newest.wave_integral[axis];
-                let sample = self.newest.wave[axis];
+                let integral = newest.wave_integral[axis];
+                let sample = newest.wave[axis];
                 let carried =
                     decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
                 // in contact the line's own deflection looks like drift; it must stay
@@ -289,11 +341,7 @@ impl State {
                 (pd.wave_velocity(b, u), u, events)
             }
             Mode::Mmt | Mode::Auto => {
-                let ahead = if held {
-                    self.newest.velocity_mps[axis]
-                } else {
-                    0.0
-                };
+                let ahead = if held { newest.velocity_mps[axis] } else { 0.0 };
                 (ahead + coupling.follow_hz * behind, 0.0, 0)
             }
         }
@@ -364,17 +412,20 @@ impl State {
     ) -> Outputs {
         self.sequence += 1;
         let force_n = ports.map(|port| port.force_n);
-        let closed = self.newest.flags & FrameFlags::CLOSED != 0;
         let mut flags = FrameFlags::ENGAGED * u32::from(self.engaged_since.is_some());
         flags |= FrameFlags::FORCE_VALID * u32::from(reading.force_valid);
-        flags |= FrameFlags::CLOSED * u32::from(closed);
+        flags |= FrameFlags::CLOSED * u32::from(self.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
+        let Parties { own, peer } = self.inbox.parties();
+        let newest = self.inbox.newest();
         let frame = HapticFrame {
+            session: own,
+            peer_session: peer,
             sequence: self.sequence,
             sent_ns: inputs.now.0,
-            echo_sent_ns: self.newest.sent_ns,
-            echo_received_ns: self.received.0,
-            impedance_epoch: self.newest.impedance_epoch,
+            echo_sent_ns: newest.sent_ns,
+            echo_received_ns: self.inbox.received().0,
+            impedance_epoch: newest.impedance_epoch,
             flags,
             impedance_nspm: self.impedance(coupling),
             position_m: reading.position_m,
@@ -388,8 +439,8 @@ impl State {
         };
         let record = self.record(inputs, reading, ports, events);
         Outputs {
-            force_n: if self.fault { [0.0; AXES] } else { force_n },
-            closed,
+            force_n,
+            closed: self.closed,
             frame,
             record,
         }
@@ -402,7 +453,8 @@ impl State {
         ports: &[PortAxis; AXES],
         events: u32,
     ) -> TickRecord {
-        let age = self.sync.age(self.newest.sent_ns, inputs.now);
+        let (newest, sync) = (self.inbox.newest(), self.inbox.sync());
+        let age = sync.age(newest.sent_ns, inputs.now);
         TickRecord {
             side: Side::Slave,
             tick: inputs.tick,
@@ -419,14 +471,13 @@ impl State {
             energy_received_j: *self.reservoir.received_j(),
             tissue_energy_j: reading.tissue_energy_j,
             age_ns: age.map_or(-1, |(age, _)| age.0),
-            oneway_ns: self
-                .sync
-                .oneway(self.newest.sent_ns, self.received)
+            oneway_ns: sync
+                .oneway(newest.sent_ns, self.inbox.received())
                 .map_or(-1, |d| d.0.0),
             oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
-            rtt_ns: self.sync.rtt_latest().map_or(-1, |rtt| rtt.0),
-            received_sequence: self.newest.sequence,
-            received_count: self.received_count,
+            rtt_ns: sync.rtt_latest().map_or(-1, |rtt| rtt.0),
+            received_sequence: newest.sequence,
+            received_count: self.inbox.count(),
             events,
             state: self.operating(events),
             ..TickRecord::default()

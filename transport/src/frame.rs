@@ -11,6 +11,11 @@ use crate::Axes;
 /// One frame of the stream, master to slave or slave to master.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct HapticFrame {
+    /// Run of the sender, drawn when it started; 0 is unknown. All its sums count from that start.
+    pub session: u64,
+    /// Run of the receiver for which the sums are meant; 0 if the sender has heard of none. A
+    /// receiver that started anew must not take what was meant for its former run.
+    pub peer_session: u64,
     /// Counts the frames that the sender made, from 1; 0 is no frame.
     pub sequence: u64,
     /// When it was sent, on the sender's clock \[ns\].
@@ -36,9 +41,9 @@ pub struct HapticFrame {
     pub contact_force_n: Axes,
     /// Newest wave sample u (master) or w (slave) \[sqrt(W)\].
     pub wave: Axes,
-    /// Cumulative integral of the wave, sum of `wave * T` \[sqrt(W) s\].
+    /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\].
     pub wave_integral: Axes,
-    /// Cumulative energy sent in this direction \[J\], never decreasing.
+    /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
     pub energy_sent_j: Axes,
     /// Energy left in the sender's account \[J\]; a hint for sharing, never booked.
     pub reservoir_j: Axes,
@@ -46,7 +51,7 @@ pub struct HapticFrame {
 
 impl HapticFrame {
     /// Length of an encoded frame, with its CDR encapsulation header \[bytes\].
-    pub const ENCODED_BYTES: usize = 308;
+    pub const ENCODED_BYTES: usize = 324;
 
     /// Whether every number in it could come from a machine: a frame that is not must not be used.
     ///
@@ -85,4 +90,158 @@ impl FrameFlags {
     pub const CLOSED: u32 = 1 << 2;
     /// The sender has latched a fault.
     pub const FAULT: u32 = 1 << 3;
+}
+
+/// Former runs of a sender that are told apart from a new one.
+const RETIRED: usize = 16;
+
+/// Which run of a sender counts, and how far its frames have come.
+///
+/// The newest run that was heard of counts. A frame of a former one is late, however new it is;
+/// one that still arrives keeps its place among those remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Succession {
+    session: u64,
+    sequence: u64,
+    /// Most recently seen first; 0 is an empty place.
+    retired: [u64; RETIRED],
+}
+
+/// Where a frame stands in its sender's succession.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The first that was ever heard.
+    First,
+    /// Newer than all before.
+    Next,
+    /// The first of a sender that started again.
+    Restarted,
+    /// The newest once more.
+    Repeated,
+    /// Overtaken by a newer one, or of a former run.
+    Late,
+    /// Number 0, which is no frame.
+    Void,
+}
+
+impl Succession {
+    /// Of a sender whose run is known before its first frame; 0 is unknown.
+    #[must_use]
+    pub fn of(session: u64) -> Self {
+        Self {
+            session,
+            ..Self::default()
+        }
+    }
+
+    /// The run that counts; 0 if none is known.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// Where a frame stands; it counts only after [`Self::advance`].
+    pub fn judge(&mut self, frame: &HapticFrame) -> Order {
+        if frame.sequence == 0 {
+            return Order::Void;
+        }
+        if frame.session == self.session {
+            return match frame.sequence.cmp(&self.sequence) {
+                core::cmp::Ordering::Greater => Order::Next,
+                core::cmp::Ordering::Equal => Order::Repeated,
+                core::cmp::Ordering::Less => Order::Late,
+            };
+        }
+        if *self == Self::default() {
+            return Order::First;
+        }
+        let known = self.retired.iter().position(|&run| run == frame.session);
+        match known.filter(|_| frame.session != 0) {
+            Some(place) => {
+                self.retired[..=place].rotate_right(1);
+                Order::Late
+            }
+            None => Order::Restarted,
+        }
+    }
+
+    /// Let a frame count that was judged first, next or restarted.
+    pub fn advance(&mut self, frame: &HapticFrame) {
+        if frame.session != self.session && self.session != 0 {
+            self.retired.rotate_right(1);
+            self.retired[0] = self.session;
+        }
+        self.session = frame.session;
+        self.sequence = frame.sequence;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(session: u64, sequence: u64) -> HapticFrame {
+        HapticFrame {
+            session,
+            sequence,
+            ..HapticFrame::default()
+        }
+    }
+
+    fn take(succession: &mut Succession, session: u64, sequence: u64) -> Order {
+        let frame = frame(session, sequence);
+        let order = succession.judge(&frame);
+        if matches!(order, Order::First | Order::Next | Order::Restarted) {
+            succession.advance(&frame);
+        }
+        order
+    }
+
+    #[test]
+    fn a_new_run_counts_at_once_and_a_former_one_never_again() {
+        let mut known = Succession::default();
+        assert_eq!(take(&mut known, 7, 500), Order::First);
+        assert_eq!(take(&mut known, 7, 500), Order::Repeated);
+        assert_eq!(take(&mut known, 7, 499), Order::Late);
+        assert_eq!(take(&mut known, 9, 1), Order::Restarted);
+        assert_eq!(take(&mut known, 7, 501), Order::Late);
+        assert_eq!(take(&mut known, 9, 2), Order::Next);
+        assert_eq!(take(&mut known, 9, 0), Order::Void);
+        // a former run that is still heard stays known, however many come and go
+        for run in 100..100 + 4 * RETIRED as u64 {
+            assert_eq!(take(&mut known, run, 1), Order::Restarted);
+            assert_eq!(take(&mut known, 7, 600), Order::Late);
+        }
+    }
+
+    #[test]
+    fn a_run_told_beforehand_is_no_restart() {
+        let mut told = Succession::of(7);
+        assert_eq!(take(&mut told, 7, 3), Order::Next);
+        let mut other = Succession::of(7);
+        assert_eq!(take(&mut other, 8, 3), Order::Restarted);
+    }
+
+    proptest! {
+        /// Whatever order frames come in, each run's admitted numbers go up and no run comes twice.
+        #[test]
+        fn runs_and_numbers_never_go_back(
+            frames in prop::collection::vec((0_u64..6, 0_u64..40), 1..200),
+        ) {
+            let mut known = Succession::default();
+            let mut admitted: Vec<(u64, u64)> = Vec::new();
+            for (session, sequence) in frames {
+                let order = take(&mut known, session, sequence);
+                if matches!(order, Order::First | Order::Next | Order::Restarted) {
+                    if let Some(&(run, number)) = admitted.last() {
+                        let again = session != 0 && admitted.iter().any(|one| one.0 == session);
+                        prop_assert!((run == session && number < sequence) || !again);
+                    }
+                    admitted.push((session, sequence));
+                }
+            }
+        }
+    }
 }

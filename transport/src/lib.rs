@@ -2,7 +2,7 @@
 //!
 //! [`clock`] has integer time and the absolute-deadline ticker, [`mailbox`] the wait-free cells in
 //! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
-//! one-way delay with their bound, [`frame`] the haptic frame, [`coupling`] the passivity methods,
+//! one-way delay with their bound, [`frame`] the haptic frame, [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
 //! [`trace`] the record of one tick, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
 //! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
 
@@ -10,6 +10,7 @@ pub mod cdr;
 pub mod clock;
 pub mod coupling;
 pub mod frame;
+pub mod inbox;
 pub mod link;
 pub mod mailbox;
 pub mod msg;

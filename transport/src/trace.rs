@@ -15,6 +15,26 @@ pub enum Side {
     Slave = 1,
 }
 
+impl Side {
+    /// Name, as of commands, nodes and topics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Master => "master",
+            Self::Slave => "slave",
+        }
+    }
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Master => Self::Slave,
+            Self::Slave => Self::Master,
+        }
+    }
+}
+
 /// Bits of [`TickRecord::events`]: what the energy account and the guards did in a tick.
 pub struct Events;
 
@@ -71,9 +91,9 @@ pub struct TickRecord {
     pub wave_in: Axes,
     /// Energy reservoir of this side \[J\].
     pub reservoir_j: Axes,
-    /// Cumulative energy sent \[J\].
+    /// Energy sent since the peer began \[J\].
     pub energy_sent_j: Axes,
-    /// Cumulative energy received \[J\].
+    /// Energy received since the peer began \[J\].
     pub energy_received_j: Axes,
     /// Energy stored inside the tissue of this side \[J\].
     pub tissue_energy_j: f64,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use palpate_transport::session::stream::FramePublisher;
-use palpate_transport::session::threads::{BUS_PRIORITY, raise_current, raise_threads};
+use palpate_transport::session::threads::{raise_current, raise_threads};
 use palpate_transport::session::{Role, Session, SessionConfig};
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
@@ -32,6 +32,9 @@ const READY: Span = Span(10_000_000_000);
 const WARM_UP: u32 = 200;
 /// Priority of the raw echo: that of a servo.
 const ECHO_PRIORITY: i32 = 80;
+
+/// SCHED_FIFO priority of zenoh's threads here: just below the servo's.
+const BUS_PRIORITY: u8 = 79;
 
 /// Round trips beside each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +77,13 @@ pub fn bus(options: &BenchOptions) -> Result<Conditions<BusComparison>, BenchErr
         .map_err(BenchError::system("connect a socket"))?;
     raw.set_read_timeout(Some(ANSWER))
         .map_err(BenchError::system("set a time-out"))?;
-    let session = Session::open(&SessionConfig::new(Role::Dial, HOST, args.udp, args.tcp))?;
+    let session = Session::open(&SessionConfig::new(
+        Side::Master,
+        Role::Dial,
+        HOST,
+        args.udp,
+        args.tcp,
+    ))?;
     let publisher = session.frame_publisher(Side::Master)?;
     let rounds = options.rounds + WARM_UP;
     // One slot a round of each condition, written by the receive thread.
@@ -269,7 +278,13 @@ fn start_echo(options: &BenchOptions) -> Result<(Echo, u16, EchoArgs), BenchErro
 /// [`BenchError`] when a socket or the session fails.
 pub fn echo(args: EchoArgs) -> Result<(), BenchError> {
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
-    let session = Session::open(&SessionConfig::new(Role::Listen, HOST, args.udp, args.tcp))?;
+    let session = Session::open(&SessionConfig::new(
+        Side::Slave,
+        Role::Listen,
+        HOST,
+        args.udp,
+        args.tcp,
+    ))?;
     let publisher = session.frame_publisher(Side::Slave)?;
     let _frames =
         session.subscribe_frames(Side::Master, Span(i64::MAX), now, move |frame, _| {

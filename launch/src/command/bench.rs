@@ -4,6 +4,7 @@
 //! motion, contact and model updates are all among the samples.
 
 use palpate_transport::clock::thread_cpu_now;
+use palpate_transport::inbox::Parties;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use super::{Done, Failure, output};
@@ -61,8 +62,9 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
     let mut handle =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let mut robot = lab::build_robot(config)?;
-    let mut master = palpate_master::State::new(lab::predictor(config)?, &handle.caps());
-    let mut slave = palpate_slave::State::default();
+    let parties = Parties::default();
+    let mut master = palpate_master::State::new(lab::predictor(config)?, &handle.caps(), parties);
+    let mut slave = palpate_slave::State::new(parties);
     let mut to_master = None::<(HapticFrame, Time)>;
     let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());
     for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
@@ -71,6 +73,7 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
             tick,
             now,
             dt_s: PERIOD.s(),
+            paused: false,
             reading: handle.read(now),
             frame: to_master,
             rearm: false,
@@ -87,6 +90,7 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
             reading: robot.read(now),
             frame: to_slave,
             halt: false,
+            rearm: false,
         };
         let begun = thread_cpu_now();
         let out = palpate_slave::tick(&config.slave, &config.coupling, &mut slave, &inputs);

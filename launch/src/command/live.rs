@@ -94,11 +94,7 @@ pub fn slave(arguments: &SideArgs) -> Result<Done, Failure> {
 fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
     let wanted = &arguments.output;
-    let name = if side == Side::Master {
-        "master"
-    } else {
-        "slave"
-    };
+    let name = side.name();
     let folder = output::folder(wanted.out.as_deref(), name)?;
     let stop = interrupt::on_ctrl_c()?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;
@@ -135,13 +131,15 @@ fn alone(
         live: Some(live_facts(&[report], None)),
         ..facts(config, &recording.master)?
     };
+    let mut remarks = refusals(&[report]);
+    remarks.extend(partings(report));
     let evidence = Evidence {
         config,
         master: &recording.master,
         slave: &recording.slave,
         facts: &facts,
         comparison: None,
-        remarks: &refusals(&[report]),
+        remarks: &remarks,
     };
     let concluded = conclude::conclude(&evidence, folder)?;
     Ok(concluded.done(&arguments.output, folder))
@@ -156,13 +154,8 @@ fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionC
         (true, true) if side == Side::Master => (Role::Dial, &arguments.connect),
         (true, true) => (Role::Listen, &arguments.listen),
     };
-    let mut session = SessionConfig::new(role, HOST, udp, tcp);
-    session.node = if side == Side::Master {
-        "master"
-    } else {
-        "slave"
-    }
-    .into();
+    let mut session = SessionConfig::new(side, role, HOST, udp, tcp);
+    session.thread_priority = config.realtime.bus_priority();
     for endpoint in endpoints {
         match endpoint.split_once('/') {
             Some(("udp", _)) => session.udp.clone_from(endpoint),
@@ -250,9 +243,26 @@ fn refusals(reports: &[&SideReport]) -> Vec<String> {
     refusals
 }
 
+/// Whether the other side went or came anew meanwhile.
+fn partings(report: &SideReport) -> Option<String> {
+    let (losses, restarts) = (report.bus.peer_losses, report.bus.received.restarts);
+    let now = if report.bus.peer_present {
+        "was"
+    } else {
+        "was not"
+    };
+    (losses + restarts > 0).then(|| {
+        format!(
+            "The other side left the bus {losses} times and began anew {restarts} times; at the end \
+             it {now} there."
+        )
+    })
+}
+
 fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(error) => error.into(),
+        RunError::Disagreement(error) => Failure::Usage(error.to_string()),
         other => Failure::Refused(other.to_string()),
     }
 }
@@ -280,9 +290,14 @@ fn status_line(status: &Status, duration_s: f64) -> String {
         .chain(&slave.reservoir_j)
         .sum::<f64>()
         * 1e3;
+    let apart = if status.apart {
+        " | THE OTHER SIDE IS GONE"
+    } else {
+        ""
+    };
     format!(
         "{:5.1} of {duration_s:.0} s | round trip {} ms, one way {} +- {} ms | {force_n:4.1} N | \
-         {energy_mj:6.1} mJ in reserve | {} frames of {}",
+         {energy_mj:6.1} mJ in reserve | {} frames of {}{apart}",
         status.elapsed_s,
         ms(master.rtt_ns),
         ms(master.oneway_ns),
@@ -333,6 +348,12 @@ mod tests {
                 ("udp/192.0.2.7:4", "tcp/192.0.2.7:5")
             );
         }
+        let listening = arguments(&["--listen", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
+        let session_of = session(&listening, &config, Side::Master).expect("good endpoints");
+        assert_eq!(
+            (session_of.role, session_of.side, &*session_of.node),
+            (Role::Listen, Side::Master, "master")
+        );
         let bad = arguments(&["--connect", "192.0.2.7"]);
         let error = session(&bad, &config, Side::Master)
             .expect_err("no scheme")
@@ -346,6 +367,7 @@ mod tests {
             elapsed_s: 3.0,
             master: Some(TickRecord::default()),
             slave: Some(TickRecord::default()),
+            apart: false,
         };
         let line = status_line(&status, 20.0);
         assert!(
@@ -353,6 +375,11 @@ mod tests {
             "{}: {line}",
             line.len()
         );
+        let lost = Status {
+            apart: true,
+            ..status
+        };
+        assert!(status_line(&lost, 20.0).ends_with("GONE"));
         assert!(status_line(&Status::default(), 20.0).contains("finding"));
     }
 }

@@ -1,10 +1,14 @@
 //! Live sessions: a supervisor, and the operator's and the remote side as processes of their own.
 //!
-//! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`mod@supervise`] the whole lab on one
+//! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`agreement`] what both must agree on
+//! first, [`duty`] and [`face`] its CRTK commands and topics, [`mod@supervise`] the whole lab on one
 //! machine: it builds the network, starts both sides in it, changes the link on time, shows the
 //! status, and collects what the sides recorded.
 
+pub mod agreement;
 pub mod allocation;
+pub mod duty;
+pub mod face;
 pub mod realtime;
 pub mod servo;
 pub mod side;
@@ -17,7 +21,7 @@ use crate::netlab::NetLabError;
 use crate::record::RecordError;
 use palpate_transport::session::SessionError;
 
-pub use side::{SideOptions, SideReport, run_side};
+pub use side::{SideOptions, SideReport, StatusLine, run_side};
 pub use supervise::{RunOptions, RunOutcome, supervise};
 
 /// Why a live session could not run or end well.
@@ -43,6 +47,9 @@ pub enum RunError {
         /// What went wrong.
         source: std::io::Error,
     },
+    /// The sides were started with terms that do not fit together.
+    #[error(transparent)]
+    Disagreement(#[from] agreement::Disagreement),
     /// The other side never came.
     #[error("no other side within {waited_s} s; is it running, and do the endpoints match?")]
     NoPeer {

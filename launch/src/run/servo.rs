@@ -10,12 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, Tick, Ticker, thread_cpu_now};
+use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingSender};
+use palpate_transport::session::gate::SenderClock;
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::allocation;
+use super::duty::Duty;
+use super::face::Shown;
 use super::realtime::{self, Disturbances, Granted};
 use crate::config::RealtimeConfig;
 
@@ -25,12 +29,19 @@ const WARM_UP_TICKS: u64 = 100;
 /// A tick that wakes later than this is late and gets a cause \[ns\].
 const LATE: Span = Span(200_000);
 
+/// Most periods that one tick accounts for; after more missed ones motion begins anew.
+const PERIODS_MAX: u64 = 20;
+
 /// What one tick of a side gives to the loop.
 pub struct Ticked {
     /// Frame for the peer.
     pub frame: HapticFrame,
     /// Record for the recorder; the loop adds lateness and CPU time.
     pub record: TickRecord,
+    /// Whether the device's reading was plausible.
+    pub healthy: bool,
+    /// The other side's clock, if it is known.
+    pub clock: Option<SenderClock>,
 }
 
 /// One moment of the loop, as the side's tick sees it.
@@ -40,10 +51,32 @@ pub struct Moment {
     pub tick: u64,
     /// When it woke.
     pub now: Time,
+    /// Time since the tick before in whole periods, bounded \[s\].
+    pub dt_s: f64,
+    /// Whether more periods were missed than one tick may account for.
+    pub paused: bool,
     /// Newest frame from the peer and when it was received.
     pub frame: Option<(HapticFrame, Time)>,
-    /// Whether the session is ending: the robot must stand still.
+    /// Whether motion must not pass: the session is ending, or was told to hold.
     pub halt: bool,
+    /// Whether a latched fault is to be cleared.
+    pub rearm: bool,
+}
+
+impl Moment {
+    /// The moment of a woken tick with nothing received and nothing asked.
+    fn of(woken: &Tick, period: Span) -> Self {
+        let periods = woken.missed.saturating_add(1);
+        Self {
+            tick: woken.n,
+            now: woken.now,
+            dt_s: period.s() * periods.min(PERIODS_MAX) as f64,
+            paused: periods > PERIODS_MAX,
+            frame: None,
+            halt: false,
+            rearm: false,
+        }
+    }
 }
 
 /// Where the loop meets the other threads; all wait-free.
@@ -56,8 +89,10 @@ pub struct Meeting {
     pub sender: Thread,
     /// Records for the recorder.
     pub records: RingSender<TickRecord>,
-    /// Newest record for the status line.
-    pub status: LatestWriter<TickRecord>,
+    /// What the slow threads show of it.
+    pub status: LatestWriter<Shown>,
+    /// What the side is told to do.
+    pub duty: Arc<Duty>,
     /// Set by whoever ends the session.
     pub stop: Arc<AtomicBool>,
 }
@@ -67,8 +102,10 @@ pub struct Meeting {
 pub struct ServoReport {
     /// Ticks that ran.
     pub ticks: u64,
-    /// Deadlines that passed without a tick; never made up for.
+    /// Deadlines that passed without a tick: never made up for, but accounted by the next tick.
     pub missed: u64,
+    /// Times that more were missed than a tick may account for, and motion began anew.
+    pub pauses: u64,
     /// Ticks that woke more than 0.2 ms late, by cause.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations of the servo thread after the warm-up.
@@ -117,29 +154,38 @@ pub fn servo(
     let mut allocations = allocation::count();
     // a stop is honoured after some ticks of standing still, so that the robot is told
     let mut stopping = 0;
+    let mut rearms = 0;
     while report.ticks < ticks_max && stopping < STANDSTILL_TICKS {
         let woken = ticker.wait();
         if woken.late > LATE {
             causes.attribute(&woken, finished, &mut seen);
         }
-        let halt = meeting.stop.load(Ordering::Relaxed);
-        stopping += u64::from(halt);
+        let stop = meeting.stop.load(Ordering::Relaxed);
+        stopping += u64::from(stop);
         let started = thread_cpu_now();
-        let frame = *meeting.inbound.read();
-        let mut ticked = tick(&Moment {
-            tick: woken.n,
-            now: woken.now,
-            frame,
-            halt,
-        });
+        let orders = meeting.duty.orders();
+        let moment = Moment {
+            frame: *meeting.inbound.read(),
+            halt: stop || orders.halt,
+            rearm: orders.rearms != rearms,
+            ..Moment::of(&woken, period)
+        };
+        rearms = orders.rearms;
+        let mut ticked = tick(&moment);
         ticked.record.late_ns = woken.late.0;
         ticked.record.compute_ns = (thread_cpu_now() - started).0;
         meeting.outbound.write(ticked.frame);
         meeting.sender.unpark();
-        meeting.status.write(ticked.record);
+        meeting.duty.note(ticked.record.state, ticked.healthy);
+        meeting.status.write(Shown {
+            record: ticked.record,
+            force_known: ticked.frame.flags & FrameFlags::FORCE_VALID != 0,
+            clock: ticked.clock,
+        });
         report.records_lost += u64::from(!meeting.records.push(ticked.record));
         report.ticks += 1;
         report.missed += woken.missed;
+        report.pauses += u64::from(moment.paused);
         if report.ticks == WARM_UP_TICKS {
             allocations = allocation::count();
         }
@@ -198,5 +244,28 @@ impl Causes {
         rows.into_iter()
             .map(|(name, count)| (name.to_owned(), count))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(missed: u64) -> Moment {
+        let woken = Tick {
+            n: 7,
+            now: Time(0),
+            late: Span(0),
+            missed,
+        };
+        Moment::of(&woken, Span(1_000_000))
+    }
+
+    #[test]
+    fn issue_missed_ticks_were_accounted_as_one_period() {
+        assert_eq!(moment(0).dt_s, Span(1_000_000).s());
+        assert!((moment(4).dt_s - 5e-3).abs() < 1e-12 && !moment(4).paused);
+        assert!(!moment(19).paused && moment(20).paused);
+        assert!((moment(u64::MAX).dt_s - 0.02).abs() < 1e-12);
     }
 }

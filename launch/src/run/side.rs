@@ -4,7 +4,9 @@
 //! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
 //! the status and waits for the end.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,12 +16,18 @@ use std::thread::JoinHandle;
 use palpate_master::device::Handle;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::frame::is_plausible;
+use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
+use palpate_transport::session::gate::SenderClock;
 use palpate_transport::session::{Bus, BusCounts, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::agreement::Agreement;
+use super::duty::Duty;
+use super::face::{Face, Shown};
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
 use super::{RunError, file_error};
 use crate::config::Config;
@@ -52,6 +60,15 @@ pub struct SideReport {
     pub bus: BusCounts,
 }
 
+/// What a side tells its supervisor while it runs, one line of JSON each time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct StatusLine {
+    /// Newest record.
+    pub record: TickRecord,
+    /// Whether the other side is on the bus.
+    pub peer_present: bool,
+}
+
 /// Name of a side's report in its folder.
 pub const SIDE_REPORT: &str = "side.json";
 
@@ -79,7 +96,10 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let tick = side_tick(config, options.side)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let bus = open_bus(&options.session, inbound_writer)?;
-    wait_for_peer(&bus, options)?;
+    let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
+    wait_for_peer(&bus, &mut agreement, options)?;
+    let duty = Arc::new(Duty::default());
+    let face = Face::open(bus.session(), options.side, &duty)?;
     let recording = options.out.join(RECORDING);
     let file = File::create(&recording).map_err(file_error(&recording))?;
     let description = record::Session {
@@ -91,10 +111,15 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
 
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
-    let (status, newest) = latest::<TickRecord>(TickRecord::default());
+    let (status, newest) = latest::<Shown>(Shown::default());
     let ended = Arc::new(AtomicBool::new(false));
     let bus = Arc::new(bus);
-    let sending = spawn_sender(Arc::clone(&bus), frames, Arc::clone(&ended))?;
+    let sending = spawn_sender(
+        Arc::clone(&bus),
+        frames,
+        Arc::clone(&ended),
+        config.realtime.bus_priority(),
+    )?;
     let recording = spawn_recorder(recorder, waiting, Arc::clone(&ended))?;
     let meeting = Meeting {
         inbound,
@@ -102,6 +127,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         sender: sending.thread().clone(),
         records,
         status,
+        duty,
         stop: Arc::clone(&options.stop),
     };
     let loop_config = config.realtime;
@@ -109,7 +135,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let servo_thread = spawn("servo", move || {
         servo(&loop_config, PERIOD, ticks_max, meeting, tick)
     })?;
-    show_status(&servo_thread, newest, options);
+    show_status(&servo_thread, newest, (&bus, face), options);
     let servo = join("servo", servo_thread)?;
     ended.store(true, Ordering::Release);
     sending.thread().unpark();
@@ -123,11 +149,15 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     Ok(report)
 }
 
-/// Wait until the other side receives; an early end is no error.
-fn wait_for_peer(bus: &Bus, options: &SideOptions) -> Result<(), RunError> {
+/// Wait until the other side receives and agrees; an early end is no error.
+fn wait_for_peer(
+    bus: &Bus,
+    agreement: &mut Agreement,
+    options: &SideOptions,
+) -> Result<(), RunError> {
     let clock = MonotonicClock;
     let asked = clock.now();
-    while !options.stop.load(Ordering::Relaxed) && !bus.wait_ready(LOOK) {
+    while !options.stop.load(Ordering::Relaxed) && !(bus.wait_ready(LOOK) && agreement.reach()?) {
         // a side that runs until it is stopped also waits until it is stopped
         if options.ticks_max.is_some() && clock.now() - asked > PEER_WAIT {
             let waited_s = PEER_WAIT.s();
@@ -150,7 +180,7 @@ fn side_tick(config: &Config, side: Side) -> Result<SideTick, RunError> {
 fn master_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut handle: Box<dyn Handle> =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
-    let mut state = palpate_master::State::new(lab::predictor(config)?, &handle.caps());
+    let mut state = palpate_master::State::new(lab::predictor(config)?, &handle.caps(), new_run());
     let (params, coupling) = (config.master, config.coupling);
     let mut started = None;
     Ok(Box::new(move |moment| {
@@ -160,40 +190,64 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
         let inputs = palpate_master::Inputs {
             tick: moment.tick,
             now: moment.now,
-            dt_s: PERIOD.s(),
+            dt_s: moment.dt_s,
+            paused: moment.paused,
             reading,
             frame: moment.frame,
-            rearm: false,
+            rearm: moment.rearm,
         };
         let out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
         handle.write(&out.force_on_hand_n);
         Ticked {
             frame: out.frame,
             record: out.record,
+            healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
+            clock: sender_clock(state.inbox(), moment.now),
         }
     }))
 }
 
+/// A run of a side, told apart from all others; the other side's is learnt from its frames.
+fn new_run() -> Parties {
+    // the standard library's own source of random numbers, which the system seeds
+    let own = RandomState::new().build_hasher().finish().max(1);
+    Parties { own, peer: 0 }
+}
+
+/// The other side's clock as this side knows it.
+fn sender_clock(inbox: &Inbox, now: Time) -> Option<SenderClock> {
+    let estimate = inbox.sync().estimate_at(now)?;
+    Some(SenderClock {
+        session: inbox.parties().peer,
+        offset: estimate.offset,
+        bound: estimate.bound,
+    })
+}
+
 fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
-    let mut state = palpate_slave::State::default();
+    let mut state = palpate_slave::State::new(new_run());
     let (params, coupling) = (config.slave, config.coupling);
     let mut started = None;
     Ok(Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);
+        let reading = robot.read(Time(0) + (moment.now - start));
         let inputs = palpate_slave::Inputs {
             tick: moment.tick,
             now: moment.now,
-            dt_s: PERIOD.s(),
-            reading: robot.read(Time(0) + (moment.now - start)),
+            dt_s: moment.dt_s,
+            reading,
             frame: moment.frame,
-            halt: moment.halt,
+            halt: moment.halt || moment.paused,
+            rearm: moment.rearm,
         };
         let out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
         robot.write(&out.force_n, out.closed);
         Ticked {
             frame: out.frame,
             record: out.record,
+            healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
+            clock: sender_clock(state.inbox(), moment.now),
         }
     }))
 }
@@ -212,10 +266,13 @@ fn spawn_sender(
     bus: Arc<Bus>,
     mut frames: LatestReader<HapticFrame>,
     ended: Arc<AtomicBool>,
+    priority: u8,
 ) -> Result<JoinHandle<()>, RunError> {
     spawn("sender", move || {
-        // a refusal is reported by the servo thread, which asks for the same privilege
-        let _ = super::realtime::fifo(75);
+        if priority > 0 {
+            // a refusal is reported by the servo thread, which asks for the same privilege
+            let _ = super::realtime::fifo(priority);
+        }
         while !ended.load(Ordering::Acquire) {
             match frames.read_new() {
                 Some(frame) => bus.send_frame(frame),
@@ -246,18 +303,32 @@ fn spawn_recorder(
     })
 }
 
-/// Show the newest record until the servo loop has ended.
+/// Show the newest record until the servo loop has ended: to CRTK peers, and to a supervisor. What
+/// the servo knows of the other side's clock goes to the bus, which judges the age of frames by it.
 fn show_status(
     servo: &JoinHandle<ServoReport>,
-    mut newest: LatestReader<TickRecord>,
+    mut newest: LatestReader<Shown>,
+    (bus, mut face): (&Bus, Face),
     options: &SideOptions,
 ) {
     let mut looks = 0u32;
     while !servo.is_finished() {
         pause(LOOK);
         looks += 1;
+        let Some(shown) = newest.read_new().copied() else {
+            continue;
+        };
+        if let Some(clock) = shown.clock {
+            bus.set_sender_clock(clock);
+        }
+        // a bus that is closed has nobody to show anything to
+        let _ = face.publish(&shown, MonotonicClock.now());
         if options.status_lines && looks.is_multiple_of(20) {
-            let line = serde_json::to_string(newest.read()).unwrap_or_default();
+            let line = StatusLine {
+                record: shown.record,
+                peer_present: bus.peer_present(),
+            };
+            let line = serde_json::to_string(&line).unwrap_or_default();
             // a supervisor that is gone must not end this side before it is told to stop
             let _ = writeln!(std::io::stdout(), "{line}");
         }

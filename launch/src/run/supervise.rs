@@ -18,7 +18,7 @@ use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
 
-use super::side::{RECORDING, SIDE_REPORT, SideReport};
+use super::side::{RECORDING, SIDE_REPORT, SideReport, StatusLine};
 use super::{RunError, file_error};
 use crate::bench::timer::BareTimer;
 use crate::config::Config;
@@ -62,6 +62,8 @@ pub struct Status {
     pub master: Option<TickRecord>,
     /// Newest record of the remote side.
     pub slave: Option<TickRecord>,
+    /// Whether the side that spoke last misses the other on the bus.
+    pub apart: bool,
 }
 
 /// Time between two looks of the supervisor \[ns\].
@@ -147,7 +149,7 @@ fn watch(
     options: &RunOptions,
     lab: &mut NetLab,
     sides: &mut Sides,
-    inbox: &Receiver<TickRecord>,
+    inbox: &Receiver<StatusLine>,
     show: &mut impl FnMut(&Status),
 ) -> Result<bool, RunError> {
     let clock = MonotonicClock;
@@ -156,12 +158,13 @@ fn watch(
     let mut status = Status::default();
     let mut changes = config.link.change.iter().peekable();
     loop {
-        while let Ok(record) = inbox.try_recv() {
+        while let Ok(line) = inbox.try_recv() {
             started.get_or_insert(clock.now());
-            match record.side {
-                Side::Master => status.master = Some(record),
-                Side::Slave => status.slave = Some(record),
+            match line.record.side {
+                Side::Master => status.master = Some(line.record),
+                Side::Slave => status.slave = Some(line.record),
             }
+            status.apart = !line.peer_present;
         }
         status.elapsed_s = started.map_or(0.0, |start| (clock.now() - start).s());
         while let Some(change) = changes.next_if(|change| change.at_s <= status.elapsed_s) {
@@ -195,13 +198,13 @@ fn start(
     lab: &NetLab,
     options: &RunOptions,
     side: Side,
-    news: &Sender<TickRecord>,
+    news: &Sender<StatusLine>,
 ) -> Result<Running, RunError> {
     let program = std::env::current_exe().map_err(file_error(Path::new("palpate")))?;
-    let folder = parts(&options.out).join(name(side));
+    let folder = parts(&options.out).join(side.name());
     let mut command = Command::new(program);
     command
-        .arg(name(side))
+        .arg(side.name())
         .arg("--config")
         .arg(options.out.join("config.toml"));
     command.arg("--out").arg(&folder).arg("--status-lines");
@@ -232,13 +235,13 @@ fn start(
 }
 
 /// Read a side's status lines until it ends.
-fn forward_status(stdout: ChildStdout, news: Sender<TickRecord>) {
+fn forward_status(stdout: ChildStdout, news: Sender<StatusLine>) {
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            let Ok(record) = serde_json::from_str::<TickRecord>(&line) else {
+            let Ok(line) = serde_json::from_str::<StatusLine>(&line) else {
                 continue;
             };
-            if news.send(record).is_err() {
+            if news.send(line).is_err() {
                 return;
             }
         }
@@ -277,7 +280,7 @@ impl Running {
             format!(": {}", text.trim())
         };
         RunError::Side {
-            side: name(self.side),
+            side: self.side.name(),
             status: status.into(),
             detail,
         }
@@ -316,26 +319,19 @@ impl Sides {
     }
 }
 
-fn name(side: Side) -> &'static str {
-    match side {
-        Side::Master => "master",
-        Side::Slave => "slave",
-    }
-}
-
 /// Where the sides of this supervisor record, until both parts are merged.
 fn parts(out: &Path) -> PathBuf {
     out.join(format!(".sides-{}", std::process::id()))
 }
 
 fn part(out: &Path, side: Side) -> PathBuf {
-    parts(out).join(name(side)).join(RECORDING)
+    parts(out).join(side.name()).join(RECORDING)
 }
 
 /// Recording and report of one side.
 fn collect(out: &Path, side: Side) -> Result<(Recording, SideReport), RunError> {
     let recording = record::read(&part(out, side))?;
-    let path = parts(out).join(name(side)).join(SIDE_REPORT);
+    let path = parts(out).join(side.name()).join(SIDE_REPORT);
     let text = fs::read_to_string(&path).map_err(file_error(&path))?;
     let report = serde_json::from_str(&text)
         .map_err(|error| file_error(&path)(std::io::Error::other(error)))?;

@@ -63,7 +63,7 @@ fn bytes_are_those_of_ros_2() {
 
 #[test]
 fn fixed_sizes_are_exact() {
-    assert_eq!(HAPTIC_FRAME_BYTES, 4 + 4 * 8 + 2 * 4 + 8 + 8 * 32);
+    assert_eq!(HAPTIC_FRAME_BYTES, 4 + 6 * 8 + 2 * 4 + 8 + 8 * 32);
     let frame = HapticFrame {
         sequence: 3,
         ..HapticFrame::default()

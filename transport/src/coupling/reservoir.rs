@@ -36,13 +36,13 @@ impl Reservoir {
         &self.level_j
     }
 
-    /// Cumulative energy shipped to the peer, by axis \[J\].
+    /// Energy shipped to the peer since it began, by axis \[J\].
     #[must_use]
     pub fn sent_j(&self) -> &Axes {
         &self.sent_j
     }
 
-    /// Cumulative energy received from the peer, by axis \[J\].
+    /// Energy received from the peer since it began, by axis \[J\].
     #[must_use]
     pub fn received_j(&self) -> &Axes {
         &self.received_j
@@ -57,6 +57,13 @@ impl Reservoir {
                 self.received_j[axis] = sent_j;
             }
         }
+    }
+
+    /// Count both sums from 0 for a peer that began anew. What was booked stays booked; what was on
+    /// its way to the former peer is lost, which makes no energy.
+    pub fn rebase(&mut self) {
+        self.sent_j = Axes::default();
+        self.received_j = Axes::default();
     }
 
     /// Book work done on this end \[J\]: positive fills the account, negative empties it.
@@ -236,6 +243,19 @@ mod tests {
         }
         assert!((receiver.level_j()[2] - 0.5).abs() < 1e-12);
         assert!((sender.level_j()[2] + receiver.level_j()[2] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_new_peer_counts_from_zero_and_levels_stay() {
+        let mut account = Reservoir::default();
+        account.deposit(1, 1.0);
+        account.ship(1, 0.25, 0.0);
+        account.receive(&[0.0, 0.5, 0.0, 0.0]);
+        account.rebase();
+        assert_eq!(account.level_j()[1], 1.25);
+        assert_eq!((account.sent_j()[1], account.received_j()[1]), (0.0, 0.0));
+        account.receive(&[0.0, 0.125, 0.0, 0.0]);
+        assert_eq!(account.level_j()[1], 1.375);
     }
 
     #[test]

@@ -275,6 +275,8 @@ describe!(DiagnosticArray, "diagnostic_msgs/msg/DiagnosticArray", {
 });
 
 describe!(HapticFrame, "palpate_msgs/msg/HapticFrame", {
+    session: u64,
+    peer_session: u64,
     sequence: u64,
     sent_ns: i64,
     echo_sent_ns: i64,

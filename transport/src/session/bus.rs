@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::gate::SenderClock;
 use super::presence::{Announcement, Watch};
 use super::stream::{FrameCounts, FramePublisher, FrameSubscription};
-use super::threads::{BUS_PRIORITY, ThreadReport, raise_threads};
-use super::{Role, Session, SessionConfig, SessionError};
+use super::threads::{ThreadReport, raise_threads};
+use super::{Session, SessionConfig, SessionError};
 use crate::clock::{Clock as _, MonotonicClock};
 use crate::frame::HapticFrame;
-use crate::trace::Side;
 use crate::{Span, Time};
 
 /// Age beyond which a frame is dropped once the clock offset is known: longer than any round trip
@@ -31,13 +31,42 @@ pub struct BusCounts {
     pub threads: ThreadReport,
     /// Nodes on the bus besides this one.
     pub nodes: usize,
+    /// Whether the other side's node is among them.
+    pub peer_present: bool,
+    /// Times that the other side's node went, with its end or with the connection.
+    pub peer_losses: u64,
 }
 
-/// Session and stream of one side: the master dials, the slave listens.
+/// Who is on the bus, as its liveliness tokens say.
+#[derive(Default)]
+struct Presence {
+    nodes: AtomicUsize,
+    peers: AtomicUsize,
+    losses: AtomicU64,
+}
+
+impl Presence {
+    fn note(&self, is_peer: bool, alive: bool) {
+        if alive {
+            self.nodes.fetch_add(1, Ordering::Relaxed);
+            self.peers
+                .fetch_add(usize::from(is_peer), Ordering::Relaxed);
+            return;
+        }
+        self.nodes.fetch_sub(1, Ordering::Relaxed);
+        // a side that started anew may be there before its former token has gone
+        if is_peer && self.peers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.losses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Session and stream of one side.
 pub struct Bus {
     publisher: FramePublisher,
     subscription: FrameSubscription,
-    nodes: Arc<AtomicUsize>,
+    presence: Arc<Presence>,
+    thread_priority: u8,
     sent: AtomicU64,
     unsent: AtomicU64,
     _watch: Watch,
@@ -55,31 +84,29 @@ impl Bus {
         config: &SessionConfig,
         on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
     ) -> Result<Self, SessionError> {
-        let (own, other) = match config.role {
-            Role::Dial => (Side::Master, Side::Slave),
-            Role::Listen => (Side::Slave, Side::Master),
-        };
+        let (own, other) = (config.side, config.side.other());
         let session = Session::open(config)?;
         let publisher = session.frame_publisher(own)?;
         let subscription =
             session.subscribe_frames(other, AGE_MAX, || MonotonicClock.now(), on_frame)?;
-        let nodes = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&nodes);
-        let watch = session.watch(move |_, alive| {
+        let presence = Arc::new(Presence::default());
+        let (noted, thread_priority) = (Arc::clone(&presence), config.thread_priority);
+        let namespace = format!("/{}", config.namespace);
+        let watch = session.watch(move |token, alive| {
+            let is_peer = token.node == other.name() && token.namespace == namespace;
+            noted.note(is_peer, alive);
             // A transport is up: zenoh may have started threads for it.
             if alive {
-                count.fetch_add(1, Ordering::Relaxed);
-                let _ = raise_threads(BUS_PRIORITY);
-            } else {
-                count.fetch_sub(1, Ordering::Relaxed);
+                let _ = raise_threads(thread_priority);
             }
         })?;
         let announcement = session.announce()?;
-        let _ = raise_threads(BUS_PRIORITY);
+        let _ = raise_threads(thread_priority);
         Ok(Self {
             publisher,
             subscription,
-            nodes,
+            presence,
+            thread_priority,
             sent: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
             _watch: watch,
@@ -103,9 +130,15 @@ impl Bus {
         self.publisher.wait_ready(timeout)
     }
 
-    /// Tell how far the own clock is ahead of the other side's; age is judged from then on.
-    pub fn set_clock_offset(&self, offset: Span) {
-        self.subscription.set_clock_offset(offset);
+    /// Tell what is known of the other side's clock; the age of its frames is judged from then on.
+    pub fn set_sender_clock(&self, clock: SenderClock) {
+        self.subscription.set_sender_clock(clock);
+    }
+
+    /// Whether the other side's node is on the bus.
+    #[must_use]
+    pub fn peer_present(&self) -> bool {
+        self.presence.peers.load(Ordering::Relaxed) > 0
     }
 
     /// The session, for commands and topics.
@@ -121,8 +154,10 @@ impl Bus {
             sent: self.sent.load(Ordering::Relaxed),
             unsent: self.unsent.load(Ordering::Relaxed),
             received: self.subscription.counts(),
-            threads: raise_threads(BUS_PRIORITY),
-            nodes: self.nodes.load(Ordering::Relaxed),
+            threads: raise_threads(self.thread_priority),
+            nodes: self.presence.nodes.load(Ordering::Relaxed),
+            peer_present: self.peer_present(),
+            peer_losses: self.presence.losses.load(Ordering::Relaxed),
         }
     }
 }

@@ -25,6 +25,9 @@ use crate::{Span, Time};
 /// Name of the query below the device's namespace.
 const COMMAND: &str = "command";
 
+/// Name of the query for what both sides must agree on.
+const AGREEMENT: &str = "agreement";
+
 /// How long one attempt waits before the command is sent again \[ms\]; ours.
 const ATTEMPT_MS: f64 = 250.0;
 
@@ -159,6 +162,11 @@ pub struct CommandServer {
     _topic: TopicSubscription,
 }
 
+/// Serves the question for what must be agreed on, until dropped.
+pub struct AgreementServer {
+    _queryable: Queryable<()>,
+}
+
 type Handler = Box<dyn FnMut(&str) -> Answer + Send>;
 
 struct Desk {
@@ -167,6 +175,13 @@ struct Desk {
 }
 
 impl Desk {
+    fn new(handler: impl FnMut(&str) -> Answer + Send + 'static) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            handler: Box::new(handler),
+            answered: VecDeque::new(),
+        }))
+    }
+
     fn answer(&mut self, command: &str, attachment: Option<Attachment>) -> Answer {
         let Some(Attachment { gid, sequence, .. }) = attachment else {
             return (self.handler)(command);
@@ -193,7 +208,35 @@ impl Session {
     /// # Errors
     /// [`SessionError::Key`] for a name that is none.
     pub fn command_client(&self, device: &str) -> Result<CommandClient, SessionError> {
-        let key = self.command_key(device)?;
+        self.client(device, COMMAND)
+    }
+
+    /// A client that tells `<namespace>/<device>` our terms and is answered with its own.
+    ///
+    /// # Errors
+    /// [`SessionError::Key`] for a name that is none.
+    pub fn agreement_client(&self, device: &str) -> Result<CommandClient, SessionError> {
+        self.client(device, AGREEMENT)
+    }
+
+    /// Answer whoever tells `<namespace>/<device>` its terms. `handler` is given them and gives ours;
+    /// it runs on zenoh's receive thread: keep it short.
+    ///
+    /// # Errors
+    /// As [`Self::serve_commands`].
+    pub fn serve_agreement(
+        &self,
+        device: &str,
+        handler: impl FnMut(&str) -> Answer + Send + 'static,
+    ) -> Result<AgreementServer, SessionError> {
+        let desk = Desk::new(handler);
+        Ok(AgreementServer {
+            _queryable: self.answer_queries(device, AGREEMENT, desk)?,
+        })
+    }
+
+    fn client(&self, device: &str, name: &str) -> Result<CommandClient, SessionError> {
+        let key = self.query_key(device, name)?;
         let id = self
             .next_id
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -219,30 +262,9 @@ impl Session {
         device: &str,
         handler: impl FnMut(&str) -> Answer + Send + 'static,
     ) -> Result<CommandServer, SessionError> {
-        let desk = Desk {
-            handler: Box::new(handler),
-            answered: VecDeque::new(),
-        };
-        let desk = Arc::new(Mutex::new(desk));
+        let desk = Desk::new(handler);
         let by_topic = Arc::clone(&desk);
-        let answer = |desk: &Mutex<Desk>, command: &str, attachment| {
-            // A handler that panicked has left the desk as it was before: go on.
-            let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-            desk.answer(command, attachment)
-        };
-        let queryable = self
-            .zenoh
-            .declare_queryable(self.command_key(device)?)
-            .callback(move |query| {
-                let (command, attachment) = command_of(&query);
-                let answer = match command {
-                    Ok(command) => answer(&desk, &command, attachment),
-                    Err(reason) => Err(reason),
-                };
-                reply(&query, answer);
-            })
-            .wait()
-            .map_err(SessionError::bus("serve commands"))?;
+        let queryable = self.answer_queries(device, COMMAND, desk)?;
         let namespace = topic(self.namespace(), device);
         let subscription = self.subscribe(
             &topic(&namespace, STATE_COMMAND),
@@ -257,10 +279,36 @@ impl Session {
         })
     }
 
-    fn command_key(&self, device: &str) -> Result<String, SessionError> {
-        let topic = topic(&topic(self.namespace(), device), COMMAND);
+    fn answer_queries(
+        &self,
+        device: &str,
+        name: &str,
+        desk: Arc<Mutex<Desk>>,
+    ) -> Result<Queryable<()>, SessionError> {
+        self.zenoh
+            .declare_queryable(self.query_key(device, name)?)
+            .callback(move |query| {
+                let (command, attachment) = command_of(&query);
+                let answer = match command {
+                    Ok(command) => answer(&desk, &command, attachment),
+                    Err(reason) => Err(reason),
+                };
+                reply(&query, answer);
+            })
+            .wait()
+            .map_err(SessionError::bus("serve queries"))
+    }
+
+    fn query_key(&self, device: &str, name: &str) -> Result<String, SessionError> {
+        let topic = topic(&topic(self.namespace(), device), name);
         Ok(TopicKey::of::<StringStamped>(self.identity.domain, &topic)?.to_string())
     }
+}
+
+fn answer(desk: &Mutex<Desk>, command: &str, attachment: Option<Attachment>) -> Answer {
+    // A handler that panicked has left the desk as it was before: go on.
+    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+    desk.answer(command, attachment)
 }
 
 fn command_of(query: &Query) -> (Result<String, String>, Option<Attachment>) {

@@ -10,6 +10,7 @@ use zenoh::{Config, Wait};
 
 use super::SessionError;
 use crate::Span;
+use crate::trace::Side;
 
 /// One thread for all of zenoh: a round trip then has p99 0.14 ms under load in place of 1 ms
 /// (transport fact 2). `app` is handed over too: sockets are opened on it, so that its thread
@@ -21,18 +22,20 @@ pub const ZENOH_RUNTIME: &str = "(rx:(worker_threads:1),tx:(handover:rx),net:(ha
 /// Name of that variable.
 const ZENOH_RUNTIME_VARIABLE: &str = "ZENOH_RUNTIME";
 
-/// Who waits and who dials.
+/// Who waits and who dials; either side may do either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Waits to be dialled: the slave.
+    /// Waits to be dialled.
     Listen,
-    /// Dials: the master.
+    /// Dials.
     Dial,
 }
 
 /// How to open a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionConfig {
+    /// Whose frames this session sends.
+    pub side: Side,
     /// Listen or dial; the two sides must differ.
     pub role: Role,
     /// Best-effort link, `udp/<host>:<port>`.
@@ -49,24 +52,25 @@ pub struct SessionConfig {
     pub lease_ms: u32,
     /// How long a dialling side tries before it gives up, 1 ms to 600 s.
     pub connect_timeout: Span,
+    /// SCHED_FIFO priority of zenoh's threads, 1 to 99; 0 asks for none.
+    pub thread_priority: u8,
 }
 
 impl SessionConfig {
     /// Configuration for `host` with the measured defaults.
     #[must_use]
-    pub fn new(role: Role, host: &str, udp_port: u16, tcp_port: u16) -> Self {
+    pub fn new(side: Side, role: Role, host: &str, udp_port: u16, tcp_port: u16) -> Self {
         Self {
+            side,
             role,
             udp: format!("udp/{host}:{udp_port}"),
             tcp: format!("tcp/{host}:{tcp_port}"),
             domain: 0,
             namespace: "palpate".to_owned(),
-            node: match role {
-                Role::Listen => "slave".to_owned(),
-                Role::Dial => "master".to_owned(),
-            },
+            node: side.name().to_owned(),
             lease_ms: 2000,
             connect_timeout: Span::from_s(5.0),
+            thread_priority: 0,
         }
     }
 

@@ -9,8 +9,8 @@ use crate::msg::{
 };
 use crate::{Axes, Span, Time};
 
-/// Period of the CRTK topics: 100 Hz.
-pub const DEVICE_PERIOD: Span = Span(10_000_000);
+/// Period of the CRTK topics: 50 Hz.
+pub const DEVICE_PERIOD: Span = Span(20_000_000);
 
 /// What a device is and does at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,13 +1,10 @@
-//! Which received frame is news: order and age, checked on every one.
+//! Which received frame is news: order, run and age, checked on every one.
 //!
 //! A reliable link replays seconds of stale frames after a cut (transport fact 7), and a network
 //! may repeat and reorder. Pure; `stream` feeds it. Source: ours.
 
-use crate::frame::HapticFrame;
+use crate::frame::{HapticFrame, Order, Succession};
 use crate::{Span, Time};
-
-/// Silence after which a sender that starts anew from a lower number is believed; ours.
-pub const RESTART_SILENCE: Span = Span(1_000_000_000);
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +15,7 @@ pub enum Verdict {
     Restarted,
     /// The newest once more.
     Duplicate,
-    /// Overtaken by a newer one.
+    /// Overtaken by a newer one, or of a sender's former run.
     Late,
     /// In order, but older than the limit.
     Stale,
@@ -34,51 +31,47 @@ impl Verdict {
     }
 }
 
+/// The clock of one run of the sender, as the receiver knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SenderClock {
+    /// Run of the sender; after a restart its clock may be another.
+    pub session: u64,
+    /// Sender's clock minus receiver's.
+    pub offset: Span,
+    /// Largest error of that.
+    pub bound: Span,
+}
+
 /// Remembers the newest frame of one sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FrameGate {
-    newest: u64,
-    newest_sent_ns: i64,
-    admitted: Time,
+    order: Succession,
 }
 
 impl FrameGate {
-    /// Judge a frame received at `received`. `offset` is receiver's clock minus sender's clock; age
-    /// is judged against `age_max` only if it is known.
+    /// Judge a frame received at `received`. It is stale if it was certainly sent more than
+    /// `age_max` ago; that can be said only if the clock of its sender's run is known.
     pub fn judge(
         &mut self,
         frame: &HapticFrame,
         received: Time,
-        offset: Option<Span>,
+        clock: Option<SenderClock>,
         age_max: Span,
     ) -> Verdict {
-        if frame.sequence == 0 {
-            return Verdict::Void;
-        }
-        let mut verdict = Verdict::Fresh;
-        if frame.sequence <= self.newest {
-            // A lower number sent later, or after a long silence, is a new start.
-            let silence = received - self.admitted;
-            let again = frame.sequence < self.newest && frame.sent_ns > self.newest_sent_ns;
-            if !again && silence <= RESTART_SILENCE {
-                let same = frame.sequence == self.newest;
-                return if same {
-                    Verdict::Duplicate
-                } else {
-                    Verdict::Late
-                };
-            }
-            verdict = Verdict::Restarted;
-        }
-        if let Some(offset) = offset {
-            let sent = Time(frame.sent_ns) + offset;
-            if received - sent > age_max {
+        let verdict = match self.order.judge(frame) {
+            Order::First | Order::Next => Verdict::Fresh,
+            Order::Restarted => Verdict::Restarted,
+            Order::Repeated => return Verdict::Duplicate,
+            Order::Late => return Verdict::Late,
+            Order::Void => return Verdict::Void,
+        };
+        if let Some(clock) = clock.filter(|clock| clock.session == frame.session) {
+            let age = (received + clock.offset) - Time(frame.sent_ns);
+            if age - clock.bound > age_max {
                 return Verdict::Stale;
             }
         }
-        self.newest = frame.sequence;
-        self.newest_sent_ns = frame.sent_ns;
-        self.admitted = received;
+        self.order.advance(frame);
         verdict
     }
 }
@@ -90,21 +83,31 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
+    const RUN: u64 = 3;
 
-    fn frame(sequence: u64, sent_ms: i64) -> HapticFrame {
+    fn frame(session: u64, sequence: u64, sent_ms: i64) -> HapticFrame {
         HapticFrame {
+            session,
             sequence,
             sent_ns: sent_ms * MS,
             ..HapticFrame::default()
         }
     }
 
+    fn clock(bound_ms: i64) -> Option<SenderClock> {
+        Some(SenderClock {
+            session: RUN,
+            offset: Span(0),
+            bound: Span(bound_ms * MS),
+        })
+    }
+
     fn judge(gate: &mut FrameGate, sequence: u64, sent_ms: i64, received_ms: i64) -> Verdict {
         let received = Time(received_ms * MS);
         gate.judge(
-            &frame(sequence, sent_ms),
+            &frame(RUN, sequence, sent_ms),
             received,
-            Some(Span(0)),
+            clock(0),
             Span(200 * MS),
         )
     }
@@ -122,24 +125,32 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_starts_again_is_believed() {
+    fn only_what_is_certainly_too_old_is_stale() {
         let mut gate = FrameGate::default();
-        assert_eq!(judge(&mut gate, 500, 1000, 1001), Verdict::Fresh);
-        assert_eq!(judge(&mut gate, 1, 1100, 1101), Verdict::Restarted);
-        assert_eq!(judge(&mut gate, 2, 1101, 1102), Verdict::Fresh);
-        let mut rebooted = FrameGate::default();
-        let unknown = |gate: &mut FrameGate, frame, ms| {
-            gate.judge(&frame, Time(ms * MS), None, Span(200 * MS))
-        };
+        let late = frame(RUN, 1, 0);
+        let at = Time(230 * MS);
         assert_eq!(
-            unknown(&mut rebooted, frame(500, 90_000), 100),
+            gate.judge(&late, at, clock(20), Span(200 * MS)),
+            Verdict::Stale
+        );
+        assert_eq!(
+            gate.judge(&late, at, clock(40), Span(200 * MS)),
             Verdict::Fresh
         );
-        assert_eq!(unknown(&mut rebooted, frame(1, 5), 900), Verdict::Late);
+    }
+
+    #[test]
+    fn a_sender_that_starts_again_is_believed_at_once_whatever_its_clock_shows() {
+        let mut gate = FrameGate::default();
+        assert_eq!(judge(&mut gate, 500, 1000, 1001), Verdict::Fresh);
+        let again = frame(RUN + 1, 1, -90_000);
+        let at = Time(1002 * MS);
         assert_eq!(
-            unknown(&mut rebooted, frame(2, 6), 1101),
+            gate.judge(&again, at, clock(0), Span(200 * MS)),
             Verdict::Restarted
         );
+        // a straggler of the former run
+        assert_eq!(judge(&mut gate, 501, 1001, 1003), Verdict::Late);
     }
 
     proptest! {
@@ -156,11 +167,14 @@ mod tests {
         }
 
         #[test]
-        fn any_frame_is_judged(sequence: u64, sent: i64, received: i64, offset: i64) {
+        fn any_frame_is_judged(
+            (session, sequence) in any::<(u64, u64)>(),
+            sent: i64, received: i64, offset: i64, bound: i64,
+        ) {
             let mut gate = FrameGate::default();
-            let frame = HapticFrame { sequence, sent_ns: sent, ..HapticFrame::default() };
-            let offset = Some(Span(offset));
-            let verdict = gate.judge(&frame, Time(received), offset, Span(i64::MAX));
+            let frame = HapticFrame { session, sequence, sent_ns: sent, ..HapticFrame::default() };
+            let clock = SenderClock { session, offset: Span(offset), bound: Span(bound) };
+            let verdict = gate.judge(&frame, Time(received), Some(clock), Span(i64::MAX));
             prop_assert_eq!(verdict.admits(), sequence != 0);
         }
     }

@@ -3,8 +3,8 @@
 //! Never waits for a full queue (transport fact 3): what cannot be sent at once is dropped, and the
 //! next frame says all that it said.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use zenoh::Wait;
@@ -12,7 +12,7 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::{CongestionControl, Priority, Reliability};
 use zenoh::sample::Locality;
 
-use super::gate::{FrameGate, Verdict};
+use super::gate::{FrameGate, SenderClock, Verdict};
 use super::{Session, SessionError, wait_until};
 use crate::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
 use crate::frame::HapticFrame;
@@ -20,9 +20,6 @@ use crate::msg::crtk::topic;
 use crate::msg::key::TopicKey;
 use crate::trace::Side;
 use crate::{Span, Time};
-
-/// Offset not known yet.
-const UNKNOWN: i64 = i64::MIN;
 
 /// Topic of the frames that a side sends.
 fn frame_topic(namespace: &str, sender: Side) -> String {
@@ -93,7 +90,8 @@ struct Shared {
     late: AtomicU64,
     stale: AtomicU64,
     restarts: AtomicU64,
-    offset_ns: AtomicI64,
+    /// Never locked on a servo path.
+    clock: Mutex<Option<SenderClock>>,
 }
 
 impl Shared {
@@ -111,11 +109,8 @@ impl Shared {
         }
     }
 
-    fn offset(&self) -> Option<Span> {
-        match self.offset_ns.load(Ordering::Relaxed) {
-            UNKNOWN => None,
-            offset_ns => Some(Span(offset_ns)),
-        }
+    fn clock(&self) -> Option<SenderClock> {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,11 +135,11 @@ impl FrameSubscription {
         }
     }
 
-    /// Tell how far the own clock is ahead of the sender's; age is judged from then on.
-    pub fn set_clock_offset(&self, offset: Span) {
-        self.shared
-            .offset_ns
-            .store(offset.0.max(UNKNOWN + 1), Ordering::Relaxed);
+    /// Tell what is known of the sender's clock; the age of that run's frames is judged from then
+    /// on. Locks: not for a servo thread.
+    pub fn set_sender_clock(&self, clock: SenderClock) {
+        let known = &self.shared.clock;
+        *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
     }
 }
 
@@ -179,10 +174,7 @@ impl Session {
         clock: impl Fn() -> Time + Send + Sync + 'static,
         mut on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
     ) -> Result<FrameSubscription, SessionError> {
-        let shared = Arc::new(Shared {
-            offset_ns: AtomicI64::new(UNKNOWN),
-            ..Shared::default()
-        });
+        let shared = Arc::new(Shared::default());
         let counts = Arc::clone(&shared);
         let mut gate = FrameGate::default();
         let subscriber = self
@@ -195,7 +187,7 @@ impl Session {
                     counts.rejected.fetch_add(1, Ordering::Relaxed);
                     return;
                 };
-                let verdict = gate.judge(&frame, received, counts.offset(), age_max);
+                let verdict = gate.judge(&frame, received, counts.clock(), age_max);
                 counts.count(verdict);
                 if verdict.admits() {
                     on_frame(&frame, received);

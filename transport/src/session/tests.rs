@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::command::CommandError;
 use super::device::DeviceView;
+use super::gate::SenderClock;
 use super::*;
 use crate::Time;
 use crate::frame::HapticFrame;
@@ -28,8 +29,20 @@ fn free_ports() -> (u16, u16) {
 
 fn pair() -> (Session, Session) {
     let (udp, tcp) = free_ports();
-    let slave = Session::open(&SessionConfig::new(Role::Listen, "127.0.0.1", udp, tcp));
-    let master = Session::open(&SessionConfig::new(Role::Dial, "127.0.0.1", udp, tcp));
+    let slave = Session::open(&SessionConfig::new(
+        Side::Slave,
+        Role::Listen,
+        "127.0.0.1",
+        udp,
+        tcp,
+    ));
+    let master = Session::open(&SessionConfig::new(
+        Side::Master,
+        Role::Dial,
+        "127.0.0.1",
+        udp,
+        tcp,
+    ));
     (slave.expect("slave opens"), master.expect("master opens"))
 }
 
@@ -53,7 +66,11 @@ fn frames_arrive_once_in_order_and_garbage_is_counted() {
     let publisher = master.frame_publisher(Side::Master).expect("publishes");
     assert!(publisher.wait_ready(WAIT));
     clock.store(7_000_000, Ordering::Relaxed);
-    subscription.set_clock_offset(Span(0));
+    subscription.set_sender_clock(SenderClock {
+        session: 0,
+        offset: Span(0),
+        bound: Span(0),
+    });
     let numbers = [
         (1, 0),
         (2, 1),
@@ -185,10 +202,10 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     let mut published = 0;
     let arrived = wait_until(WAIT, || forces_waiting(&slave) >= 2);
     assert!(arrived);
-    for tick in 1..=25 {
+    for tick in 1..=50 {
         published += usize::from(device.publish(&view, Time(tick * 1_000_000)).expect("open"));
     }
-    assert_eq!(published, 3, "at 1, 11 and 21 ms");
+    assert_eq!(published, 3, "at 1, 21 and 41 ms");
     let report = states.recv_timeout(duration(WAIT)).expect("a state");
     assert_eq!(report.state, "ENABLED");
     let (force, attachment) = forces.recv_timeout(duration(WAIT)).expect("a force");
@@ -274,7 +291,7 @@ fn a_taken_port_is_named() {
         } else {
             drop(taken_tcp);
         }
-        let config = SessionConfig::new(Role::Listen, "127.0.0.1", udp, tcp);
+        let config = SessionConfig::new(Side::Slave, Role::Listen, "127.0.0.1", udp, tcp);
         let Err(SessionError::PortTaken { endpoint }) = Session::open(&config) else {
             panic!("{scheme} port was free");
         };
@@ -287,7 +304,7 @@ fn nobody_there_is_said_in_time() {
     let (udp, tcp) = free_ports();
     let config = SessionConfig {
         connect_timeout: Span::from_ms(400.0),
-        ..SessionConfig::new(Role::Dial, "127.0.0.1", udp, tcp)
+        ..SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", udp, tcp)
     };
     let error = Session::open(&config).err().expect("nobody listens");
     assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
@@ -296,7 +313,7 @@ fn nobody_there_is_said_in_time() {
 
 #[test]
 fn bad_configurations_name_the_field() {
-    let good = SessionConfig::new(Role::Dial, "127.0.0.1", 7447, 7448);
+    let good = SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", 7447, 7448);
     assert!(good.validate().is_ok());
     let field = |config: SessionConfig| match config.validate() {
         Err(SessionError::Config { field, .. }) => field,

@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use libc::{SCHED_FIFO, pid_t, sched_param, sched_setscheduler};
 
-/// SCHED_FIFO priority of zenoh's threads; the servo's is 80 (transport section 9).
-pub const BUS_PRIORITY: i32 = 75;
-
 /// How zenoh names its threads.
 const NAMES: [&str; 5] = ["rx-", "tx-", "net-", "acc-", "app-"];
 
@@ -23,10 +20,14 @@ pub struct ThreadReport {
     pub refused: usize,
 }
 
-/// Raise every zenoh thread of this process to SCHED_FIFO `priority`, 1 to 99.
+/// Raise every zenoh thread of this process to SCHED_FIFO `priority`, 1 to 99; 0 changes nothing.
 #[must_use]
-pub fn raise_threads(priority: i32) -> ThreadReport {
+pub fn raise_threads(priority: u8) -> ThreadReport {
     let mut report = ThreadReport::default();
+    if priority == 0 {
+        return report;
+    }
+    let priority = i32::from(priority);
     for thread in bus_threads() {
         if raise(thread, priority) {
             report.raised += 1;

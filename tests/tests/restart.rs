@@ -1,0 +1,171 @@
+//! A side that is killed and started anew in the middle: motion comes back, and no energy was made.
+
+use palpate::audit::{Ports, TOLERANCE_J, audit};
+use palpate::config::Config;
+use palpate::lab::{Lockstep, Session};
+use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::link::LinkParams;
+use palpate_transport::trace::{Events, Side};
+use palpate_transport::{AXES, Axes, Span};
+
+fn config(mode: Mode, seed: u64) -> Config {
+    let mut config = Config {
+        seed,
+        duration_s: 9.0,
+        tissue: "wall:800".into(),
+        ..Config::default()
+    };
+    config.coupling.mode = mode;
+    config.clock.offset_ms = 400.0 - 300.0 * seed as f64;
+    let link = LinkParams {
+        oneway_ms: 20.0 + 45.0 * seed as f64,
+        jitter_ms: 10.0,
+        jitter_reorders: true,
+        loss: 0.05,
+        duplicate: 0.02,
+        ..LinkParams::default()
+    };
+    (config.link.forward, config.link.back) = (link, link);
+    if seed % 2 == 0 {
+        config.coupling.matching = Matching::None;
+        let (amplitude_m, hz) = (0.02, 0.9);
+        config.operator.script = ScriptParams::Sine(SineParams { amplitude_m, hz });
+    }
+    config
+}
+
+/// Shift a port trace so that it does not move at the moment its side began anew: the port of a run
+/// that is gone does no work on its way to where the next one begins.
+fn join(records: &mut [palpate_transport::trace::TickRecord], begun: &[usize]) {
+    for &at in begun {
+        let before = records[at - 1].port_position_m;
+        let jump: Axes =
+            core::array::from_fn(|axis| records[at].port_position_m[axis] - before[axis]);
+        for record in &mut records[at..] {
+            for axis in 0..AXES {
+                record.port_position_m[axis] -= jump[axis];
+            }
+        }
+    }
+}
+
+struct Run {
+    steps: Vec<Lockstep>,
+    lowest_j: f64,
+}
+
+/// Run a session in which a side begins anew at some ticks; the least channel energy.
+fn run(config: &Config, restarts: &[(usize, Side)]) -> Run {
+    let mut session = Session::new(config).expect("valid");
+    let mut steps = Vec::new();
+    for tick in 0..session.ticks() as usize {
+        for (_, side) in restarts.iter().filter(|(at, _)| *at == tick) {
+            session.restart(*side).expect("the scene is still there");
+        }
+        steps.push(session.step());
+    }
+    let mut master: Vec<_> = steps.iter().map(|step| step.master).collect();
+    let mut slave: Vec<_> = steps.iter().map(|step| step.slave).collect();
+    // the judge knows the true time of both sides, whatever their clocks showed
+    for (slave, master) in slave.iter_mut().zip(&master) {
+        slave.now_ns = master.now_ns;
+    }
+    let of = |side| -> Vec<usize> {
+        let mine = restarts.iter().filter(|(_, one)| *one == side);
+        mine.map(|(at, _)| *at).collect()
+    };
+    // a handle is one and the same before and after: its trace is whole as it is
+    join(&mut slave, &of(Side::Slave));
+    for record in &mut master {
+        record.tick = 0;
+    }
+    for record in &mut slave {
+        record.tick = 0;
+    }
+    let ports = Ports {
+        master: &master,
+        slave: &slave,
+        slave_clock_ahead: Span(0),
+    };
+    let verdict = audit(&ports, 1);
+    assert!(verdict.instants > 0);
+    let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
+    Run {
+        lowest_j: axes.fold(verdict.min_channel_energy_j, f64::min),
+        steps,
+    }
+}
+
+#[test]
+fn no_energy_is_made_when_a_side_begins_anew() {
+    for mode in [Mode::Wave, Mode::Mmt] {
+        for seed in 0..3 {
+            for side in [Side::Master, Side::Slave] {
+                let other = side.other();
+                for restarts in [
+                    vec![(3100, side)],
+                    // again before the other side has heard of the first time, and both at once
+                    vec![(2700, side), (2710, side), (5000, side), (5000, other)],
+                    (1..40)
+                        .map(|k| (200 * k, if k % 3 == 0 { other } else { side }))
+                        .collect(),
+                ] {
+                    let run = run(&config(mode, seed), &restarts);
+                    assert!(
+                        run.lowest_j >= -TOLERANCE_J,
+                        "{mode:?} seed {seed} {side:?} {}: {} J",
+                        restarts.len(),
+                        run.lowest_j
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn motion_comes_back_within_two_round_trips_and_a_ramp() {
+    for side in [Side::Master, Side::Slave] {
+        let config = config(Mode::Mmt, 1);
+        let at = 4000;
+        let run = run(&config, &[(at, side)]);
+        let stale = |step: &Lockstep| {
+            let record = match side {
+                Side::Master => step.master,
+                Side::Slave => step.slave,
+            };
+            record.events & Events::STALE != 0
+        };
+        // one way 65 ms: the new run hears nothing meant for it before the other heard of it
+        assert!(run.steps[at..at + 110].iter().all(stale), "{side:?}");
+        let back = at + 400;
+        assert!(!run.steps[back..back + 2000].iter().any(stale), "{side:?}");
+        let later = &run.steps[back..back + 2000];
+        let engaged = later.iter().filter(|step| step.slave.state == 1).count();
+        assert!(
+            engaged > 1900,
+            "{side:?}: engaged in {engaged} of 2000 ticks"
+        );
+        let counted = later.last().expect("2000").slave.received_count;
+        assert!(counted > 500, "{side:?}: {counted} frames");
+        let speed = later
+            .iter()
+            .map(|step| step.slave.port_force_n[2].abs())
+            .fold(0.0, f64::max);
+        assert!(speed < 12.1, "{side:?}");
+        let gap = later
+            .iter()
+            .map(|step| step.master.position_m[2] - step.slave.port_position_m[2])
+            .fold(0.0_f64, |most, gap| most.max(gap.abs()));
+        assert!(gap < 0.05, "{side:?}: {gap} m apart");
+    }
+}
+
+#[test]
+fn a_session_without_a_restart_keeps_one_run_a_side() {
+    let run = run(&config(Mode::Wave, 0), &[]);
+    assert!(run.lowest_j >= -TOLERANCE_J);
+    let last = run.steps.last().expect("ticks");
+    assert!(last.slave.received_count > 1000 && last.master.received_count > 1000);
+}
