@@ -77,17 +77,22 @@ fn holds_nothing_but_results(folder: &Path) {
     assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 4);
 }
 
+fn summary(folder: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(folder.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("JSON")
+}
+
 #[test]
 fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let (output, stderr) = end(start(folder.path(), 7511, "3"));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     holds_nothing_but_results(folder.path());
-    let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a summary");
-    let summary: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(summary["passivity"]["violations"], 0, "{text}");
-    assert_eq!(summary["servo"]["allocations"], 0, "{text}");
-    assert!(summary["ticks"].as_u64() > Some(2500), "{text}");
+    let summary = summary(folder.path());
+    assert_eq!(summary["passivity"]["violations"], 0, "{summary}");
+    assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
+    assert_eq!(summary["servo"]["records_lost"], 0, "{summary}");
+    assert!(summary["ticks"].as_u64() > Some(2500), "{summary}");
 }
 
 #[test]
@@ -112,8 +117,21 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
         let (pid, _) = sides.iter().find(of_side).expect("both run");
         kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it runs");
         let (output, stderr) = end(run);
-        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(&format!("the {side} ended")), "{stderr}");
+        holds_nothing_but_results(folder.path());
+        let summary = summary(folder.path());
+        assert_eq!(summary["ending"], "side_lost");
+        let checks = summary["checks"].as_array().expect("checks").iter();
+        let of = |check: &&serde_json::Value| check["name"] == format!("the {side} ran to the end");
+        let found: Vec<_> = checks.filter(of).map(|check| &check["held"]).collect();
+        assert_eq!(found, [false]);
+        assert_eq!(
+            summary["passivity"]["violations"], 0,
+            "what was recorded is judged"
+        );
+        let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+        assert!(page.contains(&format!("the {side} ended before")), "{side}");
         assert!(sides.iter().all(|(pid, _)| !is_alive(*pid)), "{side}");
     }
 }

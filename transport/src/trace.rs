@@ -15,6 +15,17 @@ pub enum Side {
     Slave = 1,
 }
 
+impl Side {
+    /// Its name on the command line, in topics and in words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Master => "master",
+            Self::Slave => "slave",
+        }
+    }
+}
+
 /// Bits of [`TickRecord::events`]: what the energy account and the guards did in a tick.
 pub struct Events;
 

@@ -211,7 +211,7 @@ pub(super) fn checks(checks: &[Check]) -> String {
                 "<tr><td><span class=\"pill {class}\">{word}</span></td><td>{}</td>\
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
                 escape(&c.name),
-                number(c.value),
+                c.value.map_or("not known".to_owned(), number),
                 number(c.limit),
                 escape(&c.unit)
             )
@@ -255,7 +255,7 @@ fn groups(s: &Summary) -> Vec<(&'static str, Vec<Row>)> {
     ]
 }
 
-fn percent(value: Option<f64>) -> String {
+pub(super) fn percent(value: Option<f64>) -> String {
     with_unit(value.map(|v| v * 100.0), "%")
 }
 

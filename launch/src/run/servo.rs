@@ -46,6 +46,15 @@ pub struct Moment {
     pub halt: bool,
 }
 
+/// What a status line shows of a side.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Newest {
+    /// Its newest record.
+    pub record: TickRecord,
+    /// Ticks that woke late so far.
+    pub late_ticks: u64,
+}
+
 /// Where the loop meets the other threads; all wait-free.
 pub struct Meeting {
     /// Frames from the bus.
@@ -57,7 +66,7 @@ pub struct Meeting {
     /// Records for the recorder.
     pub records: RingSender<TickRecord>,
     /// Newest record for the status line.
-    pub status: LatestWriter<TickRecord>,
+    pub status: LatestWriter<Newest>,
     /// Set by whoever ends the session.
     pub stop: Arc<AtomicBool>,
 }
@@ -136,7 +145,10 @@ pub fn servo(
         ticked.record.compute_ns = (thread_cpu_now() - started).0;
         meeting.outbound.write(ticked.frame);
         meeting.sender.unpark();
-        meeting.status.write(ticked.record);
+        meeting.status.write(Newest {
+            record: ticked.record,
+            late_ticks: causes.total(),
+        });
         report.records_lost += u64::from(!meeting.records.push(ticked.record));
         report.ticks += 1;
         report.missed += woken.missed;
@@ -186,6 +198,10 @@ impl Causes {
             self.late_wake += 1;
         }
         *seen = now;
+    }
+
+    fn total(&self) -> u64 {
+        self.own_compute + self.page_fault + self.preempted + self.late_wake
     }
 
     fn named(&self) -> BTreeMap<String, u64> {

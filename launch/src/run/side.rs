@@ -20,7 +20,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::servo::{Meeting, Moment, Newest, ServoReport, Ticked, servo};
 use super::{RunError, file_error};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
@@ -91,7 +91,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
 
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
-    let (status, newest) = latest::<TickRecord>(TickRecord::default());
+    let (status, newest) = latest::<Newest>(Newest::default());
     let ended = Arc::new(AtomicBool::new(false));
     let bus = Arc::new(bus);
     let sending = spawn_sender(Arc::clone(&bus), frames, Arc::clone(&ended))?;
@@ -249,7 +249,7 @@ fn spawn_recorder(
 /// Show the newest record until the servo loop has ended.
 fn show_status(
     servo: &JoinHandle<ServoReport>,
-    mut newest: LatestReader<TickRecord>,
+    mut newest: LatestReader<Newest>,
     options: &SideOptions,
 ) {
     let mut looks = 0u32;
