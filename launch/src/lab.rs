@@ -67,11 +67,26 @@ pub struct Lockstep {
 }
 
 impl Session {
-    /// A session at rest.
+    /// A session at rest, with the simulated devices of the configuration.
     ///
     /// # Errors
     /// [`ConfigError`] if a field is out of its range or a scene does not exist.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let (operator, duration_s) = (&config.operator, config.duration_s);
+        let handle = palpate_master::device::build(operator, duration_s, config.seed);
+        Self::with_devices(config, handle, build_robot(config)?)
+    }
+
+    /// A session at rest, with other devices.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_devices(
+        config: &Config,
+        handle: Box<dyn Handle>,
+        robot: Box<dyn Robot>,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let seed = config.seed;
         let room = wire_frames(config);
@@ -82,8 +97,8 @@ impl Session {
             })
         };
         Ok(Self {
-            handle: palpate_master::device::build(&config.operator, config.duration_s, seed),
-            robot: build_robot(config)?,
+            handle,
+            robot,
             master: palpate_master::State::new(predictor(config)?),
             slave: palpate_slave::State::default(),
             forward: link(config.link.forward, forward_seed)?,

@@ -1,5 +1,7 @@
 //! Whole live sessions as a user starts them: processes, network, Ctrl-C, and a side that dies.
 
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -134,4 +136,77 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
         assert!(page.contains(&format!("the {side} ended before")), "{side}");
         assert!(sides.iter().all(|(pid, _)| !is_alive(*pid)), "{side}");
     }
+}
+
+/// One side alone on loopback, as on its own host.
+fn start_side(side: &str, reach: &str, port: u16, out: &Path) -> Child {
+    let (udp, tcp) = (port, port + 1);
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args([side, "-q", "--duration", "6", "--out"])
+        .arg(out)
+        .args([reach, &format!("udp/127.0.0.1:{udp}")])
+        .args([reach, &format!("tcp/127.0.0.1:{tcp}")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+/// Noise at both ports for two seconds: datagrams of every length, and streams that say nothing.
+fn shout(port: u16) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let mut noise = [0_u8; 1400];
+    for round in 0..400_usize {
+        for (k, byte) in noise.iter_mut().enumerate() {
+            *byte = (round * 167 + k * 71 + (k * round) / 7) as u8;
+        }
+        let length = round * 37 % noise.len();
+        // a port that refuses is as good as one that ignores
+        let _ = socket.send_to(&noise[..length], ("127.0.0.1", port));
+        if round % 40 == 0
+            && let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port + 1))
+        {
+            let _ = stream.write_all(&noise);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
+    let (near, far) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("one"),
+    );
+    let port = 7561;
+    let slave = start_side("slave", "--listen", port, far.path());
+    let master = start_side("master", "--connect", port, near.path());
+    std::thread::sleep(Duration::from_secs(2));
+    shout(port);
+    for (child, folder) in [(master, near.path()), (slave, far.path())] {
+        let (output, stderr) = end(child);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let summary = summary(folder);
+        assert_eq!(
+            summary["safety"]["faults"].as_array().map(Vec::len),
+            Some(0),
+            "{summary}"
+        );
+        let checks = summary["checks"].as_array().expect("checks");
+        assert!(
+            checks.iter().all(|check| check["held"] == true),
+            "{summary}"
+        );
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:7572").expect("free");
+    let (output, stderr) = end(start_side("slave", "--listen", 7571, folder.path()));
+    drop(taken);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("7572"), "{stderr}");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
-use palpate_transport::coupling::Mode;
+use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};
@@ -18,7 +18,7 @@ use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{PERIOD, Session, WIRE_BYTES};
-use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, press};
+use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
 use crate::report::Comparison;
@@ -138,7 +138,25 @@ pub fn compared(
         name: format!("wave at {rtt_ms} ms"),
         sites: press::by_site(&press::presses(&run.master), &facts.sites),
         contact: conclude::measure(&evidence).0.contact,
+        slow_npm: slow_press_npm(&config, &facts.sites),
     }))
+}
+
+/// Stiffness that a slow press through waves shows beside the lump \[N/m\]: the line is a spring of
+/// 2 b / round trip in series with the slave's controller and the tissue (teleop E3). The closed form
+/// is of a line whose master end is not matched.
+fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
+    let rtt_s = (config.link.forward.oneway_ms + config.link.back.oneway_ms) * 1e-3;
+    let beside = sites.iter().filter(|site| !site.over_lump);
+    let known: Vec<f64> = beside.filter_map(|site| site.true_stiffness_npm).collect();
+    let tissue_npm = stat::mean(&known)?;
+    let springs = [
+        tissue_npm,
+        config.slave.stiffness_npm[2],
+        2.0 * config.coupling.impedance_nspm / rtt_s,
+    ];
+    let compliance: f64 = springs.iter().map(|npm| 1.0 / npm).sum();
+    (config.coupling.matching != Matching::Both).then_some(1.0 / compliance)
 }
 
 /// What virtual time knows besides the records.

@@ -23,6 +23,8 @@ pub struct Comparison {
     pub sites: Vec<SiteStiffness>,
     /// What was felt altogether.
     pub contact: ContactSummary,
+    /// Stiffness that a slow press would show by theory \[N/m\], if there is one.
+    pub slow_npm: Option<f64>,
 }
 
 /// All that a report is made of.
@@ -99,12 +101,11 @@ fn patch(input: &ReportInput<'_>) -> String {
 }
 
 fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
-    let row = |name: &str, contact: &ContactSummary| {
-        let felt = match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
-            (Some(npm), _) => format!("{} N/m", words::number(npm)),
-            (None, Some(reason)) => format!("unknown: {reason}"),
-            (None, None) => "unknown".to_owned(),
-        };
+    let row = |name: &str, contact: &ContactSummary, slow_npm: Option<f64>| {
+        let mut felt = words::felt_in_words(contact);
+        if let Some(npm) = slow_npm {
+            felt += &format!(" (a slow press: {} N/m by theory)", words::number(npm));
+        }
         let cells = [
             felt,
             words::percent(contact.stiffness_error),
@@ -119,8 +120,8 @@ fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
         "<div class=\"wide\"><table><thead><tr><th>coupling</th>{}</tr></thead>\
          <tbody>{}{}</tbody></table></div>",
         head.concat(),
-        row(mode, &summary.contact),
-        row(&other.name, &other.contact)
+        row(mode, &summary.contact, None),
+        row(&other.name, &other.contact, other.slow_npm)
     )
 }
 

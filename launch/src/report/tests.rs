@@ -36,6 +36,7 @@ fn page(config: &str) -> String {
             stiffness_unknown: Some("in 8 of 8 presses the line rings".to_owned()),
             ..ContactSummary::default()
         },
+        slow_npm: Some(35.0),
     };
     render(&ReportInput {
         title: "Sheet with a hidden lump",
@@ -69,6 +70,7 @@ fn a_page_is_whole_small_and_asks_nobody() {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
     }
     assert!(html.contains("simulated operator") && html.contains("checks held"));
+    assert!(html.contains("(a slow press: 35 N/m by theory)"));
     assert!(html.contains("unknown: in 8 of 8 presses the line rings"));
     assert!(html.contains("&lt;b&gt;") && !html.contains("NaN"));
     let count = |tag: &str| html.matches(tag).count();
