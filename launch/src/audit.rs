@@ -12,6 +12,8 @@
 //! together. An error of the clock offset below the one-way delay moves a delivery past no frame
 //! that it could depend on, so the verdict stays sound.
 
+use std::collections::VecDeque;
+
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{AXES, Axes, Span};
 
@@ -49,6 +51,8 @@ pub struct Audit {
     pub instants: u64,
     /// Jumps in the numbering of ticks (missed ticks, or records that were lost).
     pub gaps: u64,
+    /// Ticks that those jumps leave out.
+    pub missing: u64,
     /// Records after the end of the shorter stream, which cannot be judged.
     pub left_out: u64,
     /// The energies over time, for plots.
@@ -74,49 +78,53 @@ pub struct EnergySample {
 /// zero instants: nothing was judged, which is not the same as passive.
 #[must_use]
 pub fn audit(ports: &Ports<'_>, samples: usize) -> Audit {
-    let master = events(ports.master, Span(0), master_energy_in);
-    let slave = events(ports.slave, ports.slave_clock_ahead, slave_energy_out);
-    let (Some(first), Some(end)) = (
-        master
-            .first()
-            .zip(slave.first())
-            .map(|(m, s)| m.at_ns.min(s.at_ns)),
-        master
-            .last()
-            .zip(slave.last())
-            .map(|(m, s)| m.at_ns.min(s.at_ns)),
-    ) else {
-        return Audit {
-            gaps: gaps(ports.master) + gaps(ports.slave),
-            ..Audit::default()
-        };
+    let master = in_order(ports.master);
+    let slave = in_order(ports.slave);
+    let ahead = ports.slave_clock_ahead;
+    let edge = |m: Option<&&TickRecord>, s: Option<&&TickRecord>| {
+        let (m, s) = m.zip(s)?;
+        Some(m.now_ns.min(s.now_ns.saturating_sub(ahead.0)))
     };
-    let stretch_ns = (end.saturating_sub(first) / samples.max(1) as i64).max(1);
-    let mut judge = Judge::new(first, stretch_ns);
-    let (mut m, mut s) = (0, 0);
-    while m < master.len() || s < slave.len() {
-        let at_ns = match (master.get(m), slave.get(s)) {
-            (Some(a), Some(b)) => a.at_ns.min(b.at_ns),
-            (Some(a), None) => a.at_ns,
-            (None, Some(b)) => b.at_ns,
-            (None, None) => break,
-        };
-        if at_ns > end {
-            break;
+    let first = edge(master.first(), slave.first()).unwrap_or(0);
+    let end = edge(master.last(), slave.last()).unwrap_or(0);
+    let stretch = Span(end.saturating_sub(first) / samples.max(1) as i64);
+    let mut auditor = Auditor::new(stretch, ahead);
+    let mut slave = slave.into_iter().peekable();
+    for record in master {
+        let due = |s: &&TickRecord| s.now_ns.saturating_sub(ahead.0) <= record.now_ns;
+        while let Some(remote) = slave.next_if(due) {
+            auditor.slave(remote);
         }
-        while let Some(event) = master.get(m).filter(|e| e.at_ns == at_ns) {
-            judge.energy_in.add(&event.energy_j);
-            m += 1;
-        }
-        while let Some(event) = slave.get(s).filter(|e| e.at_ns == at_ns) {
-            judge.energy_out.add(&event.energy_j);
-            s += 1;
-        }
-        judge.instant(at_ns);
+        auditor.master(record);
     }
-    judge.verdict.left_out = (master.len() - m + slave.len() - s) as u64;
-    judge.verdict.gaps = gaps(ports.master) + gaps(ports.slave);
-    judge.finish()
+    slave.for_each(|record| auditor.slave(record));
+    auditor.finish()
+}
+
+fn in_order(records: &[TickRecord]) -> Vec<&TickRecord> {
+    let mut ordered: Vec<&TickRecord> = records.iter().collect();
+    ordered.sort_by_key(|r| r.now_ns);
+    ordered
+}
+
+/// The judge at work, fed while the session runs: each side in order of its time. What waits for
+/// the other side is kept, nothing else.
+pub struct Auditor {
+    master: Port,
+    slave: Port,
+    slave_clock_ahead: Span,
+    stretch_ns: i64,
+    judge: Option<Judge>,
+}
+
+/// One side as it comes in.
+#[derive(Default)]
+struct Port {
+    before: Option<TickRecord>,
+    waiting: VecDeque<Event>,
+    newest_ns: Option<i64>,
+    gaps: u64,
+    missing: u64,
 }
 
 /// Energy through one port at one tick.
@@ -125,23 +133,112 @@ struct Event {
     energy_j: Axes,
 }
 
-/// Events of one side in time order on the master's clock; the first record only sets positions.
-fn events(
-    records: &[TickRecord],
-    ahead: Span,
-    energy: fn(&TickRecord, &TickRecord, usize) -> f64,
-) -> Vec<Event> {
-    let mut ordered: Vec<&TickRecord> = records.iter().collect();
-    ordered.sort_by_key(|r| r.now_ns);
-    let mut events = Vec::with_capacity(ordered.len());
-    for (k, now) in ordered.iter().enumerate() {
-        let before = ordered[k.saturating_sub(1)];
-        events.push(Event {
-            at_ns: now.now_ns.saturating_sub(ahead.0),
-            energy_j: std::array::from_fn(|a| energy(before, now, a)),
-        });
+impl Auditor {
+    /// A judge who has seen nothing; `stretch` is the time between two points of the plot.
+    #[must_use]
+    pub fn new(stretch: Span, slave_clock_ahead: Span) -> Self {
+        Self {
+            master: Port::default(),
+            slave: Port::default(),
+            slave_clock_ahead,
+            stretch_ns: stretch.0.max(1),
+            judge: None,
+        }
     }
-    events
+
+    /// Takes the next record of the master.
+    pub fn master(&mut self, record: &TickRecord) {
+        self.master.take(record, Span(0), master_energy_in);
+        self.advance(false);
+    }
+
+    /// Takes the next record of the slave.
+    pub fn slave(&mut self, record: &TickRecord) {
+        let ahead = self.slave_clock_ahead;
+        self.slave.take(record, ahead, slave_energy_out);
+        self.advance(false);
+    }
+
+    /// The verdict over all that came.
+    #[must_use]
+    pub fn finish(mut self) -> Audit {
+        self.advance(true);
+        let (gaps, missing) = (
+            self.master.gaps + self.slave.gaps,
+            self.master.missing + self.slave.missing,
+        );
+        let left_out = (self.master.waiting.len() + self.slave.waiting.len()) as u64;
+        let verdict = self.judge.map(Judge::finish).unwrap_or_default();
+        Audit {
+            gaps,
+            missing,
+            left_out,
+            ..verdict
+        }
+    }
+
+    /// Judges every instant that nothing more can come of; at the end, also the newest that both
+    /// sides have reached.
+    fn advance(&mut self, ended: bool) {
+        let (Some(master_ns), Some(slave_ns)) = (self.master.newest_ns, self.slave.newest_ns)
+        else {
+            return;
+        };
+        let reached_ns = master_ns.min(slave_ns);
+        loop {
+            let heads = [&self.master, &self.slave].map(|port| port.waiting.front());
+            let Some(at_ns) = heads.into_iter().flatten().map(|e| e.at_ns).min() else {
+                return;
+            };
+            if at_ns > reached_ns || (at_ns == reached_ns && !ended) {
+                return;
+            }
+            let stretch_ns = self.stretch_ns;
+            let judge = self
+                .judge
+                .get_or_insert_with(|| Judge::new(at_ns, stretch_ns));
+            self.master.pay_into(at_ns, &mut judge.energy_in);
+            self.slave.pay_into(at_ns, &mut judge.energy_out);
+            judge.instant(at_ns);
+        }
+    }
+}
+
+impl Port {
+    /// Queues the energy of a record; the first only sets the position.
+    fn take(
+        &mut self,
+        now: &TickRecord,
+        ahead: Span,
+        energy: fn(&TickRecord, &TickRecord, usize) -> f64,
+    ) {
+        let before = *self.before.get_or_insert(*now);
+        if self.newest_ns.is_some() {
+            self.number(before.tick, now.tick);
+        }
+        let at_ns = now.now_ns.saturating_sub(ahead.0);
+        self.waiting.push_back(Event {
+            at_ns,
+            energy_j: std::array::from_fn(|axis| energy(&before, now, axis)),
+        });
+        self.newest_ns = Some(at_ns);
+        self.before = Some(*now);
+    }
+
+    fn number(&mut self, before: u64, now: u64) {
+        let expected = before.wrapping_add(1);
+        if now != expected {
+            self.gaps += 1;
+            self.missing += now.saturating_sub(expected);
+        }
+    }
+
+    /// Books every event of one instant.
+    fn pay_into(&mut self, at_ns: i64, account: &mut Account) {
+        while let Some(event) = self.waiting.pop_front_if(|event| event.at_ns == at_ns) {
+            account.add(&event.energy_j);
+        }
+    }
 }
 
 fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
@@ -150,13 +247,6 @@ fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
 
 fn slave_energy_out(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
     now.port_force_n[axis] * (now.port_position_m[axis] - before.port_position_m[axis])
-}
-
-fn gaps(records: &[TickRecord]) -> u64 {
-    records
-        .windows(2)
-        .filter(|w| w[1].tick != w[0].tick.wrapping_add(1))
-        .count() as u64
 }
 
 /// A sum that keeps its rounding error (Neumaier 1974), so that hours of ticks stay far below
@@ -279,154 +369,4 @@ fn lesser(a: f64, b: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use palpate_transport::trace::Side;
-    use proptest::prelude::*;
-
-    fn stream(side: Side, signals: &[(i64, f64, f64)]) -> Vec<TickRecord> {
-        signals
-            .iter()
-            .enumerate()
-            .map(|(k, &(at_ms, x_m, f_n))| TickRecord {
-                side,
-                tick: k as u64,
-                now_ns: at_ms * 1_000_000,
-                port_position_m: [0.0, 0.0, x_m, 0.0],
-                port_force_n: [0.0, 0.0, f_n, 0.0],
-                ..TickRecord::default()
-            })
-            .collect()
-    }
-
-    fn judge(master: &[TickRecord], slave: &[TickRecord], ahead_ms: i64) -> Audit {
-        let ports = Ports {
-            master,
-            slave,
-            slave_clock_ahead: Span(ahead_ms * 1_000_000),
-        };
-        audit(&ports, 100)
-    }
-
-    #[test]
-    fn known_energies_add_up() {
-        // In: 2 N held over 3 mm, then 1 N over 1 mm = 7 mJ. Out: 4 N over 1 mm = 4 mJ.
-        let master = stream(
-            Side::Master,
-            &[
-                (0, 0.0, 2.0),
-                (1, 0.003, 1.0),
-                (2, 0.004, 9.0),
-                (9, 0.004, 0.0),
-            ],
-        );
-        let slave = stream(
-            Side::Slave,
-            &[(0, 0.0, 0.0), (5, 0.001, 4.0), (9, 0.001, 3.0)],
-        );
-        let audit = judge(&master, &slave, 0);
-        assert!((audit.energy_in_j[2] - 7e-3).abs() < 1e-15);
-        assert!((audit.energy_out_j[2] - 4e-3).abs() < 1e-15);
-        assert_eq!(audit.violations, 0);
-        assert_eq!(audit.min_channel_energy_j, 0.0);
-        assert_eq!(audit.instants, 5);
-        let last = audit.trace.last().unwrap();
-        assert!((last.in_j[2] - last.out_j[2] - 3e-3).abs() < 1e-15);
-    }
-
-    #[test]
-    fn delivery_before_payment_is_a_violation() {
-        let master = stream(
-            Side::Master,
-            &[(0, 0.0, 2.0), (6, 0.003, 2.0), (8, 0.003, 0.0)],
-        );
-        let slave = stream(
-            Side::Slave,
-            &[(0, 0.0, 0.0), (4, 0.001, 4.0), (8, 0.001, 0.0)],
-        );
-        let audit = judge(&master, &slave, 0);
-        assert_eq!(audit.violations, 1);
-        assert_eq!(audit.first_violation_ns, Some(4_000_000));
-        assert!((audit.min_channel_energy_per_axis_j[2] + 4e-3).abs() < 1e-15);
-        // The same slave on a clock 3 ms behind delivers after the payment.
-        assert_eq!(judge(&master, &slave, -3).violations, 0);
-    }
-
-    #[test]
-    fn one_axis_cannot_pay_for_another() {
-        let mut master = stream(
-            Side::Master,
-            &[(0, 0.0, 2.0), (1, 0.003, 0.0), (2, 0.003, 0.0)],
-        );
-        let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (2, 0.001, 4.0)]);
-        for record in &mut master {
-            record.port_position_m.swap(0, 2);
-            record.port_force_n.swap(0, 2);
-        }
-        let audit = judge(&master, &slave, 0);
-        assert_eq!(audit.min_channel_energy_j, 0.0);
-        assert_eq!(audit.violations, 1);
-    }
-
-    #[test]
-    fn not_a_number_is_a_violation() {
-        let master = stream(
-            Side::Master,
-            &[(0, 0.0, 1.0), (1, f64::NAN, 1.0), (2, 0.0, 0.0)],
-        );
-        let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (2, 0.0, 0.0)]);
-        assert!(judge(&master, &slave, 0).violations > 0);
-    }
-
-    #[test]
-    fn what_one_side_did_alone_at_the_end_is_left_out() {
-        let master = stream(Side::Master, &[(0, 0.0, 0.0), (1, 0.0, 0.0)]);
-        let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (1, 0.0, 0.0), (2, 1.0, 1.0)]);
-        let audit = judge(&master, &slave, 0);
-        assert_eq!(
-            (audit.left_out, audit.violations, audit.instants),
-            (1, 0, 2)
-        );
-        assert_eq!(judge(&master, &[], 0).instants, 0);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        /// Second route: the sums by a plain loop over a pure delay line, which is passive.
-        #[test]
-        fn a_delay_line_is_passive_and_its_opposite_is_not(
-            steps in prop::collection::vec((-1e-3..1e-3f64, 0.0..5.0f64), 3..60),
-            delay in 1usize..5,
-        ) {
-            let (mut x, mut signals) = (0.0, Vec::new());
-            for (k, &(dx, f)) in steps.iter().enumerate() {
-                x += dx;
-                // The handle pushes in the direction in which it will move: only energy in.
-                let ahead = steps.get(k + 1).map_or(0.0, |n| n.0);
-                signals.push((k as i64, x, f * ahead.signum()));
-            }
-            let master = stream(Side::Master, &signals);
-            let mut out = vec![(0, signals[0].1, 0.0)];
-            for k in 1..signals.len() {
-                out.push(((k + delay) as i64, signals[k].1, signals[k - 1].2));
-            }
-            let mut slave = stream(Side::Slave, &out);
-            let idle = TickRecord { now_ns: 1_000_000_000, tick: 99, ..*master.last().unwrap() };
-            let rest = TickRecord { now_ns: 1_000_000_000, tick: 99, ..*slave.last().unwrap() };
-            let master: Vec<_> = master.into_iter().chain([idle]).collect();
-            slave.push(rest);
-            let good = judge(&master, &slave, 0);
-            prop_assert_eq!(good.violations, 0);
-            let plain: f64 = (1..signals.len())
-                .map(|k| signals[k - 1].2 * (signals[k].1 - signals[k - 1].1)).sum();
-            prop_assert!((good.energy_in_j[2] - plain).abs() < 1e-12);
-            prop_assert!((good.energy_out_j[2] - plain).abs() < 1e-12);
-            if plain > 1e-6 {
-                let early: Vec<_> = slave.iter()
-                    .map(|r| TickRecord { now_ns: r.now_ns - 100_000_000, ..*r }).collect();
-                prop_assert!(judge(&master, &early, 0).violations > 0);
-            }
-        }
-    }
-}
+mod tests;

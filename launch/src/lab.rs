@@ -70,11 +70,26 @@ pub struct Lockstep {
 }
 
 impl Session {
-    /// A session at rest.
+    /// A session at rest, with the simulated devices of the configuration.
     ///
     /// # Errors
     /// [`ConfigError`] if a field is out of its range or a scene does not exist.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let (operator, duration_s) = (&config.operator, config.duration_s);
+        let handle = palpate_master::device::build(operator, duration_s, config.seed);
+        Self::with_devices(config, handle, build_robot(config)?)
+    }
+
+    /// A session at rest, with other devices.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_devices(
+        config: &Config,
+        handle: Box<dyn Handle>,
+        robot: Box<dyn Robot>,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let seed = config.seed;
         let room = wire_frames(config);
@@ -84,11 +99,10 @@ impl Session {
                 message: error.to_string(),
             })
         };
-        let handle = palpate_master::device::build(&config.operator, config.duration_s, seed);
         let caps = handle.caps();
         Ok(Self {
             handle,
-            robot: build_robot(config)?,
+            robot,
             master: palpate_master::State::new(
                 predictor(config)?,
                 &caps,

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
 fn finish(done: &Done) -> ExitCode {
     // a reader that has gone away wants no more
     let _ = std::io::stdout().write_all(done.stdout.as_bytes());
+    if let Some(warning) = &done.warning {
+        let _ = writeln!(std::io::stderr(), "palpate: {warning}");
+    }
     ExitCode::from(done.exit_code())
 }
 

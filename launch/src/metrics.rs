@@ -2,24 +2,26 @@
 //!
 //! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
 //! what was felt, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
-//! loops, limits and model updates; [`stat`] has the statistics. Nothing here reads a clock or a
+//! loops and model updates, [`tally`] counts what every tick counts for; [`stat`] has the statistics. Nothing here reads a clock or a
 //! file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
 
 pub mod link;
 pub mod loops;
 pub mod press;
 pub mod stat;
+pub mod tally;
 pub mod track;
 
 use std::collections::BTreeMap;
 
 use palpate_transport::Span;
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
-use crate::summary::{PassivitySummary, SCHEMA, Summary};
+use crate::summary::{ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, Summary};
 
 pub use press::{Press, SiteStiffness};
+pub use tally::Tally;
 
 /// Both sides of a session, each in order of time on its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,6 +91,8 @@ pub struct LiveFacts {
     pub allocations: Option<u64>,
     /// 99th percentile of a bare timer's lateness in the same run \[us\].
     pub bare_timer_us_p99: Option<f64>,
+    /// Sides that a supervisor watched, and whether each ran until it was told to end.
+    pub ran_to_end: Vec<(Side, bool)>,
 }
 
 /// What the records of a session cannot show by themselves.
@@ -104,6 +108,14 @@ pub struct SessionFacts {
     pub trace_hash: Option<String>,
     /// Coupling method that ran, as on the command line.
     pub mode: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// Sides that were to record.
+    pub sides: Vec<Side>,
+    /// Deadlines that passed without a tick, if every side said.
+    pub missed_ticks: Option<u64>,
+    /// Records that the recorders could not take, if every side said.
+    pub records_lost: Option<u64>,
     /// Tick period.
     pub period: Span,
     /// One-way delay from master to slave, if it is known; else as the slave estimated it.
@@ -134,6 +146,10 @@ impl Default for SessionFacts {
             seed: None,
             trace_hash: None,
             mode: String::new(),
+            ending: Ending::Complete,
+            sides: vec![Side::Master, Side::Slave],
+            missed_ticks: None,
+            records_lost: None,
             period: Span(1_000_000),
             oneway_fwd: None,
             oneway_back: None,
@@ -157,12 +173,18 @@ impl SessionFacts {
     }
 }
 
-/// Measures a session. Checks are not stated yet: see [`Summary::state_checks`].
+/// Measures a session, of which `tally` counted every tick and `traces` holds the start. Checks are
+/// not stated yet: see [`Summary::state_checks`].
 #[must_use]
-pub fn measure(traces: &Traces<'_>, audit: &Audit, facts: &SessionFacts) -> Summary {
-    let ticks = traces.master.len().max(traces.slave.len());
+pub fn measure(
+    traces: &Traces<'_>,
+    (audit, tally): (&Audit, &Tally),
+    facts: &SessionFacts,
+) -> Summary {
+    let ticks_by_side = tally.ticks();
+    let ticks = ticks_by_side.master.max(ticks_by_side.slave);
     let passivity = PassivitySummary {
-        interventions: (ticks > 0).then(|| loops::interventions(traces)),
+        interventions: (ticks > 0).then(|| tally.interventions()),
         twin_internal_energy_min_j: facts.twin.as_ref().and_then(|_| {
             traces
                 .master
@@ -172,31 +194,40 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, facts: &SessionFacts) -> Summ
         }),
         ..PassivitySummary::of(audit)
     };
+    let [frames_used_fwd, frames_used_back] = tally.frames_used();
     Summary {
         schema: SCHEMA.to_owned(),
         command: facts.command.clone(),
         version: facts.version.clone(),
         seed: facts.seed,
-        duration_s: duration_s(traces),
-        ticks: Some(ticks as u64),
+        ending: facts.ending,
+        duration_s: tally.duration_s(),
+        measured_s: duration_s(traces),
+        ticks: Some(ticks),
+        ticks_by_side,
         trace_hash: facts.trace_hash.clone(),
-        link: link::measure(traces, facts),
+        link: LinkSummary {
+            frames_used_fwd,
+            frames_used_back,
+            ..link::measure(traces, tally, facts)
+        },
         passivity,
-        contact: press::measure(traces, facts),
+        contact: ContactSummary {
+            peak_force_n: tally.peak_force_n(),
+            ..press::measure(traces, facts)
+        },
         tracking: track::measure(traces, facts),
         twin: loops::twin(traces, facts),
         servo: loops::servo(traces, facts),
-        safety: loops::safety(traces),
+        safety: tally.safety(),
         checks: Vec::new(),
     }
 }
 
 fn duration_s(traces: &Traces<'_>) -> Option<f64> {
     let length = |records: &[TickRecord]| {
-        records
-            .first()
-            .zip(records.last())
-            .map(|(a, b)| Span(b.now_ns - a.now_ns).s())
+        let (first, last) = records.first().zip(records.last())?;
+        Some(Span(last.now_ns.saturating_sub(first.now_ns)).s())
     };
     [length(traces.master), length(traces.slave)]
         .into_iter()

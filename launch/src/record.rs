@@ -253,15 +253,8 @@ impl<W: Write + Seek> Recorder<W> {
     }
 }
 
-fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Master => "master",
-        Side::Slave => "slave",
-    }
-}
-
 fn tick_topic(side: Side) -> String {
-    format!("/palpate/{}/tick", side_name(side))
+    format!("/palpate/{}/tick", side.name())
 }
 
 fn open<W: Write + Seek>(
@@ -272,7 +265,7 @@ fn open<W: Write + Seek>(
         Side::Master => crtk::SERVO_CF,
         Side::Slave => crtk::MEASURED_CF,
     };
-    let of_side = |name| format!("/{}", crtk::topic(side_name(side), name));
+    let of_side = |name| format!("/{}", crtk::topic(side.name(), name));
     Ok(Channels {
         side,
         tick: channel::<TickRecord, W>(writer, &tick_topic(side))?,

@@ -1,5 +1,7 @@
 //! Whole live sessions as a user starts them: processes, network, Ctrl-C, and a side that dies.
 
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -82,17 +84,22 @@ fn holds_nothing_but_results(folder: &Path) {
     assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 4);
 }
 
+fn summary(folder: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(folder.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("JSON")
+}
+
 #[test]
 fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let (output, stderr) = end(start(folder.path(), 7511, "3"));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     holds_nothing_but_results(folder.path());
-    let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a summary");
-    let summary: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(summary["passivity"]["violations"], 0, "{text}");
-    assert_eq!(summary["servo"]["allocations"], 0, "{text}");
-    assert!(summary["ticks"].as_u64() > Some(2500), "{text}");
+    let summary = summary(folder.path());
+    assert_eq!(summary["passivity"]["violations"], 0, "{summary}");
+    assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
+    assert_eq!(summary["servo"]["records_lost"], 0, "{summary}");
+    assert!(summary["ticks"].as_u64() > Some(2500), "{summary}");
 }
 
 #[test]
@@ -117,8 +124,21 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
         let (pid, _) = sides.iter().find(of_side).expect("both run");
         kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it runs");
         let (output, stderr) = end(run);
-        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(&format!("the {side} ended")), "{stderr}");
+        holds_nothing_but_results(folder.path());
+        let summary = summary(folder.path());
+        assert_eq!(summary["ending"], "side_lost");
+        let checks = summary["checks"].as_array().expect("checks").iter();
+        let of = |check: &&serde_json::Value| check["name"] == format!("the {side} ran to the end");
+        let found: Vec<_> = checks.filter(of).map(|check| &check["held"]).collect();
+        assert_eq!(found, [false]);
+        assert_eq!(
+            summary["passivity"]["violations"], 0,
+            "what was recorded is judged"
+        );
+        let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+        assert!(page.contains(&format!("the {side} ended before")), "{side}");
         assert!(sides.iter().all(|(pid, _)| !is_alive(*pid)), "{side}");
     }
 }
@@ -271,4 +291,67 @@ fn a_third_party_sees_the_state_and_commands_it() {
     let slave = records(&slave_out).slave;
     let held = slave.iter().filter(|record| record.state != 1).count();
     assert!(held > 0 && slave.last().is_some(), "{held}");
+}
+
+/// Noise at both ports for two seconds: datagrams of every length, and streams that say nothing.
+fn shout(port: u16) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let mut noise = [0_u8; 1400];
+    for round in 0..400_usize {
+        for (k, byte) in noise.iter_mut().enumerate() {
+            *byte = (round * 167 + k * 71 + (k * round) / 7) as u8;
+        }
+        let length = round * 37 % noise.len();
+        // a port that refuses is as good as one that ignores
+        let _ = socket.send_to(&noise[..length], ("127.0.0.1", port));
+        if round % 40 == 0
+            && let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port + 1))
+        {
+            let _ = stream.write_all(&noise);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
+    let (near, far) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("one"),
+    );
+    let port = 7591;
+    let slave = start_side("slave", far.path(), port, &["--duration", "6"]);
+    let master = start_side("master", near.path(), port, &["--duration", "6"]);
+    std::thread::sleep(Duration::from_secs(2));
+    shout(port);
+    for (child, folder) in [(master, near.path()), (slave, far.path())] {
+        let (output, stderr) = end(child);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let summary = summary(folder);
+        assert_eq!(
+            summary["safety"]["faults"].as_array().map(Vec::len),
+            Some(0),
+            "{summary}"
+        );
+        let checks = summary["checks"].as_array().expect("checks");
+        assert!(
+            checks.iter().all(|check| check["held"] == true),
+            "{summary}"
+        );
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:7602").expect("free");
+    let (output, stderr) = end(start_side(
+        "slave",
+        folder.path(),
+        7601,
+        &["--duration", "6"],
+    ));
+    drop(taken);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("7602"), "{stderr}");
 }

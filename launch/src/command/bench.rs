@@ -34,7 +34,11 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
         (false, true) => String::new(),
         (false, false) => format!("{}\nresults in {}\n", report.table(), folder.display()),
     };
-    Ok(Done { stdout, held: true })
+    Ok(Done {
+        stdout,
+        held: true,
+        ..Done::default()
+    })
 }
 
 /// The echoing process that the measurement starts; it serves until its input closes.
@@ -50,6 +54,7 @@ pub fn echo(ports: &EchoPorts) -> Result<Done, Failure> {
     Ok(Done {
         stdout: String::new(),
         held: true,
+        ..Done::default()
     })
 }
 

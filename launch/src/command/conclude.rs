@@ -4,19 +4,21 @@
 
 use std::path::Path;
 
+use palpate_slave::SlaveParams;
+use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
 use super::{Done, Failure, output, table};
-use crate::audit::{self, Ports};
+use crate::audit::{self, Audit, Ports};
 use crate::cli::OutputArgs;
 use crate::config::Config;
-use crate::metrics::{self, SessionFacts, Traces};
+use crate::metrics::{self, SessionFacts, Tally, Traces};
 use crate::report::{self, Comparison, ReportInput};
-use crate::summary::{Limits, Summary};
+use crate::summary::{Expected, Summary};
 
 /// Points over time in the plots.
-const PLOT_SAMPLES: usize = 600;
+pub const PLOT_SAMPLES: usize = 600;
 
 /// A session as it ended.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,9 @@ pub struct Evidence<'a> {
     pub master: &'a [TickRecord],
     /// Records of the remote side.
     pub slave: &'a [TickRecord],
+    /// Verdict and counts over every tick, of a session of which only the start was kept; nothing if
+    /// the records are all there is.
+    pub judged: Option<(&'a Audit, &'a Tally)>,
     /// What the records cannot show.
     pub facts: &'a SessionFacts,
     /// The same session coupled by waves, if this one was not.
@@ -46,7 +51,7 @@ pub struct Concluded {
 
 /// Judge and measure a session; nothing is written.
 #[must_use]
-pub fn measure(evidence: &Evidence<'_>) -> (Summary, audit::Audit) {
+pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
     let Evidence {
         config,
         master,
@@ -54,28 +59,43 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, audit::Audit) {
         facts,
         ..
     } = *evidence;
-    let slave_clock_ahead = facts.slave_clock_ahead;
-    let audit = audit::audit(
-        &Ports {
-            master,
-            slave,
-            slave_clock_ahead,
-        },
-        PLOT_SAMPLES,
-    );
-    let mut summary = metrics::measure(&Traces { master, slave }, &audit, facts);
-    let force_n_max = config.master.guard.force_n_max;
-    // the guard limits axis by axis; the peak is that of the three together
-    let force_n = force_n_max[..3]
-        .iter()
-        .map(|limit| limit * limit)
-        .sum::<f64>()
-        .sqrt();
-    summary.state_checks(&Limits {
-        force_n,
-        ..Limits::default()
+    let traces = Traces { master, slave };
+    let (audit, tally) = match evidence.judged {
+        Some((audit, tally)) => (audit.clone(), tally.clone()),
+        None => {
+            let slave_clock_ahead = facts.slave_clock_ahead;
+            let ports = Ports {
+                master,
+                slave,
+                slave_clock_ahead,
+            };
+            (audit::audit(&ports, PLOT_SAMPLES), Tally::of(&traces))
+        }
+    };
+    let mut summary = metrics::measure(&traces, (&audit, &tally), facts);
+    let live = facts.live.as_ref();
+    summary.state_checks(&Expected {
+        sides: facts.sides.clone(),
+        // the guard limits axis by axis; the peak is that of the three together
+        force_n: together(config.master.guard.force_n_max),
+        uncommanded_motion_mm: stretch_mm(&config.slave),
+        ran_to_end: live.map_or(Vec::new(), |live| live.ran_to_end.clone()),
+        live: live.is_some(),
     });
     (summary, audit)
+}
+
+/// How far the probe may go while the robot is not enabled \[mm\]. The port then stands still, and
+/// the probe hangs on it by the coupling's spring, which the force limit lets stretch by F_max / K_s
+/// on each axis: the probe may come back by that and no more.
+fn stretch_mm(slave: &SlaveParams) -> f64 {
+    let stretch_m = |axis: usize| slave.guard.force_n_max[axis] / slave.stiffness_npm[axis];
+    together(std::array::from_fn(stretch_m)) * 1e3
+}
+
+/// Length of x, y and z together.
+fn together(axes: Axes) -> f64 {
+    axes[..3].iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// Judge and measure a session, and write `summary.json` and `report.html`.
@@ -108,7 +128,7 @@ impl Concluded {
     /// What belongs on stdout, and whether all checks held.
     #[must_use]
     pub fn done(self, wanted: &OutputArgs, folder: &Path) -> Done {
-        let held = self.summary.all_held();
+        let held = self.summary.good();
         let stdout = match (wanted.json, wanted.quiet) {
             (true, _) => self.summary.to_json() + "\n",
             (false, true) => String::new(),
@@ -121,7 +141,11 @@ impl Concluded {
                 format!("{}{more}\nresults    {}\n", self.table, folder.display())
             }
         };
-        Done { stdout, held }
+        Done {
+            stdout,
+            held,
+            warning: None,
+        }
     }
 }
 
@@ -139,20 +163,27 @@ const COMPARED_S_MAX: f64 = 300.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::Ending;
 
     #[test]
-    fn a_session_without_records_states_nothing_and_invents_nothing() {
+    fn a_session_without_records_passes_no_check() {
         let (config, facts) = (Config::default(), SessionFacts::default());
         let evidence = Evidence {
             config: &config,
             master: &[],
             slave: &[],
+            judged: None,
             facts: &facts,
             comparison: None,
             remarks: &[],
         };
-        let (summary, _) = measure(&evidence);
-        assert!(summary.checks.is_empty());
+        let (mut summary, _) = measure(&evidence);
+        let held = |name: &str| summary.checks.iter().any(|c| c.name == name && c.held);
+        assert!(!held("instants judged") && !held("passivity violations"));
+        assert!(!held("force on the hand") && !held("records lost"));
+        assert!(!summary.good());
+        summary.ending = Ending::Interrupted;
+        assert!(summary.good(), "Ctrl-C before the first tick is no failure");
         assert!(table::table(&summary, &evidence).contains("unknown violations"));
     }
 

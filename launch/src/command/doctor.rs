@@ -24,5 +24,6 @@ pub fn doctor(arguments: &DoctorArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: stdout + "\n",
         held: true,
+        ..Done::default()
     })
 }

@@ -4,34 +4,46 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
-use palpate_transport::coupling::Mode;
+use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, interrupt, output, truth};
+use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{PERIOD, Session, WIRE_BYTES};
-use crate::metrics::{FrameCounts, SessionFacts, Site, press};
+use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
 use crate::report::Comparison;
+use crate::summary::Ending;
 
 /// Ticks between two looks at the progress bar and at Ctrl-C.
 const LOOK_TICKS: u64 = 1000;
 
+/// Ticks from the start whose records are kept in memory: five minutes. A longer session is recorded
+/// and judged as a whole, and measured over these.
+const KEPT_TICKS: u64 = 300_000;
+
 /// A session that ran in virtual time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VirtualRun {
-    /// Records of the operator's side.
+    /// Records of the operator's side, the first [`KEPT_TICKS`] of them.
     pub master: Vec<TickRecord>,
-    /// Records of the remote side, their time moved onto the master's clock.
+    /// Records of the remote side, their time moved onto the master's clock; as many.
     pub slave: Vec<TickRecord>,
+    /// The verdict over all ticks.
+    pub audit: Audit,
+    /// Counts over all ticks.
+    pub tally: Tally,
+    /// Ticks that ran.
+    pub ticks: u64,
     /// Hash of all port traces.
     pub trace_hash: String,
     /// Frames as the network counted them.
@@ -45,7 +57,8 @@ pub struct VirtualRun {
 /// Run a session in virtual time, write its folder, and say how it went.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a configuration or folder that cannot be used.
+/// [`Failure::Usage`] for a configuration or folder that cannot be used, [`Failure::Refused`] for a
+/// file that cannot be written.
 pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
     let session = Session::new(&config)?;
@@ -53,63 +66,97 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     output::write(&folder.join("config.toml"), &config.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
-    let progress = Progress::bar("lab", session.ticks(), wanted.quiet || wanted.json);
-    let run = play(session, &progress, &stop);
-    drop(progress);
-    let facts = facts(&config, &run, truth::sites(&config, &run.master)?)?;
-    let comparison = if stop.load(Ordering::Relaxed) {
-        None
-    } else {
-        compared(&config, &facts.sites)?
+    let mut recording = match arguments.no_recording {
+        true => None,
+        false => Some(Recording::create(&folder.join("recording.mcap"), &config)?),
     };
+    let progress = Progress::bar("lab", session.ticks(), wanted.quiet || wanted.json);
+    let run = play(session, &progress, &stop, |record| match &mut recording {
+        Some(recording) => recording.push(record),
+        None => Ok(()),
+    })?;
+    progress.say("judging");
+    let facts = facts(&config, &run, truth::sites(&config, &run.master)?)?;
+    progress.say("once more, coupled by waves");
+    let comparison = compared(&config, &facts.sites, &stop)?;
+    drop(progress);
+    let mut remarks = vec![pace(&run)];
+    remarks.extend(shortened(&run));
+    let mut facts = facts;
+    if stop.load(Ordering::Relaxed) {
+        facts.ending = Ending::Interrupted;
+        remarks.push("Ended before its time, as was asked.".into());
+    }
     let evidence = Evidence {
         config: &config,
         master: &run.master,
         slave: &run.slave,
+        judged: Some((&run.audit, &run.tally)),
         facts: &facts,
         comparison: comparison.as_ref(),
-        remarks: &[pace(&run)],
+        remarks: &remarks,
     };
     let concluded = conclude::conclude(&evidence, &folder)?;
-    if !arguments.no_recording {
-        write_recording(&folder.join("recording.mcap"), &config, &run, &concluded)?;
+    if let Some(recording) = recording {
+        recording.finish(&concluded)?;
     }
     Ok(concluded.done(wanted, &folder))
 }
 
 /// The same session coupled by waves, for a session that deserves it beside; `sites` are those of
-/// the session.
+/// the session. Nothing if `stop` is set before it has ended.
 ///
 /// # Errors
-/// [`ConfigError`] if a scene cannot be used.
-pub fn compared(config: &Config, sites: &[Site]) -> Result<Option<Comparison>, ConfigError> {
-    if !conclude::wants_comparison(config) {
+/// [`Failure`] if a scene cannot be used.
+pub fn compared(
+    config: &Config,
+    sites: &[Site],
+    stop: &AtomicBool,
+) -> Result<Option<Comparison>, Failure> {
+    if !conclude::wants_comparison(config) || stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let mut config = config.clone();
     config.coupling.mode = Mode::Wave;
-    let run = play(
-        Session::new(&config)?,
-        &Progress::line("wave", true),
-        &AtomicBool::new(false),
-    );
+    let (session, hidden) = (Session::new(&config)?, Progress::line("wave", true));
+    let run = play(session, &hidden, stop, |_| Ok(()))?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
     let facts = facts(&config, &run, sites.to_vec())?;
     let evidence = Evidence {
         config: &config,
         master: &run.master,
         slave: &run.slave,
+        judged: Some((&run.audit, &run.tally)),
         facts: &facts,
         comparison: None,
         remarks: &[],
     };
-    let contact = conclude::measure(&evidence).0.contact;
     let rtt_ms = config.link.forward.oneway_ms + config.link.back.oneway_ms;
     Ok(Some(Comparison {
         name: format!("wave at {rtt_ms} ms"),
         sites: press::by_site(&press::presses(&run.master), &facts.sites),
-        stiffness_error: contact.stiffness_error,
-        contrast_transmission: contact.contrast_transmission,
+        contact: conclude::measure(&evidence).0.contact,
+        slow_npm: slow_press_npm(&config, &facts.sites),
     }))
+}
+
+/// Stiffness that a slow press through waves shows beside the lump \[N/m\]: the line is a spring of
+/// 2 b / round trip in series with the slave's controller and the tissue (teleop E3). The closed form
+/// is of a line whose master end is not matched.
+fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
+    let rtt_s = (config.link.forward.oneway_ms + config.link.back.oneway_ms) * 1e-3;
+    let beside = sites.iter().filter(|site| !site.over_lump);
+    let known: Vec<f64> = beside.filter_map(|site| site.true_stiffness_npm).collect();
+    let tissue_npm = stat::mean(&known)?;
+    let springs = [
+        tissue_npm,
+        config.slave.stiffness_npm[2],
+        2.0 * config.coupling.impedance_nspm / rtt_s,
+    ];
+    let compliance: f64 = springs.iter().map(|npm| 1.0 / npm).sum();
+    (config.coupling.matching != Matching::Both).then_some(1.0 / compliance)
 }
 
 /// What virtual time knows besides the records.
@@ -120,6 +167,9 @@ fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionF
         seed: Some(config.seed),
         trace_hash: Some(run.trace_hash.clone()),
         mode: config.coupling.mode.resolved().name().into(),
+        // virtual time is never late, and its judge is fed by the session itself
+        missed_ticks: Some(0),
+        records_lost: Some(0),
         period: PERIOD,
         oneway_fwd: truth::median(&truth.slave_ns),
         oneway_back: truth::median(&truth.master_ns),
@@ -134,7 +184,7 @@ fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionF
 
 /// How fast virtual time went; on a busy machine the CPU time says more than the clock.
 fn pace(run: &VirtualRun) -> String {
-    let simulated_s = run.master.len() as f64 * PERIOD.s();
+    let simulated_s = run.ticks as f64 * PERIOD.s();
     let times = |span: Span| simulated_s / span.s().max(1e-9);
     format!(
         "Virtual time: {:.1} times as fast as real time ({:.2} s), {:.1} times by own CPU time.",
@@ -155,68 +205,108 @@ fn frames(session: &Session) -> FrameCounts {
     }
 }
 
-fn write_recording(
-    path: &Path,
-    config: &Config,
-    run: &VirtualRun,
-    concluded: &Concluded,
-) -> Result<(), Failure> {
-    let file = File::create(path).map_err(|error| refused(path, &error))?;
-    let session = record::Session {
-        sides: vec![Side::Master, Side::Slave],
-        config: config.to_toml(),
-        facts: [("command", "lab"), ("version", env!("CARGO_PKG_VERSION"))]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
-    };
-    let write = || -> Result<(), record::RecordError> {
-        let mut recorder = Recorder::create(BufWriter::new(file), &session)?;
-        for (master, slave) in run.master.iter().zip(&run.slave) {
-            recorder.push(master)?;
-            recorder.push(slave)?;
-        }
-        recorder.finish(Some(&concluded.summary.to_json()))?;
-        Ok(())
-    };
-    write().map_err(|error| refused(path, &error))
+/// What a reader must know of a session that is longer than what is kept of it.
+fn shortened(run: &VirtualRun) -> Option<String> {
+    let kept_s = KEPT_TICKS as f64 * PERIOD.s();
+    (run.ticks > KEPT_TICKS).then(|| {
+        format!(
+            "Energy, forces, limits and motion were judged over the whole session, and all of it is \
+             in the recording; what was felt and how the robot followed is of the first {kept_s} s."
+        )
+    })
+}
+
+/// The recording, written while the session runs.
+struct Recording {
+    path: PathBuf,
+    recorder: Recorder<BufWriter<File>>,
+}
+
+impl Recording {
+    fn create(path: &Path, config: &Config) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| refused(path, &error))?;
+        let session = record::Session {
+            sides: vec![Side::Master, Side::Slave],
+            config: config.to_toml(),
+            facts: [("command", "lab"), ("version", env!("CARGO_PKG_VERSION"))]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+        };
+        let recorder = Recorder::create(BufWriter::new(file), &session);
+        Ok(Self {
+            recorder: recorder.map_err(|error| refused(path, &error))?,
+            path: path.to_owned(),
+        })
+    }
+
+    fn push(&mut self, record: &TickRecord) -> Result<(), Failure> {
+        let pushed = self.recorder.push(record);
+        pushed.map_err(|error| refused(&self.path, &error))
+    }
+
+    fn finish(self, concluded: &Concluded) -> Result<(), Failure> {
+        let finished = self.recorder.finish(Some(&concluded.summary.to_json()));
+        finished
+            .map(|_| ())
+            .map_err(|error| refused(&self.path, &error))
+    }
 }
 
 fn refused(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::Refused(format!("{}: {error}; is the disk full?", path.display()))
 }
 
-/// Run a session to its end, or until `stop` is set.
-#[must_use]
-pub fn play(mut session: Session, progress: &Progress, stop: &AtomicBool) -> VirtualRun {
+/// Run a session to its end, or until `stop` is set; `record` is given every record, both sides in
+/// turn. Memory does not grow with the length of the session.
+///
+/// # Errors
+/// What `record` refuses.
+pub fn play(
+    mut session: Session,
+    progress: &Progress,
+    stop: &AtomicBool,
+    mut record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+) -> Result<VirtualRun, Failure> {
     let ticks = session.ticks();
-    let room = usize::try_from(ticks).unwrap_or(0).min(ROOM_MAX);
+    let room = usize::try_from(ticks.min(KEPT_TICKS)).unwrap_or(0);
     let (mut master, mut slave) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let stretch = Span(PERIOD.0 * ticks as i64 / conclude::PLOT_SAMPLES as i64);
+    let mut auditor = Auditor::new(stretch, Span(0));
+    let mut tally = Tally::default();
     let clock = MonotonicClock;
     let (begun, cpu_begun) = (clock.now(), thread_cpu_now());
-    for tick in 0..ticks {
-        if tick % LOOK_TICKS == 0 {
-            progress.at(tick);
+    let mut ran = 0;
+    while ran < ticks {
+        if ran % LOOK_TICKS == 0 {
+            progress.at(ran);
             if stop.load(Ordering::Relaxed) {
                 break;
             }
         }
-        let both = session.step();
-        master.push(both.master);
+        let mut both = session.step();
         // both sides end their tick at the same true time, whatever the slave's clock says
-        slave.push(TickRecord {
-            now_ns: PERIOD.0 * tick as i64,
-            ..both.slave
-        });
+        both.slave.now_ns = PERIOD.0 * ran as i64;
+        auditor.master(&both.master);
+        auditor.slave(&both.slave);
+        for side in [&both.master, &both.slave] {
+            tally.add(side);
+            record(side)?;
+        }
+        if ran < KEPT_TICKS {
+            master.push(both.master);
+            slave.push(both.slave);
+        }
+        ran += 1;
     }
-    VirtualRun {
+    Ok(VirtualRun {
         master,
         slave,
+        audit: auditor.finish(),
+        tally,
+        ticks: ran,
         trace_hash: session.trace_hash(),
         frames: frames(&session),
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
-    }
+    })
 }
-
-/// Most records a side for which room is made in advance.
-const ROOM_MAX: usize = 1 << 20;

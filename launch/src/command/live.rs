@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use palpate_transport::Span;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -18,8 +19,10 @@ use crate::lab::{PERIOD, WIRE_BYTES};
 use crate::metrics::{FrameCounts, LiveFacts, SessionFacts};
 use crate::progress::Progress;
 use crate::record;
-use crate::run::supervise::Status;
+use crate::run::servo::ServoReport;
+use crate::run::supervise::{SideStatus, Status};
 use crate::run::{RunError, RunOptions, RunOutcome, SideOptions, SideReport, run_side, supervise};
+use crate::summary::Ending;
 
 /// Host on which a side listens, or dials, if nothing is said.
 const HOST: &str = "127.0.0.1";
@@ -46,18 +49,35 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     let outcome = supervise(&config, &options, show).map_err(failure)?;
     progress.say("judging");
     let reports = [&outcome.master_report, &outcome.slave_report];
+    let reports: Vec<&SideReport> = reports.into_iter().flatten().collect();
+    let whole = reports.len() == 2;
+    let ran = |side| !outcome.lost.iter().any(|(lost, _)| *lost == side);
     let facts = SessionFacts {
         command: "run".into(),
-        live: Some(live_facts(&reports, outcome.bare_timer_us_p99)),
-        frames: Some(frames(&outcome)),
+        ending: match (outcome.lost.is_empty(), outcome.interrupted) {
+            (false, _) => Ending::SideLost,
+            (true, true) => Ending::Interrupted,
+            (true, false) => Ending::Complete,
+        },
+        live: Some(LiveFacts {
+            bare_timer_us_p99: outcome.bare_timer_us_p99,
+            ran_to_end: [Side::Master, Side::Slave].map(|s| (s, ran(s))).into(),
+            ..live_facts(&reports, whole)
+        }),
+        missed_ticks: total(&reports, whole, |servo| servo.missed),
+        records_lost: total(&reports, whole, |servo| servo.records_lost),
+        frames: frames(&outcome),
         ..facts(&config, &outcome.master)?
     };
-    let comparison = if outcome.interrupted {
-        None
+    let comparison = if outcome.lost.is_empty() {
+        lab::compared(&config, &facts.sites, &options.stop)?
     } else {
-        lab::compared(&config, &facts.sites)?
+        None
     };
+    let warning = lost(&outcome);
     let mut remarks = vec![outcome.network.clone()];
+    remarks.extend(warning.clone());
+    remarks.extend(outcome.damage.clone());
     remarks.extend(refusals(&reports));
     if outcome.interrupted {
         remarks.push("Ended before its time, as was asked.".into());
@@ -66,13 +86,27 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         config: &config,
         master: &outcome.master,
         slave: &outcome.slave,
+        judged: None,
         facts: &facts,
         comparison: comparison.as_ref(),
         remarks: &remarks,
     };
     let concluded = conclude::conclude(&evidence, &folder)?;
     drop(progress);
-    Ok(concluded.done(wanted, &folder))
+    Ok(Done {
+        warning,
+        ..concluded.done(wanted, &folder)
+    })
+}
+
+/// Which sides were lost, and how.
+fn lost(outcome: &RunOutcome) -> Option<String> {
+    let words = |(side, ending): &(Side, String)| {
+        let side = side.name();
+        format!("the {side} ended before the session was over: {ending}")
+    };
+    let all: Vec<String> = outcome.lost.iter().map(words).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Run the operator's side alone.
@@ -94,8 +128,7 @@ pub fn slave(arguments: &SideArgs) -> Result<Done, Failure> {
 fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
     let wanted = &arguments.output;
-    let name = side.name();
-    let folder = output::folder(wanted.out.as_deref(), name)?;
+    let folder = output::folder(wanted.out.as_deref(), side.name())?;
     let stop = interrupt::on_ctrl_c()?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;
     let options = SideOptions {
@@ -109,26 +142,29 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     let report = run_side(&config, &options).map_err(failure)?;
     if arguments.status_lines {
         return Ok(Done {
-            stdout: String::new(),
             held: true,
+            ..Done::default()
         });
     }
     output::write(&folder.join("config.toml"), &config.to_toml())?;
-    alone(&config, (arguments, name), &report, &folder)
+    alone(&config, (arguments, side), &report, &folder)
 }
 
 /// Judge what one side recorded: without the other, nothing can be said of the channel.
 fn alone(
     config: &Config,
-    (arguments, name): (&SideArgs, &str),
+    (arguments, side): (&SideArgs, Side),
     report: &SideReport,
     folder: &Path,
 ) -> Result<Done, Failure> {
     let path = folder.join("recording.mcap");
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
     let facts = SessionFacts {
-        command: name.into(),
-        live: Some(live_facts(&[report], None)),
+        command: side.name().into(),
+        sides: vec![side],
+        live: Some(live_facts(&[report], true)),
+        missed_ticks: Some(report.servo.missed),
+        records_lost: Some(report.servo.records_lost),
         ..facts(config, &recording.master)?
     };
     let mut remarks = refusals(&[report]);
@@ -137,6 +173,7 @@ fn alone(
         config,
         master: &recording.master,
         slave: &recording.slave,
+        judged: None,
         facts: &facts,
         comparison: None,
         remarks: &remarks,
@@ -190,31 +227,37 @@ fn facts(config: &Config, master: &[TickRecord]) -> Result<SessionFacts, Failure
     })
 }
 
-fn live_facts(reports: &[&SideReport], bare_timer_us_p99: Option<f64>) -> LiveFacts {
+/// What the servo loops of the sides say; `whole` is whether every side is among them.
+fn live_facts(reports: &[&SideReport], whole: bool) -> LiveFacts {
     let mut late_causes = BTreeMap::new();
     for (cause, count) in reports.iter().flat_map(|report| &report.servo.late_causes) {
         *late_causes.entry(cause.clone()).or_default() += count;
     }
     LiveFacts {
         late_causes,
-        allocations: Some(reports.iter().map(|report| report.servo.allocations).sum()),
-        bare_timer_us_p99,
+        allocations: total(reports, whole, |servo| servo.allocations),
+        ..LiveFacts::default()
     }
 }
 
+/// Sum of a count of all sides; nothing if a side is missing.
+fn total(reports: &[&SideReport], whole: bool, of: impl Fn(&ServoReport) -> u64) -> Option<u64> {
+    whole.then(|| reports.iter().map(|report| of(&report.servo)).sum())
+}
+
 /// Frames of each direction, from the first to the last that the receiver used: what was sent
-/// before or after is nobody's loss.
-fn frames(outcome: &RunOutcome) -> FrameCounts {
-    let (sent_fwd, arrived_fwd) = received(&outcome.slave, &outcome.slave_report);
-    let (sent_back, arrived_back) = received(&outcome.master, &outcome.master_report);
+/// before or after is nobody's loss. Nothing if a side did not live to tell.
+fn frames(outcome: &RunOutcome) -> Option<FrameCounts> {
+    let (sent_fwd, arrived_fwd) = received(&outcome.slave, outcome.slave_report.as_ref()?);
+    let (sent_back, arrived_back) = received(&outcome.master, outcome.master_report.as_ref()?);
     let bytes = (sent_fwd + sent_back) * WIRE_BYTES as u64;
-    FrameCounts {
+    Some(FrameCounts {
         sent_fwd,
         arrived_fwd,
         sent_back,
         arrived_back,
         bytes,
-    }
+    })
 }
 
 /// Frames that the other side sent, and those of them that came.
@@ -272,38 +315,31 @@ fn status_line(status: &Status, duration_s: f64) -> String {
     let (Some(master), Some(slave)) = (&status.master, &status.slave) else {
         return "the sides are finding each other".into();
     };
-    let ms = |ns: i64| {
-        if ns < 0 {
-            "?".into()
-        } else {
-            format!("{:.1}", ns as f64 * 1e-6)
-        }
+    let (operator, remote) = (&master.newest.record, &slave.newest.record);
+    let ms = |ns: i64| match ns {
+        ..0 => "?".into(),
+        known => format!("{:.1}", Span(known).ms()),
     };
-    let force_n = master.port_force_n[..3]
-        .iter()
-        .map(|f| f * f)
-        .sum::<f64>()
-        .sqrt();
-    let energy_mj: f64 = master
-        .reservoir_j
-        .iter()
-        .chain(&slave.reservoir_j)
-        .sum::<f64>()
-        * 1e3;
+    let hz = |side: &SideStatus| side.rate_hz.map_or("?".into(), |hz| format!("{hz:.0}"));
+    let force = operator.port_force_n[..3].iter().map(|f| f * f);
+    let force_n = force.sum::<f64>().sqrt();
+    let reserves = operator.reservoir_j.iter().chain(&remote.reservoir_j);
+    let energy_mj = reserves.sum::<f64>() * 1e3;
     let apart = if status.apart {
         " | THE OTHER SIDE IS GONE"
     } else {
         ""
     };
     format!(
-        "{:5.1} of {duration_s:.0} s | round trip {} ms, one way {} +- {} ms | {force_n:4.1} N | \
-         {energy_mj:6.1} mJ in reserve | {} frames of {}{apart}",
+        "{:.0}/{duration_s:.0} s | {}+{} Hz, {} late | rtt {} ms, one way {} +- {} | \
+         {force_n:.1} N | {energy_mj:.0} mJ{apart}",
         status.elapsed_s,
-        ms(master.rtt_ns),
-        ms(master.oneway_ns),
-        ms(master.oneway_bound_ns),
-        master.received_count,
-        master.received_sequence,
+        hz(master),
+        hz(slave),
+        master.newest.late_ticks + slave.newest.late_ticks,
+        ms(operator.rtt_ns),
+        ms(operator.oneway_ns),
+        ms(operator.oneway_bound_ns),
     )
 }
 
@@ -313,6 +349,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::run::side::StatusLine;
 
     fn arguments(flags: &[&str]) -> SideArgs {
         let all = ["palpate", "master"].iter().chain(flags);
@@ -362,24 +399,38 @@ mod tests {
     }
 
     #[test]
-    fn the_status_line_fits_a_terminal() {
-        let status = Status {
+    fn the_status_line_names_everything_and_fits_a_terminal() {
+        let mut status = Status {
             elapsed_s: 3.0,
-            master: Some(TickRecord::default()),
-            slave: Some(TickRecord::default()),
-            apart: false,
+            ..Status::default()
         };
+        assert!(status_line(&status, 20.0).contains("finding"));
+        for k in 0..2 {
+            for side in [Side::Master, Side::Slave] {
+                let record = TickRecord {
+                    side,
+                    tick: 990 * k,
+                    now_ns: 1_000_000_000 * k as i64,
+                    rtt_ns: 101_300_000,
+                    oneway_ns: 50_600_000,
+                    oneway_bound_ns: -1,
+                    port_force_n: [3.0, 0.0, -4.0, 9.0],
+                    reservoir_j: [0.01, 0.0, 0.0, 0.0],
+                    ..TickRecord::default()
+                };
+                status.take(StatusLine {
+                    record,
+                    late_ticks: 2,
+                    peer_present: true,
+                });
+            }
+        }
         let line = status_line(&status, 20.0);
-        assert!(
-            line.contains("of 20 s") && line.len() < 120,
-            "{}: {line}",
-            line.len()
-        );
-        let lost = Status {
-            apart: true,
-            ..status
-        };
-        assert!(status_line(&lost, 20.0).ends_with("GONE"));
-        assert!(status_line(&Status::default(), 20.0).contains("finding"));
+        let expected =
+            "3/20 s | 990+990 Hz, 4 late | rtt 101.3 ms, one way 50.6 +- ? | 5.0 N | 20 mJ";
+        assert_eq!(line, expected);
+        assert!(line.len() < 80 + 12, "{}", line.len());
+        status.apart = true;
+        assert!(status_line(&status, 20.0).ends_with("GONE"));
     }
 }

@@ -18,10 +18,12 @@ use crate::cli::Command;
 use crate::config::ConfigError;
 
 /// A command that ran to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Done {
     /// What belongs on stdout.
     pub stdout: String,
+    /// What must be said on stderr beside it, if anything: the results are there, but not whole.
+    pub warning: Option<String>,
     /// Whether every check that the command states held.
     pub held: bool,
 }

@@ -74,6 +74,7 @@ fn inspect(model: &str, units: UnitArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: text,
         held: true,
+        ..Done::default()
     })
 }
 
@@ -87,6 +88,7 @@ fn validate(model: &str, units: UnitArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: verdict + &remarks(&lattice),
         held: findings == 0,
+        ..Done::default()
     })
 }
 
@@ -173,7 +175,11 @@ fn write(lattice: &Lattice, target: &Path, units: Units) -> Result<Done, Failure
     std::fs::write(target, atoms).map_err(|error| refused(&error))?;
     std::fs::write(&beside, faces).map_err(|error| refused(&error))?;
     let stdout = format!("{}\n{}\n", target.display(), beside.display());
-    Ok(Done { stdout, held: true })
+    Ok(Done {
+        stdout,
+        held: true,
+        ..Done::default()
+    })
 }
 
 #[cfg(test)]

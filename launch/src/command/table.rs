@@ -61,15 +61,18 @@ fn force(contact: &ContactSummary) -> String {
     let peak_n = shown(contact.peak_force_n, 2);
     let felt = shown(contact.displayed_stiffness_npm, 0);
     let real = shown(contact.true_stiffness_npm, 0);
-    format!("peak {peak_n} N, stiffness felt {felt} N/m of {real} N/m")
+    let why = match &contact.stiffness_unknown {
+        Some(reason) => format!(" ({reason})"),
+        None => String::new(),
+    };
+    format!("peak {peak_n} N, stiffness felt {felt} N/m of {real} N/m{why}")
 }
 
 fn lump(contact: &ContactSummary, comparison: Option<&Comparison>) -> String {
     let felt = shown(contact.contrast_displayed, 2);
     let real = shown(contact.contrast_true, 2);
     let beside = comparison.map_or(String::new(), |other| {
-        let share = other.contrast_transmission.zip(contact.contrast_true);
-        let contrast = share.map(|(share, whole)| share * whole);
+        let contrast = other.contact.contrast_displayed;
         format!("; {}: {}", other.name, shown(contrast, 2))
     });
     format!("contrast felt {felt} of {real}{beside}")
@@ -99,7 +102,8 @@ fn checks(summary: &Summary) -> String {
     let mut text = String::new();
     for check in &summary.checks {
         let verdict = if check.held { "held" } else { "BROKEN" };
-        let (value, limit) = (brief(check.value), brief(check.limit));
+        let value = check.value.map_or("unknown".into(), brief);
+        let limit = brief(check.limit);
         let _ = writeln!(
             text,
             "{verdict:<10} {}: {value} {} (limit {limit})",
@@ -189,10 +193,10 @@ mod tests {
         let mut summary = Summary::default();
         summary
             .checks
-            .extend(Check::at_most("force on the hand", Some(7.0), 6.0, "N"));
+            .push(Check::at_most("force on the hand", Some(7.0), 6.0, "N"));
         summary
             .checks
-            .extend(Check::at_most("violations", Some(0.0), 0.0, "ticks"));
+            .push(Check::at_most("violations", Some(0.0), 0.0, "ticks"));
         let text = checks(&summary);
         assert!(
             text.starts_with("BROKEN     force on the hand: 7 N (limit 6)\nheld "),

@@ -3,19 +3,24 @@
 use palpate_transport::trace::TickRecord;
 
 use super::stat::{deviation, percentile};
-use super::{SessionFacts, Traces};
+use super::{SessionFacts, Tally, Traces};
 use crate::summary::LinkSummary;
 
 /// Measures the network; counts of the network itself win over what sequence numbers show.
 #[must_use]
-pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> LinkSummary {
+pub fn measure(traces: &Traces<'_>, tally: &Tally, facts: &SessionFacts) -> LinkSummary {
     let mut rtt_ms: Vec<f64> = traces
         .master
         .iter()
         .filter(|r| r.rtt_ns > 0)
         .map(|r| r.rtt_ns as f64 * 1e-6)
         .collect();
-    let seconds = super::duration_s(traces).filter(|&s| s > 0.0);
+    // the network counts the whole session, sequence numbers only what is kept of it
+    let seconds = match facts.frames {
+        Some(_) => tally.duration_s(),
+        None => super::duration_s(traces),
+    }
+    .filter(|&s| s > 0.0);
     let (fwd, back) = (Stream::of(traces.slave), Stream::of(traces.master));
     let sent = match (&facts.frames, &fwd, &back) {
         (Some(frames), _, _) => (Some(frames.sent_fwd), Some(frames.sent_back)),
@@ -38,6 +43,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> LinkSummary {
             (_, Some(bytes)) => per_s(sent.0.zip(sent.1).map(|(a, b)| (a + b) * bytes)),
             _ => None,
         },
+        ..LinkSummary::default()
     }
 }
 

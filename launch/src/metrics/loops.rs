@@ -1,29 +1,12 @@
-//! The servo loops, the limits that acted, and the updates of the twin.
+//! The servo loops, and the updates of the twin.
 //!
 //! Source: ours; the bound on a correction's force step is teleop section 4.
-
-use std::collections::BTreeMap;
 
 use palpate_transport::trace::{Events, TickRecord};
 
 use super::stat::percentile;
 use super::{SessionFacts, Traces};
-use crate::summary::{SafetySummary, ServoSummary, TwinSummary};
-
-/// Events that are limits, with their names.
-const LIMITS: [(u32, &str); 5] = [
-    (Events::SPEED, "speed"),
-    (Events::FORCE, "force"),
-    (Events::WORKSPACE, "workspace"),
-    (Events::SLEW, "slew"),
-    (Events::CONTACT, "contact force"),
-];
-
-/// CRTK operating states by number.
-const STATES: [&str; 4] = ["DISABLED", "ENABLED", "PAUSED", "FAULT"];
-
-/// Number of [`STATES`] in which the robot may move.
-const ENABLED: u8 = 1;
+use crate::summary::{ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
 const STEP_WINDOW: usize = 100;
@@ -31,18 +14,8 @@ const STEP_WINDOW: usize = 100;
 /// Force below which a step is not put in proportion \[N\]: the least contact that is felt.
 const STEP_FORCE_N: f64 = 0.1;
 
-/// Ticks at which an energy account lowered a demand or repaid a debt, both sides.
-#[must_use]
-pub fn interventions(traces: &Traces<'_>) -> u64 {
-    count(traces, Events::UNPAID | Events::REPAID)
-}
-
 fn both<'a>(traces: &Traces<'a>) -> impl Iterator<Item = &'a TickRecord> + use<'a> {
     traces.master.iter().chain(traces.slave)
-}
-
-fn count(traces: &Traces<'_>, mask: u32) -> u64 {
-    both(traces).filter(|r| r.events & mask != 0).count() as u64
 }
 
 /// Measures the servo loops; only the period is known of virtual time.
@@ -52,6 +25,8 @@ pub fn servo(traces: &Traces<'_>, facts: &SessionFacts) -> ServoSummary {
     let Some(live) = &facts.live else {
         return ServoSummary {
             period_us,
+            missed_ticks: facts.missed_ticks,
+            records_lost: facts.records_lost,
             ..ServoSummary::default()
         };
     };
@@ -67,6 +42,8 @@ pub fn servo(traces: &Traces<'_>, facts: &SessionFacts) -> ServoSummary {
         compute_us_p999: percentile(&mut compute, 0.999),
         compute_us_max: percentile(&mut compute, 1.0),
         late_ticks: Some(both(traces).filter(|r| r.late_ns >= facts.period.0).count() as u64),
+        missed_ticks: facts.missed_ticks,
+        records_lost: facts.records_lost,
         late_causes: live.late_causes.clone(),
         allocations: live.allocations,
         bare_timer_us_p99: live.bare_timer_us_p99,
@@ -134,58 +111,4 @@ fn force_step(master: &[TickRecord]) -> Option<f64> {
         }
     }
     worst
-}
-
-/// Collects limits and faults of both sides.
-#[must_use]
-pub fn safety(traces: &Traces<'_>) -> SafetySummary {
-    let limit_hits: BTreeMap<String, u64> = LIMITS
-        .iter()
-        .map(|&(mask, name)| (name.to_owned(), count(traces, mask)))
-        .collect();
-    let side = |records: &[TickRecord], name: &str| {
-        let first = records.iter().find(|r| r.events & Events::INVALID != 0);
-        first.map(|r| format!("{name}: invalid reading at tick {}", r.tick))
-    };
-    let last = traces.slave.last();
-    SafetySummary {
-        state: last
-            .and_then(|r| STATES.get(usize::from(r.state)))
-            .map(|s| (*s).to_owned()),
-        faults: [side(traces.master, "master"), side(traces.slave, "slave")]
-            .into_iter()
-            .flatten()
-            .collect(),
-        limit_hits,
-        watchdog_trips: (!traces.slave.is_empty() || !traces.master.is_empty())
-            .then(|| trips(traces.master) + trips(traces.slave)),
-        uncommanded_motion_mm_max: last.map(|_| uncommanded_mm(traces.slave)),
-    }
-}
-
-/// Rising edges of the watchdog; being stale before the first frame is no trip.
-fn trips(records: &[TickRecord]) -> u64 {
-    let stale = |r: &TickRecord| r.events & Events::STALE != 0;
-    records
-        .windows(2)
-        .filter(|w| w[0].received_sequence > 0 && !stale(&w[0]) && stale(&w[1]))
-        .count() as u64
-}
-
-/// Largest distance of the robot from where it was when it stopped being enabled \[mm\].
-fn uncommanded_mm(slave: &[TickRecord]) -> f64 {
-    let mut worst_m: f64 = 0.0;
-    for stretch in slave.chunk_by(|a, b| (a.state == ENABLED) == (b.state == ENABLED)) {
-        if stretch[0].state == ENABLED {
-            continue;
-        }
-        let start = &stretch[0].position_m;
-        for record in stretch {
-            let moved: f64 = (0..3)
-                .map(|a| (record.position_m[a] - start[a]) * (record.position_m[a] - start[a]))
-                .sum();
-            worst_m = worst_m.max(moved.sqrt());
-        }
-    }
-    worst_m * 1e3
 }

@@ -4,7 +4,7 @@ use palpate_transport::trace::{Events, Side};
 
 use super::*;
 use crate::audit::{Ports, audit};
-use crate::summary::Limits;
+use crate::summary::Expected;
 
 const FWD_NS: i64 = 50_000_000;
 const BACK_NS: i64 = 50_000_000;
@@ -104,6 +104,8 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
             step_us: (1..=1000).map(|k| f64::from(k) * 0.01).collect(),
         }),
         frame_bytes: Some(400),
+        missed_ticks: Some(0),
+        records_lost: Some(0),
         live: Some(LiveFacts::default()),
         ..SessionFacts::default()
     };
@@ -126,8 +128,19 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
         slave_clock_ahead: Span(0),
     };
     let audit = audit(&ports, 600);
-    let summary = measure(&traces, &audit, &example.facts);
+    let summary = measure(&traces, (&audit, &Tally::of(&traces)), &example.facts);
     (audit, summary)
+}
+
+/// What the example is expected to show.
+pub(crate) fn expected() -> Expected {
+    Expected {
+        sides: vec![Side::Master, Side::Slave],
+        force_n: 6.0,
+        uncommanded_motion_mm: 10.0,
+        ran_to_end: Vec::new(),
+        live: false,
+    }
 }
 
 fn near(found: Option<f64>, expected: f64, within: f64) {
@@ -251,7 +264,7 @@ fn a_force_step_is_put_in_proportion() {
 fn the_summary_obeys_the_schema_and_virtual_time_knows_no_lateness() {
     let mut example = example(true_npm);
     let (_, mut summary) = summary_of(&example);
-    summary.state_checks(&Limits::default());
+    summary.state_checks(&expected());
     crate::summary::tests::check_schema(&summary.to_json());
     assert!(summary.servo.wake_us_p99.is_some());
     example.facts.live = None;
@@ -267,11 +280,55 @@ fn the_summary_obeys_the_schema_and_virtual_time_knows_no_lateness() {
 fn nothing_gives_nothing() {
     let summary = measure(
         &Traces::default(),
-        &Audit::default(),
+        (&Audit::default(), &Tally::default()),
         &SessionFacts::default(),
     );
     assert_eq!(summary.contact, Default::default());
     assert_eq!(summary.link, Default::default());
     assert_eq!(summary.duration_s, None);
     crate::summary::tests::check_schema(&summary.to_json());
+}
+
+/// A force that shakes while the hand presses is no stiffness, and the summary says why.
+#[test]
+fn issue_a_ringing_press_had_a_wild_stiffness() {
+    let mut example = example(true_npm);
+    for record in &mut example.master {
+        let phase = record.tick as f64 * 0.02;
+        record.port_force_n[2] *= 1.0 + phase.sin();
+    }
+    let (_, summary) = summary_of(&example);
+    assert_eq!(summary.contact.displayed_stiffness_npm, None);
+    assert_eq!(summary.contact.contrast_transmission, None);
+    let why = summary.contact.stiffness_unknown.expect("a reason");
+    assert!(why.contains("of 8 presses depth, speed and"), "{why}");
+}
+
+/// What depends on the rate has both signs in a press, down and up, and is not taken for stiffness.
+#[test]
+fn a_quick_press_of_a_damped_tissue_shows_its_stiffness() {
+    let mut example = example(|_| SOFT_NPM);
+    for record in &mut example.master {
+        let touching = record.port_force_n[2] < 0.0;
+        record.port_force_n[2] += f64::from(u8::from(touching)) * 8.0 * record.velocity_mps[2];
+    }
+    let (_, summary) = summary_of(&example);
+    near(summary.contact.displayed_stiffness_npm, SOFT_NPM, 0.5);
+    assert!(summary.contact.press_s.is_some_and(|s| s > 0.4 && s < 1.2));
+}
+
+/// A tally that is fed in any cut gives what it gives at once.
+#[test]
+fn tick_by_tick_is_as_all_at_once() {
+    let example = example(true_npm);
+    let traces = Traces {
+        master: &example.master,
+        slave: &example.slave,
+    };
+    let mut tally = Tally::default();
+    for (master, slave) in example.master.iter().zip(&example.slave) {
+        tally.add(master);
+        tally.add(slave);
+    }
+    assert_eq!(tally, Tally::of(&traces));
 }

@@ -163,9 +163,10 @@ pub(super) fn press(input: &ReportInput<'_>) -> String {
         series,
         ..Chart::default()
     };
-    let slope = press
-        .displayed_npm
-        .map_or(String::new(), |k| format!(" The hand felt {k:.0} N/m."));
+    let slope = match press.displayed_npm {
+        Ok(npm) => format!(" The hand felt {npm:.0} N/m."),
+        Err(reason) => format!(" No stiffness can be told of it: {reason}."),
+    };
     chart.figure(&format!(
         "Site {}: down and up again. Where the lines run steeper, it feels harder; the area \
          inside a \

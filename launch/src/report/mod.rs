@@ -12,7 +12,7 @@ mod words;
 use crate::audit::Audit;
 use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
-use crate::summary::Summary;
+use crate::summary::{ContactSummary, Summary};
 
 /// The same session in another mode, to be shown beside.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,10 +21,10 @@ pub struct Comparison {
     pub name: String,
     /// What was felt at each site.
     pub sites: Vec<SiteStiffness>,
-    /// Displayed over true stiffness outside the lump, minus one.
-    pub stiffness_error: Option<f64>,
-    /// Displayed over true contrast of the lump.
-    pub contrast_transmission: Option<f64>,
+    /// What was felt altogether.
+    pub contact: ContactSummary,
+    /// Stiffness that a slow press would show by theory \[N/m\], if there is one.
+    pub slow_npm: Option<f64>,
 }
 
 /// All that a report is made of.
@@ -101,27 +101,27 @@ fn patch(input: &ReportInput<'_>) -> String {
 }
 
 fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
-    let percent =
-        |v: Option<f64>| v.map_or("not known".to_owned(), |v| words::number(v * 100.0) + " %");
-    let contact = &summary.contact;
-    let row = |name: &str, error: Option<f64>, contrast: Option<f64>| {
-        format!(
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            escape(name),
-            percent(error),
-            percent(contrast)
-        )
+    let row = |name: &str, contact: &ContactSummary, slow_npm: Option<f64>| {
+        let mut felt = words::felt_in_words(contact);
+        if let Some(npm) = slow_npm {
+            felt += &format!(" (a slow press: {} N/m by theory)", words::number(npm));
+        }
+        let cells = [
+            felt,
+            words::percent(contact.stiffness_error),
+            words::percent(contact.contrast_transmission),
+        ];
+        let cells = cells.map(|cell| format!("<td class=\"n\">{}</td>", escape(&cell)));
+        format!("<tr><td>{}</td>{}</tr>", escape(name), cells.concat())
     };
+    let head = ["stiffness felt", "error of it", "contrast transmitted"]
+        .map(|name| format!("<th class=\"n\">{name}</th>"));
     format!(
-        "<div class=\"wide\"><table><thead><tr><th>coupling</th><th class=\"n\">error of stiffness\
-         </th><th class=\"n\">contrast \
-          transmitted</th></tr></thead><tbody>{}{}</tbody></table></div>",
-        row(mode, contact.stiffness_error, contact.contrast_transmission),
-        row(
-            &other.name,
-            other.stiffness_error,
-            other.contrast_transmission
-        )
+        "<div class=\"wide\"><table><thead><tr><th>coupling</th>{}</tr></thead>\
+         <tbody>{}{}</tbody></table></div>",
+        head.concat(),
+        row(mode, &summary.contact, None),
+        row(&other.name, &other.contact, other.slow_npm)
     )
 }
 

@@ -1,8 +1,8 @@
 //! A whole report of a synthetic session.
 
 use super::*;
-use crate::metrics::tests::{Example, example, summary_of};
-use crate::summary::Limits;
+use crate::metrics::press::Untold;
+use crate::metrics::tests::{Example, example, expected, summary_of};
 
 /// The example with losses on the way up, so that its channel is passive.
 fn lossy() -> Example {
@@ -21,21 +21,22 @@ fn lossy() -> Example {
 fn page(config: &str) -> String {
     let example = lossy();
     let (audit, mut summary) = summary_of(&example);
-    summary.state_checks(&Limits {
-        force_n: 6.0,
-        ..Limits::default()
-    });
+    summary.state_checks(&expected());
     let sites = example.facts.sites.iter();
     let comparison = Comparison {
         name: "wave".to_owned(),
         sites: sites
             .map(|&site| SiteStiffness {
                 site,
-                displayed_npm: Some(165.0),
+                displayed_npm: None,
+                untold: Some(Untold::Unexplained(0.4)),
             })
             .collect(),
-        stiffness_error: Some(-0.45),
-        contrast_transmission: Some(0.02),
+        contact: ContactSummary {
+            stiffness_unknown: Some("in 8 of 8 presses the line rings".to_owned()),
+            ..ContactSummary::default()
+        },
+        slow_npm: Some(35.0),
     };
     render(&ReportInput {
         title: "Sheet with a hidden lump",
@@ -68,7 +69,9 @@ fn a_page_is_whole_small_and_asks_nobody() {
     ] {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
     }
-    assert!(html.contains("simulated operator") && html.contains("All 4 checks held"));
+    assert!(html.contains("simulated operator") && html.contains("checks held"));
+    assert!(html.contains("(a slow press: 35 N/m by theory)"));
+    assert!(html.contains("unknown: in 8 of 8 presses the line rings"));
     assert!(html.contains("&lt;b&gt;") && !html.contains("NaN"));
     let count = |tag: &str| html.matches(tag).count();
     for tag in ["figure", "svg", "section", "table", "div", "g"] {

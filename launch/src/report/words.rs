@@ -1,7 +1,8 @@
 //! What a report says in words: its first paragraph, its key figures, its tables. Source: ours.
 
 use super::{ReportInput, escape};
-use crate::summary::{Check, Summary};
+use crate::metrics::press::QUICK_S;
+use crate::summary::{Check, ContactSummary, Summary};
 
 /// A number for people: three significant digits, no exponent where it can be avoided.
 pub(super) fn number(value: f64) -> String {
@@ -38,6 +39,15 @@ fn with_unit(value: Option<f64>, unit: &str) -> String {
     })
 }
 
+/// The stiffness felt, or that it is unknown and why.
+pub(super) fn felt_in_words(contact: &ContactSummary) -> String {
+    match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
+        (Some(npm), _) => format!("{} N/m", number(npm)),
+        (None, Some(reason)) => format!("unknown: {reason}"),
+        (None, None) => "not known".to_owned(),
+    }
+}
+
 /// The first paragraph: what happened, what was felt, whether all checks held.
 pub(super) fn opening(input: &ReportInput<'_>) -> String {
     let s = input.summary;
@@ -60,6 +70,12 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
     }
     text += ". ";
     let c = &s.contact;
+    if let Some(reason) = &c.stiffness_unknown {
+        text += &format!(
+            "How stiff the tissue felt cannot be told: {}. ",
+            escape(reason)
+        );
+    }
     if let (Some(felt), Some(truth)) = (c.displayed_stiffness_npm, c.true_stiffness_npm) {
         let error = c.stiffness_error.unwrap_or(felt / truth - 1.0) * 100.0;
         let than = if error < 0.0 { "softer" } else { "harder" };
@@ -68,6 +84,13 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
             number(felt),
             number(truth),
             number(error.abs())
+        );
+    }
+    if let Some(press_s) = c.press_s.filter(|&s| s < QUICK_S) {
+        text += &format!(
+            "A press lasted only {} s, so that the damping of the tissue weighs more than its \
+             springs: what was felt is of a quick push, not of a slow press. ",
+            number((press_s * 100.0).round() / 100.0)
         );
     }
     if let Some(share) = c.contrast_transmission {
@@ -152,15 +175,13 @@ pub(super) fn cards(input: &ReportInput<'_>) -> String {
 /// Key figures of what was felt.
 fn contact_cards(input: &ReportInput<'_>, card: &mut impl FnMut(&str, String, &str, String, &str)) {
     let s = input.summary;
-    if let Some(felt) = s.contact.displayed_stiffness_npm {
-        let truth = s.contact.true_stiffness_npm;
-        card(
-            "Felt stiffness",
-            number(felt),
-            "N/m",
-            format!("true {}", with_unit(truth, "N/m")),
-            "",
-        );
+    let truth = format!("true {}", with_unit(s.contact.true_stiffness_npm, "N/m"));
+    match s.contact.displayed_stiffness_npm {
+        Some(felt) => card("Felt stiffness", number(felt), "N/m", truth, ""),
+        None if s.contact.stiffness_unknown.is_some() => {
+            card("Felt stiffness", "unknown".to_owned(), "", truth, "");
+        }
+        None => {}
     }
     if let Some(share) = s.contact.contrast_transmission {
         card(
@@ -211,7 +232,7 @@ pub(super) fn checks(checks: &[Check]) -> String {
                 "<tr><td><span class=\"pill {class}\">{word}</span></td><td>{}</td>\
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
                 escape(&c.name),
-                number(c.value),
+                c.value.map_or("not known".to_owned(), number),
                 number(c.limit),
                 escape(&c.unit)
             )
@@ -255,7 +276,7 @@ fn groups(s: &Summary) -> Vec<(&'static str, Vec<Row>)> {
     ]
 }
 
-fn percent(value: Option<f64>) -> String {
+pub(super) fn percent(value: Option<f64>) -> String {
     with_unit(value.map(|v| v * 100.0), "%")
 }
 
@@ -268,8 +289,13 @@ fn felt(s: &Summary) -> Vec<Row> {
     vec![
         (
             "Stiffness felt",
-            with_unit(c.displayed_stiffness_npm, "N/m"),
+            felt_in_words(c),
             "Force over depth, damping and inertia apart; mean of the sites outside the lump.",
+        ),
+        (
+            "Length of a press",
+            with_unit(c.press_s, "s"),
+            "Half of them were longer.",
         ),
         (
             "True stiffness",
@@ -394,6 +420,19 @@ fn energy(s: &Summary) -> Vec<Row> {
             "Moments at which the channel gave more than it had.",
         ),
         (
+            "Instants judged",
+            p.instants.to_string(),
+            "Moments at which the two ports were compared.",
+        ),
+        (
+            "Left out",
+            format!(
+                "{} ticks missing in {} gaps, {} of one side alone",
+                p.missing_ticks, p.gaps, p.left_out
+            ),
+            "What could not be judged.",
+        ),
+        (
             "Interventions",
             count(p.interventions),
             "Ticks at which the account lowered a demand to what it could pay, or repaid a debt \
@@ -479,6 +518,16 @@ fn servo(s: &Summary) -> Vec<Row> {
         ),
         ("Late ticks", count(v.late_ticks), "A whole period or more."),
         (
+            "Missed ticks",
+            count(v.missed_ticks),
+            "Deadlines that passed without a tick; never made up for.",
+        ),
+        (
+            "Records lost",
+            count(v.records_lost),
+            "That the recorders could not take in time.",
+        ),
+        (
             "Allocations",
             count(v.allocations),
             "On the servo threads after warm-up.",
@@ -517,7 +566,7 @@ fn safety(s: &Summary) -> Vec<Row> {
         (
             "Motion unasked",
             with_unit(v.uncommanded_motion_mm_max, "mm"),
-            "Of the robot while it was not enabled.",
+            "Of the probe while the robot was not enabled, from where it was when that began.",
         ),
     ]
 }

@@ -15,6 +15,8 @@ use super::duty::Duty;
 pub struct Shown {
     /// Newest record.
     pub record: TickRecord,
+    /// Ticks that woke late so far.
+    pub late_ticks: u64,
     /// Whether its contact force was measured.
     pub force_known: bool,
     /// The other side's clock, if it is known.

@@ -56,15 +56,13 @@ pub enum RunError {
         /// How long it was waited for \[s\].
         waited_s: f64,
     },
-    /// A side ended by itself before the session was over.
-    #[error("the {side} ended with {status} before the session was over{detail}")]
+    /// A side ended by itself before the session began.
+    #[error("the {side} ended before the session began: {ending}")]
     Side {
         /// Which side.
         side: &'static str,
-        /// Its exit status in words.
-        status: String,
-        /// The end of what it wrote on stderr.
-        detail: String,
+        /// Its exit status and its last words.
+        ending: String,
     },
     /// A thread could not be started or did not end well.
     #[error("thread {name}: {detail}")]

@@ -179,6 +179,7 @@ pub fn servo(
         meeting.duty.note(ticked.record.state, ticked.healthy);
         meeting.status.write(Shown {
             record: ticked.record,
+            late_ticks: causes.total(),
             force_known: ticked.frame.flags & FrameFlags::FORCE_VALID != 0,
             clock: ticked.clock,
         });
@@ -232,6 +233,10 @@ impl Causes {
             self.late_wake += 1;
         }
         *seen = now;
+    }
+
+    fn total(&self) -> u64 {
+        self.own_compute + self.page_fault + self.preempted + self.late_wake
     }
 
     fn named(&self) -> BTreeMap<String, u64> {

@@ -65,6 +65,8 @@ pub struct SideReport {
 pub struct StatusLine {
     /// Newest record.
     pub record: TickRecord,
+    /// Ticks that woke late so far.
+    pub late_ticks: u64,
     /// Whether the other side is on the bus.
     pub peer_present: bool,
 }
@@ -326,6 +328,7 @@ fn show_status(
         if options.status_lines && looks.is_multiple_of(20) {
             let line = StatusLine {
                 record: shown.record,
+                late_ticks: shown.late_ticks,
                 peer_present: bus.peer_present(),
             };
             let line = serde_json::to_string(&line).unwrap_or_default();

@@ -5,12 +5,14 @@
 //! closed.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, BufWriter, Read as _};
+use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -23,7 +25,7 @@ use super::{RunError, file_error};
 use crate::bench::timer::BareTimer;
 use crate::config::Config;
 use crate::netlab::{self, Direction, NetLab, NetLabOptions};
-use crate::record::{self, Recording};
+use crate::record::{self, RecordError, Recording};
 
 /// What a supervisor is told besides the configuration.
 #[derive(Debug, Clone)]
@@ -41,10 +43,14 @@ pub struct RunOutcome {
     pub master: Vec<TickRecord>,
     /// Records of the remote side, in order.
     pub slave: Vec<TickRecord>,
-    /// What the operator's side says of itself.
-    pub master_report: SideReport,
-    /// What the remote side says of itself.
-    pub slave_report: SideReport,
+    /// What the operator's side says of itself; nothing if it died before.
+    pub master_report: Option<SideReport>,
+    /// What the remote side says of itself; nothing if it died before.
+    pub slave_report: Option<SideReport>,
+    /// Sides that ended before they were told to, and how, in words.
+    pub lost: Vec<(Side, String)>,
+    /// What could not be read of the recordings, in words.
+    pub damage: Vec<String>,
     /// Lateness of a bare timer in the same minutes, 99th percentile \[us\]; `None` if too short.
     pub bare_timer_us_p99: Option<f64>,
     /// Which network the lab built, and why, in words.
@@ -53,17 +59,54 @@ pub struct RunOutcome {
     pub interrupted: bool,
 }
 
-/// Newest records of both sides, for a status line.
+/// The state of both sides, for a status line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Status {
     /// Time since the start \[s\].
     pub elapsed_s: f64,
-    /// Newest record of the operator's side.
-    pub master: Option<TickRecord>,
-    /// Newest record of the remote side.
-    pub slave: Option<TickRecord>,
+    /// The operator's side.
+    pub master: Option<SideStatus>,
+    /// The remote side.
+    pub slave: Option<SideStatus>,
     /// Whether the side that spoke last misses the other on the bus.
     pub apart: bool,
+}
+
+/// The newest of one side.
+#[derive(Debug, Clone, Copy)]
+pub struct SideStatus {
+    /// Its newest record and its late ticks.
+    pub newest: StatusLine,
+    /// Ticks a second of its own clock, over the last [`RATE_OVER`]; nothing before the second word.
+    pub rate_hz: Option<f64>,
+    /// Tick and time since which the rate is counted.
+    since: (u64, i64),
+}
+
+/// Time over which a rate is counted at least \[ns\].
+const RATE_OVER: Span = Span(500_000_000);
+
+impl Status {
+    /// Take what a side says.
+    pub fn take(&mut self, newest: StatusLine) {
+        self.apart = !newest.peer_present;
+        let side = match newest.record.side {
+            Side::Master => &mut self.master,
+            Side::Slave => &mut self.slave,
+        };
+        let (tick, now_ns) = (newest.record.tick, newest.record.now_ns);
+        let known = side.get_or_insert(SideStatus {
+            newest,
+            rate_hz: None,
+            since: (tick, now_ns),
+        });
+        known.newest = newest;
+        let passed = Span(now_ns.saturating_sub(known.since.1));
+        if passed >= RATE_OVER {
+            known.rate_hz = Some(tick.saturating_sub(known.since.0) as f64 / passed.s());
+            known.since = (tick, now_ns);
+        }
+    }
 }
 
 /// Time between two looks of the supervisor \[ns\].
@@ -78,7 +121,8 @@ const FINDING: Span = Span(25_000_000_000);
 /// Run a whole session; `show` is called about 20 times a second with the newest status.
 ///
 /// # Errors
-/// [`RunError`] if the network cannot be built, a side fails, or a file cannot be used.
+/// [`RunError`] if the network cannot be built, no side recorded anything, or a file cannot be used.
+/// A side that dies in the session ends it, and what was recorded is the outcome.
 pub fn supervise(
     config: &Config,
     options: &RunOptions,
@@ -108,24 +152,40 @@ pub fn supervise(
         master: start(&lab, options, Side::Master, &news)?,
     };
     let watched = watch(config, options, &mut lab, &mut sides, &inbox, &mut show);
-    let ended = sides.end();
+    let lost = sides.end(!matches!(watched, Ok(false)));
     let bare_timer_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
     drop(lab);
+    let collected = collect(&options.out);
+    let folder = parts(&options.out);
+    fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
     let interrupted = watched?;
-    ended?;
-    let master = collect(&options.out, Side::Master)?;
-    let slave = collect(&options.out, Side::Slave)?;
+    let [master, slave] = collected?;
+    let nothing = master.recording.master.is_empty() && slave.recording.slave.is_empty();
+    match lost.first() {
+        // a session that never began has nothing to report but why
+        Some((side, ending)) if nothing && !interrupted => {
+            return Err(RunError::Side {
+                side: side.name(),
+                ending: ending.clone(),
+            });
+        }
+        _ => {}
+    }
     let merged = options.out.join(RECORDING);
     let file = File::create(&merged).map_err(file_error(&merged))?;
     // both sides of this lab read the same clock of the same kernel
-    record::merge(&master.0, &slave.0, Span(0), BufWriter::new(file))?;
-    let folder = parts(&options.out);
-    fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
+    let (operator, remote) = (&master.recording, &slave.recording);
+    record::merge(operator, remote, Span(0), BufWriter::new(file))?;
     Ok(RunOutcome {
-        master: master.0.master,
-        slave: slave.0.slave,
-        master_report: master.1,
-        slave_report: slave.1,
+        master: master.recording.master,
+        slave: slave.recording.slave,
+        master_report: master.report,
+        slave_report: slave.report,
+        lost,
+        damage: [master.damage, slave.damage]
+            .into_iter()
+            .flatten()
+            .collect(),
         bare_timer_us_p99,
         network,
         interrupted,
@@ -136,6 +196,9 @@ pub fn supervise(
 struct Running {
     side: Side,
     child: Child,
+    stderr: Option<JoinHandle<String>>,
+    /// How it ended, if it did so before it was told to.
+    lost: Option<String>,
 }
 
 struct Sides {
@@ -143,7 +206,7 @@ struct Sides {
     slave: Running,
 }
 
-/// Show, change the link on time, and wait until the master has ended; whether interrupted.
+/// Show, change the link on time, and wait until a side has ended or Ctrl-C; whether interrupted.
 fn watch(
     config: &Config,
     options: &RunOptions,
@@ -158,13 +221,9 @@ fn watch(
     let mut status = Status::default();
     let mut changes = config.link.change.iter().peekable();
     loop {
-        while let Ok(line) = inbox.try_recv() {
+        while let Ok(newest) = inbox.try_recv() {
             started.get_or_insert(clock.now());
-            match line.record.side {
-                Side::Master => status.master = Some(line.record),
-                Side::Slave => status.slave = Some(line.record),
-            }
-            status.apart = !line.peer_present;
+            status.take(newest);
         }
         status.elapsed_s = started.map_or(0.0, |start| (clock.now() - start).s());
         while let Some(change) = changes.next_if(|change| change.at_s <= status.elapsed_s) {
@@ -179,8 +238,8 @@ fn watch(
         if options.stop.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        sides.slave.must_run()?;
-        if sides.master.has_ended()? {
+        // the slave runs until it is told to end; the master ends by itself, and well
+        if sides.slave.ending().is_some() || sides.master.ending().is_some() {
             return Ok(false);
         }
         if started.is_none() && clock.now() - launched > FINDING {
@@ -231,65 +290,89 @@ fn start(
     if let Some(stdout) = child.stdout.take() {
         forward_status(stdout, news.clone());
     }
-    Ok(Running { side, child })
+    let stderr = child.stderr.take().map(drain);
+    Ok(Running {
+        side,
+        child,
+        stderr,
+        lost: None,
+    })
+}
+
+/// Bytes of a side's stderr that are kept: its last words.
+const LAST_WORDS: usize = 4096;
+
+/// Read a side's stderr until it ends, so that a full pipe never blocks it; gives its last words.
+fn drain(mut stderr: ChildStderr) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let (mut kept, mut block) = (Vec::new(), [0; LAST_WORDS]);
+        while let Ok(read) = stderr.read(&mut block) {
+            if read == 0 {
+                break;
+            }
+            kept.extend_from_slice(&block[..read]);
+            let surplus = kept.len().saturating_sub(LAST_WORDS);
+            kept.drain(..surplus);
+        }
+        String::from_utf8_lossy(&kept).trim().to_owned()
+    })
 }
 
 /// Read a side's status lines until it ends.
 fn forward_status(stdout: ChildStdout, news: Sender<StatusLine>) {
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            let Ok(line) = serde_json::from_str::<StatusLine>(&line) else {
+            let Ok(newest) = serde_json::from_str::<StatusLine>(&line) else {
                 continue;
             };
-            if news.send(line).is_err() {
+            if news.send(newest).is_err() {
                 return;
             }
         }
     });
 }
 
+/// How a process ended.
+struct Ending {
+    /// Its exit status.
+    words: String,
+    /// Whether with status 0.
+    well: bool,
+    /// Whether by a signal that asks a process to end.
+    by_request: bool,
+}
+
 impl Running {
-    /// Whether the side has ended well; an ending with an error is an error.
-    fn has_ended(&mut self) -> Result<bool, RunError> {
-        match self.child.try_wait() {
-            Ok(None) => Ok(false),
-            Ok(Some(status)) if status.success() => Ok(true),
-            Ok(Some(status)) => Err(self.failure(&status.to_string())),
-            Err(error) => Err(self.failure(&error.to_string())),
-        }
-    }
-
-    /// An error if the side has ended at all.
-    fn must_run(&mut self) -> Result<(), RunError> {
-        match self.has_ended() {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(self.failure("exit status 0")),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn failure(&mut self, status: &str) -> RunError {
-        let mut text = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            // what could not be read is only missing from the message
-            let _ = stderr.take(64 * 1024).read_to_string(&mut text);
-        }
-        let detail = if text.trim().is_empty() {
-            String::new()
-        } else {
-            format!(": {}", text.trim())
+    /// How the side ended, once it has.
+    fn ending(&mut self) -> Option<Ending> {
+        let (words, status) = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => (status.to_string(), Some(status)),
+            Err(error) => (error.to_string(), None),
         };
-        RunError::Side {
-            side: self.side.name(),
-            status: status.into(),
-            detail,
-        }
+        let asked = [Signal::SIGINT, Signal::SIGTERM].map(|signal| Some(signal as i32));
+        Some(Ending {
+            words,
+            well: status.is_some_and(|status| status.success()),
+            by_request: status.is_some_and(|status| asked.contains(&status.signal())),
+        })
     }
 
-    /// Tell the side to end, wait, and kill it if it does not.
-    fn end(&mut self) -> Result<(), RunError> {
-        if !matches!(self.child.try_wait(), Ok(None)) {
-            return self.has_ended().map(|_| ());
+    /// Keep in words that the side ended as it should not have.
+    fn note(&mut self, ending: String) {
+        let words = self.stderr.take().and_then(last_words);
+        self.lost = Some(words.map_or(ending.clone(), |words| format!("{ending}: {words}")));
+    }
+
+    /// Tell the side to end, wait, and kill it if it does not. The master may have ended by itself;
+    /// at Ctrl-C a terminal tells both sides too, perhaps before they could listen.
+    fn end(&mut self, interrupted: bool) {
+        let alone = self.side == Side::Master || interrupted;
+        match self.ending() {
+            Some(ending) if ending.well && alone => return,
+            Some(ending) if ending.by_request && interrupted => return,
+            Some(ending) => return self.note(ending.words),
+            None => {}
         }
         // a child that is just ending cannot be signalled; the wait below sees it
         let _ = kill(
@@ -299,23 +382,47 @@ impl Running {
         let clock = MonotonicClock;
         let told = clock.now();
         while clock.now() - told < ENDING {
-            if self.has_ended()? {
-                return Ok(());
+            match self.ending() {
+                Some(ending) if ending.well || ending.by_request => return,
+                Some(ending) => return self.note(ending.words),
+                None => pause(LOOK),
             }
-            pause(LOOK);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        Err(self.failure("no end within 5 s"))
+        self.note("no end within 5 s of being told".into());
     }
+}
+
+/// What a side that has ended wrote last; nothing if a grandchild still holds the pipe.
+fn last_words(reader: JoinHandle<String>) -> Option<String> {
+    let mut looks = 0;
+    while !reader.is_finished() && looks < 10 {
+        pause(LOOK);
+        looks += 1;
+    }
+    if !reader.is_finished() {
+        return None;
+    }
+    reader.join().ok().filter(|words| !words.is_empty())
 }
 
 impl Sides {
     /// End both sides, the master first: the slave then sees the stream stop and stands still.
-    fn end(&mut self) -> Result<(), RunError> {
-        let master = self.master.end();
-        let slave = self.slave.end();
-        master.and(slave)
+    /// Gives those that ended before they were told to, or badly.
+    fn end(&mut self, interrupted: bool) -> Vec<(Side, String)> {
+        let mut lost = Vec::new();
+        // asked before anything is ended: the side that was lost first is named first
+        let slave_lost = self.slave.ending();
+        self.master.end(interrupted);
+        self.slave.end(interrupted);
+        for side in [&self.slave, &self.master] {
+            lost.extend(side.lost.clone().map(|ending| (side.side, ending)));
+        }
+        if slave_lost.is_none() {
+            lost.reverse();
+        }
+        lost
     }
 }
 
@@ -324,16 +431,83 @@ fn parts(out: &Path) -> PathBuf {
     out.join(format!(".sides-{}", std::process::id()))
 }
 
-fn part(out: &Path, side: Side) -> PathBuf {
-    parts(out).join(side.name()).join(RECORDING)
+/// What one side left.
+struct Part {
+    recording: Recording,
+    report: Option<SideReport>,
+    damage: Option<String>,
 }
 
-/// Recording and report of one side.
-fn collect(out: &Path, side: Side) -> Result<(Recording, SideReport), RunError> {
-    let recording = record::read(&part(out, side))?;
-    let path = parts(out).join(side.name()).join(SIDE_REPORT);
-    let text = fs::read_to_string(&path).map_err(file_error(&path))?;
-    let report = serde_json::from_str(&text)
-        .map_err(|error| file_error(&path)(std::io::Error::other(error)))?;
-    Ok((recording, report))
+/// What both sides left, master first. A side that died may have left less, or nothing.
+fn collect(out: &Path) -> Result<[Part; 2], RunError> {
+    Ok([part(out, Side::Master)?, part(out, Side::Slave)?])
+}
+
+fn part(out: &Path, side: Side) -> Result<Part, RunError> {
+    let folder = parts(out).join(side.name());
+    let recording = match record::read(&folder.join(RECORDING)) {
+        Ok(recording) => recording,
+        Err(RecordError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            Recording::default()
+        }
+        Err(RecordError::NoTicks { .. } | RecordError::NotMcap { .. }) => Recording::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let damage = recording.damage.as_ref().map(|damage| {
+        let (side, kept, what) = (side.name(), damage.kept, &damage.what);
+        format!("The recording of the {side} broke off after {kept} ticks: {what}.")
+    });
+    let path = folder.join(SIDE_REPORT);
+    let report = match fs::read_to_string(&path) {
+        Ok(text) => Some(
+            serde_json::from_str(&text)
+                .map_err(|error| file_error(&path)(std::io::Error::other(error)))?,
+        ),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(file_error(&path)(error)),
+    };
+    Ok(Part {
+        recording,
+        report,
+        damage,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_of_ticks_by_the_side_s_own_clock() {
+        let mut status = Status::default();
+        let newest = |tick: u64, now_ms: i64| StatusLine {
+            record: TickRecord {
+                tick,
+                now_ns: now_ms * 1_000_000,
+                ..TickRecord::default()
+            },
+            late_ticks: 3,
+            peer_present: true,
+        };
+        status.take(newest(7, 100));
+        assert_eq!(status.master.expect("known").rate_hz, None);
+        status.take(newest(207, 300));
+        status.take(newest(992, 1100));
+        let side = status.master.expect("known");
+        assert_eq!(side.rate_hz, Some(985.0));
+        assert_eq!((side.newest.late_ticks, status.slave.is_none()), (3, true));
+    }
+
+    #[test]
+    fn a_chatty_side_is_not_blocked_by_its_pipe() {
+        let mut child = Command::new("sh")
+            .args(["-c", "head -c 1000000 /dev/zero >&2; echo last words >&2"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let reader = drain(child.stderr.take().expect("piped"));
+        assert!(child.wait().expect("it ends").success());
+        let words = reader.join().expect("it ends");
+        assert!(words.ends_with("last words") && words.len() <= LAST_WORDS);
+    }
 }

@@ -1,0 +1,190 @@
+//! What a session states about itself. Source: ours; limits from teleop E1 and section 4.
+//!
+//! A check cannot pass by being absent: what a session of its kind must show and does not is a
+//! check without a value, and that does not hold.
+
+use palpate_transport::trace::Side;
+use serde::{Deserialize, Serialize};
+
+use super::Summary;
+use crate::audit::TOLERANCE_J;
+
+/// One statement of a run about itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What is stated.
+    pub name: String,
+    /// Whether it held.
+    pub held: bool,
+    /// The value found; nothing if the run could not know it, and then the check did not hold.
+    pub value: Option<f64>,
+    /// The limit it is held against.
+    pub limit: f64,
+    /// Unit of both.
+    pub unit: String,
+}
+
+/// Checks that only say whether there was enough to judge.
+const EVIDENCE: [&str; 5] = [
+    "instants judged",
+    "ticks of the master",
+    "ticks of the slave",
+    "frames that the slave took",
+    "frames that the master took",
+];
+
+/// Most records of one side beyond the end of the other \[ticks\]: the supervisor gives a side 5 s
+/// to end, in which the other may still record.
+const LEFT_OUT_MAX: f64 = 5000.0;
+
+impl Check {
+    /// States `value <= limit`. A value that is unknown or NaN does not hold.
+    #[must_use]
+    pub fn at_most(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
+        let held = value.is_some_and(|value| value <= limit);
+        Self::new(name, held, (value, limit), unit)
+    }
+
+    /// States `value >= limit`. A value that is unknown or NaN does not hold.
+    #[must_use]
+    pub fn at_least(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
+        let held = value.is_some_and(|value| value >= limit);
+        Self::new(name, held, (value, limit), unit)
+    }
+
+    fn new(name: &str, held: bool, (value, limit): (Option<f64>, f64), unit: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            held,
+            value,
+            limit,
+            unit: unit.to_owned(),
+        }
+    }
+
+    /// Whether it did not hold only because there was nothing, or not enough, to judge.
+    #[must_use]
+    pub fn lacks_evidence(&self) -> bool {
+        !self.held && (self.value.is_none() || EVIDENCE.contains(&&*self.name))
+    }
+}
+
+/// What is expected of a session of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    /// Sides that were to record.
+    pub sides: Vec<Side>,
+    /// Largest force on the hand \[N\].
+    pub force_n: f64,
+    /// Farthest motion of a robot that is not enabled \[mm\].
+    pub uncommanded_motion_mm: f64,
+    /// Sides that a supervisor watched, and whether each ran until it was told to end.
+    pub ran_to_end: Vec<(Side, bool)>,
+    /// Whether servo loops ran in real time.
+    pub live: bool,
+}
+
+impl Summary {
+    /// Adds the checks that a session must state.
+    pub fn state_checks(&mut self, expected: &Expected) {
+        let has = |side| expected.sides.contains(&side);
+        let mut checks = Vec::new();
+        for &(side, ran) in &expected.ran_to_end {
+            let name = format!("the {} ran to the end", side.name());
+            let value = Some(f64::from(u8::from(ran)));
+            checks.push(Check::at_least(&name, value, 1.0, "of 1"));
+        }
+        if has(Side::Master) && has(Side::Slave) {
+            self.state_passivity(&mut checks);
+        }
+        self.state_records(expected, &mut checks);
+        if has(Side::Master) {
+            let (value, limit) = (self.contact.peak_force_n, expected.force_n);
+            checks.push(Check::at_most("force on the hand", value, limit, "N"));
+        }
+        if has(Side::Slave) {
+            let value = self.safety.uncommanded_motion_mm_max;
+            let limit = expected.uncommanded_motion_mm;
+            checks.push(Check::at_most(
+                "motion while not enabled",
+                value,
+                limit,
+                "mm",
+            ));
+        }
+        if expected.live {
+            let name = "allocations on the servo threads";
+            let value = count(self.servo.allocations);
+            checks.push(Check::at_most(name, value, 0.0, "allocations"));
+        }
+        self.checks.extend(checks);
+    }
+
+    /// What the auditor found of the channel, which takes both sides.
+    fn state_passivity(&self, checks: &mut Vec<Check>) {
+        let passivity = &self.passivity;
+        let axes = passivity.min_channel_energy_per_axis_j.iter().copied();
+        // written so that an energy that is not a number stays
+        let least_axis_j = axes.reduce(|a, b| if a < b || a.is_nan() { a } else { b });
+        let least_j = passivity.min_channel_energy_j;
+        let instants = count(Some(passivity.instants));
+        let left_out = count(Some(passivity.left_out));
+        checks.extend([
+            Check::at_least("instants judged", instants, 1.0, "instants"),
+            Check::at_most(
+                "passivity violations",
+                count(passivity.violations),
+                0.0,
+                "instants",
+            ),
+            Check::at_least(
+                "least channel energy, all axes together",
+                least_j,
+                -TOLERANCE_J,
+                "J",
+            ),
+            Check::at_least(
+                "least channel energy, worst axis",
+                least_axis_j,
+                -TOLERANCE_J,
+                "J",
+            ),
+            Check::at_most(
+                "records of one side alone, not judged",
+                left_out,
+                LEFT_OUT_MAX,
+                "ticks",
+            ),
+        ]);
+    }
+
+    /// Whether what was judged is all that happened.
+    fn state_records(&self, expected: &Expected, checks: &mut Vec<Check>) {
+        let lost = self.servo.records_lost;
+        let known = self.servo.missed_ticks.zip(lost);
+        let unexplained = known.map(|(missed, lost)| {
+            self.passivity.missing_ticks.saturating_sub(missed + lost) as f64
+        });
+        checks.push(Check::at_most("records lost", count(lost), 0.0, "records"));
+        checks.push(Check::at_most(
+            "ticks missing without a reason",
+            unexplained,
+            0.0,
+            "ticks",
+        ));
+        for &side in &expected.sides {
+            let (ticks, used) = match side {
+                Side::Master => (self.ticks_by_side.master, self.link.frames_used_back),
+                Side::Slave => (self.ticks_by_side.slave, self.link.frames_used_fwd),
+            };
+            let of = format!("ticks of the {}", side.name());
+            let took = format!("frames that the {} took", side.name());
+            checks.push(Check::at_least(&of, count(Some(ticks)), 1.0, "ticks"));
+            checks.push(Check::at_least(&took, count(used), 1.0, "frames"));
+        }
+    }
+}
+
+fn count(number: Option<u64>) -> Option<f64> {
+    number.map(|number| number as f64)
+}

@@ -1,0 +1,76 @@
+//! Long sessions in virtual time that do not end by themselves: Ctrl-C, and a kill.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use palpate::record;
+use serde_json::Value;
+
+/// A session of a day, which takes an hour.
+fn start(out: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(["lab", "-q", "--duration", "86400", "--out"])
+        .arg(out)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+/// Wait until a recording is well under way, and end its writer.
+fn cut(lab: Child, out: &Path, signal: Signal) -> Output {
+    let recording = out.join("recording.mcap");
+    let length = || recording.metadata().map_or(0, |data| data.len());
+    let mut looks = 0;
+    while length() < 3_000_000 {
+        looks += 1;
+        assert!(looks < 1200, "no recording within a minute");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    kill(Pid::from_raw(lab.id().cast_signed()), signal).expect("it runs");
+    lab.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn ctrl_c_ends_a_long_session_with_whole_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = cut(start(folder.path()), folder.path(), Signal::SIGINT);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a summary");
+    let summary: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(summary["ending"], "interrupted");
+    assert_eq!(summary["passivity"]["violations"], 0);
+    let recording = record::read(&folder.path().join("recording.mcap")).expect("readable");
+    assert_eq!(recording.damage, None);
+    assert_eq!(
+        Some(recording.master.len() as u64),
+        summary["ticks"].as_u64()
+    );
+    assert_eq!(
+        recording.summary.as_deref().map(str::trim),
+        Some(text.trim())
+    );
+    assert!(folder.path().join("report.html").exists());
+}
+
+#[test]
+fn a_killed_session_keeps_what_was_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = cut(start(folder.path()), folder.path(), Signal::SIGKILL);
+    assert_eq!(output.status.code(), None);
+    let recording = record::read(&folder.path().join("recording.mcap")).expect("readable");
+    let damage = recording.damage.expect("it was cut");
+    assert!(damage.kept > 2000, "{damage}");
+    assert!(
+        recording
+            .master
+            .iter()
+            .enumerate()
+            .all(|(k, record)| record.tick == k as u64)
+    );
+}

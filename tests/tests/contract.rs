@@ -1,0 +1,226 @@
+//! What every tissue promises, whatever its method: one suite over all of them.
+//!
+//! A new model joins by one line in [`subjects`].
+
+use palpate_twin::scene;
+use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
+
+/// Longest step at which tissues are asked to run, the tick of the servo loops \[s\].
+const DT_S: f64 = 1e-3;
+
+/// Deepest way of the presses \[m\].
+const DEPTH_M: f64 = 5e-3;
+
+/// A tissue with a tool that just touches it from above.
+struct Subject {
+    name: &'static str,
+    tissue: Box<dyn Tissue>,
+    tool: Tool,
+    /// Step: as long as the servo tick, or what the tissue promises.
+    dt_s: f64,
+}
+
+/// Every tissue there is.
+fn subjects() -> Vec<Subject> {
+    let scenes = [
+        "sheet",
+        "sheet-fine",
+        "sheet-lump",
+        "seed-regular",
+        "seed-printed",
+    ];
+    scenes.map(of_scene).into()
+}
+
+fn of_scene(name: &'static str) -> Subject {
+    let scene = scene::load(name).expect("built in");
+    let surface = Vec3::new(0.0, 0.0, scene.tool_radius_m);
+    let tissue = scene.build().expect("built in");
+    Subject {
+        name,
+        dt_s: DT_S.min(tissue.caps().dt_s_max),
+        tissue,
+        tool: scene.tool_at(surface),
+    }
+}
+
+/// The tool at tick `k` of a press that goes down and up again in 400 ticks, over and over.
+fn pressing(tool: &Tool, dt_s: f64, k: u64) -> Tool {
+    let depth = |k: u64| DEPTH_M * 0.5 * (1.0 - (k as f64 * std::f64::consts::TAU / 400.0).cos());
+    let mut tool = *tool;
+    tool.position_m.z -= depth(k);
+    tool.velocity_mps = Vec3::new(0.0, 0.0, -(depth(k) - depth(k.saturating_sub(1))) / dt_s);
+    tool
+}
+
+fn press(subject: &mut Subject, ticks: std::ops::Range<u64>) -> Vec<Reaction> {
+    let mut reaction = [Reaction::default()];
+    ticks
+        .map(|k| {
+            let tool = pressing(&subject.tool, subject.dt_s, k);
+            subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
+            reaction[0]
+        })
+        .collect()
+}
+
+fn is_finite(reaction: &Reaction) -> bool {
+    let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
+    let scalars = [reaction.grip_n, reaction.penetration_m];
+    let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
+    let all = vectors.iter().flat_map(|v| v.iter().copied());
+    all.chain(scalars).chain(slopes).all(f64::is_finite)
+}
+
+#[test]
+fn caps_are_honest() {
+    for mut subject in subjects() {
+        let (name, caps) = (subject.name, subject.tissue.caps());
+        assert!(
+            !caps.method.is_empty() && caps.nodes > 0 && caps.elements > 0,
+            "{name}"
+        );
+        assert!(caps.nodes <= subject.tissue.view().positions_m.len().max(caps.nodes));
+        assert!(
+            caps.tools_max >= 1 && caps.dt_s_max > 1e-5,
+            "{name}: {caps:?}"
+        );
+        // at the longest step that is promised, and asked, a press stays finite and bounded
+        let mut reactions = vec![Reaction::default(); caps.tools_max + 1];
+        for k in 0..2000 {
+            let tools = vec![pressing(&subject.tool, subject.dt_s, k); caps.tools_max + 1];
+            subject.tissue.step(&tools, subject.dt_s, &mut reactions);
+            let beyond = reactions.last().expect("one too many");
+            assert_eq!(
+                beyond.force_n,
+                Vec3::zeros(),
+                "{name}: a tool beyond tools_max"
+            );
+            assert!(
+                reactions
+                    .iter()
+                    .all(|r| is_finite(r) && r.force_n.norm() < 1e3),
+                "{name}"
+            );
+        }
+        let center_m = Vec3::zeros();
+        let stiffen = Edit::Stiffen {
+            center_m,
+            radius_m: 0.01,
+            factor: 1.1,
+            passive: true,
+        };
+        let cut = Edit::Cut {
+            point_m: Vec3::new(0.01, 0.0, 0.0),
+            normal: Vec3::new(1.0, 0.0, 0.0),
+        };
+        for (edit, can) in [(stiffen, caps.stiffness_edits), (cut, caps.cuts)] {
+            let refused = matches!(subject.tissue.edit(&edit), Err(EditError::Kind(_)));
+            assert_eq!(refused, !can, "{name}: {edit:?}");
+        }
+    }
+}
+
+#[test]
+fn a_thawed_tissue_repeats_bit_for_bit() {
+    for mut subject in subjects() {
+        press(&mut subject, 0..300);
+        let mut before = Snapshot::default();
+        subject.tissue.freeze(&mut before);
+        let first = press(&mut subject, 300..700);
+        let (mut after, mut again) = (Snapshot::default(), Snapshot::default());
+        subject.tissue.freeze(&mut after);
+        subject.tissue.thaw(&before).expect("its own");
+        assert_eq!(press(&mut subject, 300..700), first, "{}", subject.name);
+        subject.tissue.freeze(&mut again);
+        assert_eq!(again, after, "{}", subject.name);
+        let foreign = Snapshot {
+            numbers: vec![0.0],
+            ..Snapshot::default()
+        };
+        assert!(subject.tissue.thaw(&foreign).is_err(), "{}", subject.name);
+        subject.tissue.freeze(&mut again);
+        assert_eq!(
+            again, after,
+            "{}: a refused thaw changes nothing",
+            subject.name
+        );
+    }
+}
+
+/// Newton's third law in its energy form: what the tool's force takes from the hand is what the
+/// tissue books as work of the tool.
+#[test]
+fn action_is_reaction_and_the_books_balance() {
+    for mut subject in subjects() {
+        let start = subject.tissue.view().ledger;
+        let (mut by_hand_j, mut pushed_n, mut last_n) = (0.0, 0.0_f64, 0.0);
+        for (k, reaction) in press(&mut subject, 0..1000).into_iter().enumerate() {
+            let tool = pressing(&subject.tool, subject.dt_s, k as u64);
+            // the force changes over the step, so its mean goes along the way
+            let force_n = reaction.force_n.z;
+            by_hand_j -= 0.5 * (force_n + last_n) * tool.velocity_mps.z * subject.dt_s;
+            pushed_n = pushed_n.max(force_n);
+            last_n = force_n;
+        }
+        let name = subject.name;
+        let ledger = subject.tissue.view().ledger;
+        assert!(pushed_n > 0.05, "{name}: {pushed_n} N");
+        let work_j = ledger.tool_work_j - start.tool_work_j;
+        let scale_j = (pushed_n * DEPTH_M).max(by_hand_j.abs());
+        assert!(
+            (work_j - by_hand_j).abs() < 0.02 * scale_j,
+            "{name}: {work_j} {by_hand_j}"
+        );
+        let gained_j = ledger.stored_j() - start.stored_j();
+        let spent_j = work_j + ledger.edit_j - ledger.dissipated_j + ledger.residual_j;
+        assert!(
+            (gained_j - spent_j).abs() < 1e-9,
+            "{name}: {gained_j} {spent_j}"
+        );
+        assert!(
+            ledger.dissipated_j >= 0.0 && ledger.residual_j.abs() < 0.05 * scale_j,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn any_tool_gives_a_finite_answer() {
+    let wild = [f64::NAN, f64::INFINITY, -1e300, 0.0];
+    for mut subject in subjects() {
+        press(&mut subject, 0..100);
+        let mut reaction = [Reaction::default()];
+        for bad in wild {
+            let changes: [fn(&mut Tool, f64); 4] = [
+                |tool, bad| tool.position_m.z = bad,
+                |tool, bad| tool.velocity_mps.x = bad,
+                |tool, bad| tool.radius_m = bad,
+                |tool, bad| tool.stiffness_npm = bad,
+            ];
+            for change in changes {
+                let mut tool = subject.tool;
+                change(&mut tool, bad);
+                subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
+                assert!(is_finite(&reaction[0]), "{}: {tool:?}", subject.name);
+            }
+            subject.tissue.step(&[subject.tool], bad, &mut reaction);
+            assert!(is_finite(&reaction[0]), "{}: dt {bad}", subject.name);
+        }
+        let view = subject.tissue.view();
+        let finite = view
+            .positions_m
+            .iter()
+            .all(|p| p.iter().all(|x| x.is_finite()));
+        assert!(
+            finite && view.ledger.stored_j().is_finite(),
+            "{}",
+            subject.name
+        );
+        assert!(
+            press(&mut subject, 100..500).iter().all(is_finite),
+            "{}",
+            subject.name
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! Devices that lie: a reading that is not a number must not reach the hand, the tissue or the bus.
+
+use palpate::audit::{Ports, audit};
+use palpate::config::Config;
+use palpate::lab::{Session, build_robot};
+use palpate_master::device::{self, Handle, HandleCaps};
+use palpate_slave::robot::{self, Robot, RobotCaps};
+use palpate_transport::coupling::Mode;
+use palpate_transport::trace::{Events, TickRecord};
+use palpate_transport::{Axes, Span, Time};
+
+/// Since when a device lies, in the middle of a press.
+const FROM: Time = Time(3_500_000_000);
+
+struct LyingHandle(Box<dyn Handle>);
+
+impl Handle for LyingHandle {
+    fn caps(&self) -> HandleCaps {
+        self.0.caps()
+    }
+
+    fn read(&mut self, now: Time) -> device::Reading {
+        let mut reading = self.0.read(now);
+        if now >= FROM {
+            reading.position_m[2] = f64::NAN;
+        }
+        reading
+    }
+
+    fn write(&mut self, force_on_hand_n: &Axes) {
+        self.0.write(force_on_hand_n);
+    }
+}
+
+struct LyingRobot(Box<dyn Robot>);
+
+impl Robot for LyingRobot {
+    fn caps(&self) -> RobotCaps {
+        self.0.caps()
+    }
+
+    fn read(&mut self, now: Time) -> robot::Reading {
+        let mut reading = self.0.read(now);
+        if now >= FROM {
+            reading.velocity_mps[0] = f64::NAN;
+            reading.contact_force_n[2] = f64::INFINITY;
+        }
+        reading
+    }
+
+    fn write(&mut self, force_n: &Axes, closed: bool) {
+        self.0.write(force_n, closed);
+    }
+}
+
+/// Both traces of a session in which a device lies from [`FROM`] on.
+fn session(mode: Mode, handle_lies: bool) -> (Vec<TickRecord>, Vec<TickRecord>) {
+    let mut config = Config {
+        duration_s: 6.0,
+        ..Config::default()
+    };
+    config.coupling.mode = mode;
+    let handle = device::build(&config.operator, config.duration_s, config.seed);
+    let robot = build_robot(&config).expect("built in");
+    let mut session = if handle_lies {
+        Session::with_devices(&config, Box::new(LyingHandle(handle)), robot)
+    } else {
+        Session::with_devices(&config, handle, Box::new(LyingRobot(robot)))
+    }
+    .expect("valid");
+    let steps = (0..session.ticks()).map(|_| session.step());
+    steps.map(|step| (step.master, step.slave)).unzip()
+}
+
+fn passive(master: &[TickRecord], slave: &[TickRecord]) {
+    let slave_clock_ahead = Span(0);
+    let ports = Ports {
+        master,
+        slave,
+        slave_clock_ahead,
+    };
+    let verdict = audit(&ports, 1);
+    assert_eq!((verdict.violations, verdict.left_out), (0, 0));
+    for record in master.iter().chain(slave) {
+        let numbers = record.port_force_n.iter().chain(&record.port_position_m);
+        assert!(numbers.copied().all(f64::is_finite), "tick {}", record.tick);
+    }
+}
+
+fn faulty(record: &TickRecord) -> bool {
+    record.events & Events::INVALID != 0
+}
+
+#[test]
+fn a_handle_that_is_not_a_number_latches_a_fading_force() {
+    for mode in [Mode::Wave, Mode::Mmt] {
+        let (master, slave) = session(mode, true);
+        passive(&master, &slave);
+        let (before, after): (Vec<_>, Vec<_>) =
+            master.iter().partition(|record| record.now_ns < FROM.0);
+        assert!(!before.into_iter().any(faulty) && after.iter().all(|record| faulty(record)));
+        let last_n = after.last().expect("records").port_force_n;
+        assert!(last_n.iter().all(|n| n.abs() < 1e-3), "{last_n:?}");
+        // the fault travels: the robot is let go
+        assert_ne!(slave.last().expect("records").state, 1, "not enabled");
+    }
+}
+
+#[test]
+fn a_robot_that_is_not_a_number_stands_in_fault() {
+    for mode in [Mode::Wave, Mode::Mmt] {
+        let (master, slave) = session(mode, false);
+        passive(&master, &slave);
+        let after = slave.iter().filter(|record| record.now_ns >= FROM.0);
+        let mut after = after.peekable();
+        assert!(after.peek().is_some());
+        for record in after {
+            assert!(faulty(record) && record.state == 3, "tick {}", record.tick);
+        }
+        let limit_n = Config::default().master.guard.force_n_max;
+        for record in &master {
+            let within = (0..4).all(|a| record.port_force_n[a].abs() <= limit_n[a]);
+            assert!(within, "tick {}", record.tick);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The servo path allocates nothing after its warm-up: both ticks, the devices, the twin, the link
+//! and the meeting points between threads, counted on this thread in virtual time.
+
+use palpate::config::Config;
+use palpate::lab::Session;
+use palpate::run::allocation::{self, CountingAllocator};
+use palpate_master::device::params::HandleKind;
+use palpate_transport::HapticFrame;
+use palpate_transport::coupling::Mode;
+use palpate_transport::mailbox::{latest, ring};
+use palpate_transport::trace::TickRecord;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Ticks at the start in which caches and queues may fill, as in the live loop.
+const WARM_UP_TICKS: u64 = 100;
+
+/// Allocations of a session of 8 s after its warm-up.
+fn allocations(config: &Config) -> u64 {
+    let mut session = Session::new(config).expect("valid");
+    let (mut outbound, mut frames) = latest(HapticFrame::default());
+    let (mut records, mut waiting) = ring::<TickRecord>(64);
+    let mut before = allocation::count();
+    for tick in 0..session.ticks() {
+        if tick == WARM_UP_TICKS {
+            before = allocation::count();
+        }
+        let both = session.step();
+        outbound.write(HapticFrame {
+            sequence: tick,
+            ..HapticFrame::default()
+        });
+        assert_eq!(frames.read().sequence, tick);
+        for record in [both.master, both.slave] {
+            assert!(records.push(record) && waiting.pop().is_some());
+        }
+    }
+    allocation::count() - before
+}
+
+#[test]
+fn the_servo_path_allocates_nothing_after_its_warm_up() {
+    let begun = allocation::count();
+    drop(vec![0_u8; 64]);
+    assert_eq!(allocation::count(), begun + 1, "the count counts");
+    for mode in [Mode::Direct, Mode::Wave, Mode::Mmt] {
+        for handle in [HandleKind::Phantom, HandleKind::Mass] {
+            let mut config = Config {
+                duration_s: 8.0,
+                ..Config::default()
+            };
+            config.coupling.mode = mode;
+            config.operator.handle = handle;
+            assert_eq!(allocations(&config), 0, "{mode:?}, {handle:?}");
+        }
+    }
+}
