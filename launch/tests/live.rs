@@ -143,9 +143,36 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
     }
 }
 
+/// A process that dies with the test, also with one that fails.
+struct Leashed(Option<Child>);
+
+impl Leashed {
+    fn id(&self) -> u32 {
+        self.0.as_ref().expect("not ended yet").id()
+    }
+
+    fn interrupt(&self) {
+        kill(Pid::from_raw(self.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    }
+
+    fn end(mut self) -> (Output, String) {
+        end(self.0.take().expect("not ended yet"))
+    }
+}
+
+impl Drop for Leashed {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // it may have ended by itself
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// One side alone on loopback.
-fn start_side(side: &str, out: &Path, port: u16, more: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_palpate"))
+fn start_side(side: &str, out: &Path, port: u16, more: &[&str]) -> Leashed {
+    let child = Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args([side, "-q", "--out"])
         .arg(out)
         .arg("--set")
@@ -155,7 +182,8 @@ fn start_side(side: &str, out: &Path, port: u16, more: &[&str]) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the binary starts")
+        .expect("the binary starts");
+    Leashed(Some(child))
 }
 
 #[test]
@@ -169,7 +197,7 @@ fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
         (master, "20.0 here and 10.0"),
         (slave, "10.0 here and 20.0"),
     ] {
-        let (output, stderr) = end(child);
+        let (output, stderr) = child.end();
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains("coupling.impedance_nspm"), "{stderr}");
         assert!(stderr.contains(values), "{stderr}");
@@ -186,18 +214,17 @@ fn a_killed_slave_that_is_started_again_is_taken_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let [master_out, first, second] =
         ["master", "first", "second"].map(|name| folder.path().join(name));
-    let mut slave = start_side("slave", &first, 7571, &["--until-stopped"]);
+    let slave = start_side("slave", &first, 7571, &["--until-stopped"]);
     std::thread::sleep(Duration::from_millis(500));
     let master = start_side("master", &master_out, 7571, &["--duration", "14"]);
     std::thread::sleep(Duration::from_secs(4));
-    slave.kill().expect("it runs");
-    slave.wait().expect("it ends");
+    drop(slave);
     std::thread::sleep(Duration::from_secs(1));
     let slave = start_side("slave", &second, 7571, &["--until-stopped"]);
-    let (output, stderr) = end(master);
+    let (output, stderr) = master.end();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    kill(Pid::from_raw(slave.id().cast_signed()), Signal::SIGINT).expect("it runs");
-    let (output, stderr) = end(slave);
+    slave.interrupt();
+    let (output, stderr) = slave.end();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let (master, slave) = (records(&master_out).master, records(&second).slave);
     let last = master.last().expect("records");
@@ -284,8 +311,8 @@ fn a_third_party_sees_the_state_and_commands_it() {
         (seen.1 > 25 && seen.2 > 25).then_some(())
     });
     for side in [master, slave] {
-        kill(Pid::from_raw(side.id().cast_signed()), Signal::SIGINT).expect("it runs");
-        let (output, stderr) = end(side);
+        side.interrupt();
+        let (output, stderr) = side.end();
         assert_eq!(output.status.code(), Some(0), "{stderr}");
     }
     let slave = records(&slave_out).slave;

@@ -7,7 +7,7 @@ use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Events, Side};
-use palpate_transport::{AXES, Axes, Span};
+use palpate_transport::{Axes, Span};
 
 fn config(mode: Mode, seed: u64) -> Config {
     let mut config = Config {
@@ -27,7 +27,7 @@ fn config(mode: Mode, seed: u64) -> Config {
         ..LinkParams::default()
     };
     (config.link.forward, config.link.back) = (link, link);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         config.coupling.matching = Matching::None;
         let (amplitude_m, hz) = (0.02, 0.9);
         config.operator.script = ScriptParams::Sine(SineParams { amplitude_m, hz });
@@ -43,8 +43,8 @@ fn join(records: &mut [palpate_transport::trace::TickRecord], begun: &[usize]) {
         let jump: Axes =
             core::array::from_fn(|axis| records[at].port_position_m[axis] - before[axis]);
         for record in &mut records[at..] {
-            for axis in 0..AXES {
-                record.port_position_m[axis] -= jump[axis];
+            for (position_m, jump_m) in record.port_position_m.iter_mut().zip(jump) {
+                *position_m -= jump_m;
             }
         }
     }

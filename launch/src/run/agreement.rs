@@ -75,7 +75,7 @@ pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement>
         let (ours, theirs) = (value(&ours), value(&theirs));
         if ours != theirs {
             return Err(Disagreement {
-                field: field.clone(),
+                field: field.chars().take(80).collect(),
                 ours,
                 theirs,
                 side: side.name(),
@@ -92,11 +92,13 @@ fn fields(text: &str) -> BTreeMap<String, String> {
             toml::Value::Table(table) => {
                 for (name, value) in table {
                     let dot = if path.is_empty() { "" } else { "." };
+                    // a peer's text is shown on a terminal
+                    let name = name.escape_debug();
                     collect(&format!("{path}{dot}{name}"), value, found);
                 }
             }
             leaf => {
-                // a peer's text is shown on a terminal: no longer than a hash
+                // no longer than a hash
                 let shown = leaf.to_string().chars().take(80).collect();
                 found.insert(path.to_owned(), shown);
             }

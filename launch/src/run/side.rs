@@ -159,7 +159,10 @@ fn wait_for_peer(
 ) -> Result<(), RunError> {
     let clock = MonotonicClock;
     let asked = clock.now();
-    while !options.stop.load(Ordering::Relaxed) && !(bus.wait_ready(LOOK) && agreement.reach()?) {
+    while !options.stop.load(Ordering::Relaxed) {
+        if bus.wait_ready(LOOK) && agreement.reach()? {
+            break;
+        }
         // a side that runs until it is stopped also waits until it is stopped
         if options.ticks_max.is_some() && clock.now() - asked > PEER_WAIT {
             let waited_s = PEER_WAIT.s();

@@ -1,0 +1,102 @@
+//! Missed ticks: the tick after them accounts for the time that really passed.
+
+use palpate::audit::{Ports, TOLERANCE_J, audit};
+use palpate::config::Config;
+use palpate::lab::{self, PERIOD};
+use palpate_transport::coupling::Mode;
+use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{HapticFrame, Span, Time};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Records of both sides of a session without a network whose slave misses ticks now and then.
+fn session(config: &Config, longest: u64) -> (Vec<TickRecord>, Vec<TickRecord>) {
+    let of = |side| lab::parties(config.seed, side);
+    let mut handle =
+        palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+    let mut robot = lab::build_robot(config).expect("a tissue");
+    let mut master =
+        palpate_master::State::new(lab::predictor(config).expect("a twin"), of(Side::Master));
+    let mut slave = palpate_slave::State::new(of(Side::Slave));
+    let mut dice = SplitMix64::seed_from_u64(config.seed);
+    let mut to_master = None::<(HapticFrame, Time)>;
+    let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());
+    let (mut due, mut last) = (1, 0);
+    for tick in 1..(config.duration_s / PERIOD.s()) as u64 {
+        let now = Time(PERIOD.0 * tick as i64);
+        let inputs = palpate_master::Inputs {
+            tick,
+            now,
+            dt_s: PERIOD.s(),
+            paused: false,
+            reading: handle.read(now),
+            frame: to_master,
+            rearm: false,
+        };
+        let out = palpate_master::tick(&config.master, &config.coupling, &mut master, &inputs);
+        handle.write(&out.force_on_hand_n);
+        of_master.push(out.record);
+        if tick < due {
+            continue;
+        }
+        let inputs = palpate_slave::Inputs {
+            tick,
+            now,
+            dt_s: PERIOD.s() * (tick - last) as f64,
+            reading: robot.read(now),
+            frame: Some((out.frame, now)),
+            halt: false,
+            rearm: false,
+        };
+        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut slave, &inputs);
+        robot.write(&out.force_n, out.closed);
+        of_slave.push(out.record);
+        to_master = Some((out.frame, now));
+        last = tick;
+        let missed = if dice.next_u64().is_multiple_of(20) {
+            dice.next_u64() % longest
+        } else {
+            0
+        };
+        due = tick + 1 + missed;
+    }
+    (of_master, of_slave)
+}
+
+#[test]
+fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
+    for mode in [Mode::Wave, Mode::Mmt] {
+        for seed in 0..2 {
+            let mut config = Config {
+                seed,
+                duration_s: 10.0,
+                ..Config::default()
+            };
+            config.coupling.mode = mode;
+            let (master, slave) = session(&config, 15);
+            assert!(slave.len() < master.len() * 9 / 10, "ticks were missed");
+            let ports = Ports {
+                master: &master,
+                slave: &slave,
+                slave_clock_ahead: Span(0),
+            };
+            let verdict = audit(&ports, 1);
+            let axes = verdict.min_channel_energy_per_axis_j;
+            let lowest = axes
+                .iter()
+                .copied()
+                .fold(verdict.min_channel_energy_j, f64::min);
+            assert!(lowest >= -TOLERANCE_J, "{mode:?} seed {seed}: {lowest} J");
+            let moved = |records: &[TickRecord]| {
+                let depths = records.iter().map(|record| record.port_position_m[2]);
+                depths.fold(0.0, f64::min)
+            };
+            // a quarter of the time passed in missed ticks; a port that lost it would be behind
+            let (led, followed) = (moved(&master), moved(&slave));
+            assert!(
+                (led - followed).abs() < 0.01,
+                "{mode:?}: {led} m and {followed} m"
+            );
+        }
+    }
+}
