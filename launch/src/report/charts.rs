@@ -145,17 +145,26 @@ pub(super) fn press(input: &ReportInput<'_>) -> String {
         .iter()
         .map(|r| (depth_m(r) * 1e3, push_n(r)))
         .collect();
-    let felt = from_touch(felt, press.peak_force_n);
-    let met = from_touch(remote_press(input, press), press.peak_force_n);
+    let met = remote_press(input, press);
+    let truth = true_line(input, press, if met.is_empty() { &felt } else { &met });
+    // depth counts from where the tissue begins by its true stiffness, else from the first point
+    let all_points = truth.iter().flatten().chain(&felt).chain(&met);
+    let surface_mm = all_points.map(|(depth, _)| *depth).fold(f64::MAX, f64::min);
+    let from_surface = |path: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
+        let moved = path.into_iter();
+        moved
+            .map(|(depth, force)| (depth - surface_mm, force))
+            .collect()
+    };
+    let line = |name: &str, ink, path| Series::line(name, ink, from_surface(path));
     let mut series = vec![
-        Series::line("the probe in the tissue", Ink::Slave, decimated(&met)),
-        Series::line("felt by the hand", Ink::Master, decimated(&felt)),
+        line("the probe in the tissue", Ink::Slave, decimated(&met)),
+        line("felt by the hand", Ink::Master, decimated(&felt)),
     ];
-    series.extend(true_line(
-        input,
-        press,
-        if met.is_empty() { &felt } else { &met },
-    ));
+    if let (Some(points), Some(npm)) = (truth, true_npm(input, press)) {
+        let name = format!("true stiffness, {npm:.0} N/m");
+        series.push(line(&name, Ink::Truth, points).shaped(Shape::Thin));
+    }
     let chart = Chart {
         x: "depth [mm]".to_owned(),
         y: "force [N]".to_owned(),
@@ -173,16 +182,6 @@ pub(super) fn press(input: &ReportInput<'_>) -> String {
          loop is energy that was lost.{slope}",
         press.phase
     ))
-}
-
-/// Leaves out the way through the air, but for its last millimetre.
-fn from_touch(mut path: Vec<(f64, f64)>, peak_n: f64) -> Vec<(f64, f64)> {
-    let touch = path
-        .iter()
-        .find(|(_, force_n)| *force_n > 0.03 * peak_n)
-        .map(|(depth, _)| *depth);
-    path.retain(|(depth, _)| touch.is_none_or(|touch| *depth >= touch - 1.0));
-    path
 }
 
 /// Thins a path that is not in order of x, by leaving points out evenly.
@@ -210,21 +209,26 @@ fn remote_press(input: &ReportInput<'_>, press: &Press) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The true stiffness as a line from the touch on, over the depths of `path`.
-fn true_line(input: &ReportInput<'_>, press: &Press, path: &[(f64, f64)]) -> Option<Series> {
+/// True stiffness of the site that is pressed \[N/m\], if known.
+fn true_npm(input: &ReportInput<'_>, press: &Press) -> Option<f64> {
     let site = input.facts.sites.iter().find(|s| s.phase == press.phase)?;
-    let npm = site.true_stiffness_npm.filter(|k| *k > 0.0)?;
+    site.true_stiffness_npm.filter(|k| *k > 0.0)
+}
+
+/// The true stiffness as a line from the touch on, over the depths of `path`.
+fn true_line(
+    input: &ReportInput<'_>,
+    press: &Press,
+    path: &[(f64, f64)],
+) -> Option<Vec<(f64, f64)>> {
+    let npm = true_npm(input, press)?;
     let deepest = path.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let (touch, force) = path
-        .iter()
-        .find(|(_, f)| *f > 0.1 * press.peak_force_n.max(deepest.1 * 0.5))?;
+    let (touch, force) = path.iter().find(|(_, f)| *f > 0.1 * press.peak_force_n)?;
     let surface_mm = touch - force / npm * 1e3;
-    let points = vec![
+    Some(vec![
         (surface_mm, 0.0),
         (deepest.0, (deepest.0 - surface_mm) * 1e-3 * npm),
-    ];
-    let name = format!("true stiffness, {npm:.0} N/m");
-    Some(Series::line(&name, Ink::Truth, points).shaped(Shape::Thin))
+    ])
 }
 
 /// Energy stored in the channel by axis.

@@ -102,26 +102,42 @@ fn patch(input: &ReportInput<'_>) -> String {
 
 fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
     let row = |name: &str, contact: &ContactSummary, slow_npm: Option<f64>| {
-        let mut felt = words::felt_in_words(contact);
-        if let Some(npm) = slow_npm {
-            felt += &format!(" (a slow press: {} N/m by theory)", words::number(npm));
-        }
         let cells = [
-            felt,
+            words::with_unit(contact.displayed_stiffness_npm, "N/m"),
             words::percent(contact.stiffness_error),
             words::percent(contact.contrast_transmission),
+            slow_npm.map_or("\u{2014}".to_owned(), |npm| {
+                words::with_unit(Some(npm), "N/m")
+            }),
         ];
         let cells = cells.map(|cell| format!("<td class=\"n\">{}</td>", escape(&cell)));
         format!("<tr><td>{}</td>{}</tr>", escape(name), cells.concat())
     };
-    let head = ["stiffness felt", "error of it", "contrast transmitted"]
-        .map(|name| format!("<th class=\"n\">{name}</th>"));
+    let why = |name: &str, contact: &ContactSummary| {
+        let reason = contact.stiffness_unknown.as_ref()?;
+        let (name, reason) = (escape(name), escape(reason));
+        Some(format!(
+            "<p class=\"caption\">{name}: no stiffness can be told; {reason}.</p>"
+        ))
+    };
+    let names = [
+        "stiffness felt",
+        "error of it",
+        "contrast transmitted",
+        "slow press, by theory",
+    ];
+    let head = names.map(|name| format!("<th class=\"n\">{name}</th>"));
+    let reasons = [
+        why(mode, &summary.contact),
+        why(&other.name, &other.contact),
+    ];
     format!(
         "<div class=\"wide\"><table><thead><tr><th>coupling</th>{}</tr></thead>\
-         <tbody>{}{}</tbody></table></div>",
+         <tbody>{}{}</tbody></table></div>{}",
         head.concat(),
         row(mode, &summary.contact, None),
-        row(&other.name, &other.contact, other.slow_npm)
+        row(&other.name, &other.contact, other.slow_npm),
+        reasons.into_iter().flatten().collect::<String>()
     )
 }
 

@@ -1,6 +1,7 @@
 //! What a report says in words: its first paragraph, its key figures, its tables. Source: ours.
 
 use super::{ReportInput, escape};
+use crate::audit::TOLERANCE_J;
 use crate::metrics::press::QUICK_S;
 use crate::summary::{Check, ContactSummary, Summary};
 
@@ -33,14 +34,14 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// The same with a unit, or that nobody knows.
-fn with_unit(value: Option<f64>, unit: &str) -> String {
+pub(super) fn with_unit(value: Option<f64>, unit: &str) -> String {
     value.map_or("not known".to_owned(), |v| {
         format!("{} {unit}", number(v)).trim().to_owned()
     })
 }
 
 /// The stiffness felt, or that it is unknown and why.
-pub(super) fn felt_in_words(contact: &ContactSummary) -> String {
+fn felt_in_words(contact: &ContactSummary) -> String {
     match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
         (Some(npm), _) => format!("{} N/m", number(npm)),
         (None, Some(reason)) => format!("unknown: {reason}"),
@@ -83,7 +84,7 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
             "The tissue felt like {} N/m where it is {} N/m, {} % {than}. ",
             number(felt),
             number(truth),
-            number(error.abs())
+            number((error.abs() * 10.0).round() / 10.0)
         );
     }
     if let Some(press_s) = c.press_s.filter(|&s| s < QUICK_S) {
@@ -152,9 +153,15 @@ pub(super) fn cards(input: &ReportInput<'_>) -> String {
     }
     contact_cards(input, &mut card);
     if let Some(least) = s.passivity.min_channel_energy_j {
+        // what the judge forgives as rounding is no energy
+        let least_mj = if least.abs() <= TOLERANCE_J {
+            0.0
+        } else {
+            least * 1e3
+        };
         card(
             "Least energy",
-            number(least * 1e3),
+            number(least_mj),
             "mJ",
             "in the channel, ever".to_owned(),
             "",

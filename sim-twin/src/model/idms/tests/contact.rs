@@ -1,0 +1,307 @@
+//! Tools on the sheet: contact, grasp, rest, and the energy they exchange.
+
+use super::*;
+
+#[test]
+fn s4_16_reaction_and_node_forces_are_opposite() {
+    for params in [IdmsParams::seed(), face(0.0), face(1.5)] {
+        let mut tissue = regular(&params);
+        for n in 0..700 {
+            let tool = tweezers(2.0, 1.5, 1.6 - 1e-3 * f64::from(n), 0.1, n > 600);
+            let h = 1e-3;
+            let reaction = tissue.touch(0, &tool, h);
+            let nodes: Vec3 = tissue.scratch.outer_n.iter().sum();
+            let scale = reaction.force_n.norm();
+            assert!(
+                (nodes + reaction.force_n).norm() <= 1e-13 * scale,
+                "{nodes}"
+            );
+            tissue.scratch.outer_n.fill(Vec3::zeros());
+            tissue.state.tools[0] = state::ToolState {
+                closed: true,
+                ..tissue.state.tools[0]
+            };
+            touch(&mut tissue, tool);
+        }
+        assert!(tissue.ledger().contact_j > 0.0);
+    }
+}
+
+#[test]
+fn s4_18_one_atom_gives_the_series_stiffness() {
+    let mut tissue = regular(&IdmsParams::seed());
+    let mut forces = [0.0; 2];
+    let mut reported = 0.0;
+    for (force, z) in forces.iter_mut().zip([1.495, 1.49]) {
+        for _ in 0..3000 {
+            let reaction = touch(&mut tissue, sphere(1.5, 1.732, z));
+            *force = reaction.force_n.z;
+            reported = reaction.stiffness_npm;
+        }
+    }
+    let slope = (forces[1] - forces[0]) / 0.005;
+    let series = 1.0 / (1.0 / 400.0 + 1.0 / tissue.node_stiffness_npm(10));
+    assert!((slope - series).abs() < 0.01 * series, "{slope} {series}");
+    assert!((reported - slope).abs() < 0.01 * slope);
+}
+
+#[test]
+fn face_contact_reports_its_own_slope() {
+    for (x, y) in [(1.5, 1.732), (2.0, 1.732), (2.0, 2.02)] {
+        let mut tissue = regular(&face(1.5));
+        let mut forces = [0.0; 2];
+        let mut reported = 0.0;
+        for (force, z) in forces.iter_mut().zip([1.45, 1.44]) {
+            for _ in 0..3000 {
+                let reaction = touch(&mut tissue, sphere(x, y, z));
+                *force = reaction.force_n.z;
+                reported = reaction.stiffness_npm;
+            }
+        }
+        let slope = (forces[1] - forces[0]) / 0.01;
+        assert!(
+            (reported - slope).abs() < 0.1 * slope,
+            "({x}, {y}): {reported} {slope}"
+        );
+    }
+}
+
+#[test]
+fn w19_face_contact_has_no_dead_zone() {
+    for (x, y) in [(1.5, 1.732), (2.0, 1.732), (2.0, 2.02)] {
+        let reaction = touch(&mut regular(&face(0.0)), sphere(x, y, 1.5 - 1e-6));
+        assert!(reaction.force_n.z > 0.0 && reaction.contacts > 0);
+        let above = touch(&mut regular(&face(0.0)), sphere(x, y, 1.5 + 1e-6));
+        assert_eq!(above.force_n, Vec3::zeros());
+    }
+}
+
+#[test]
+fn s4_20_energy_is_taken_from_the_user_over_a_closed_press() {
+    for params in [IdmsParams::seed(), face(0.0), face(1.5)] {
+        let mut tissue = regular(&params);
+        for n in 0..3000 {
+            let t = f64::from(n) * 1e-3;
+            touch(
+                &mut tissue,
+                sphere(2.0, 1.6, 1.4 + 0.3 * libm::cos(std::f64::consts::TAU * t)),
+            );
+        }
+        for _ in 0..1000 {
+            touch(&mut tissue, sphere(2.0, 1.6, 2.0));
+        }
+        let books = tissue.ledger();
+        assert!(
+            books.tool_work_j > 0.0 && books.stored_j() < 1e-12,
+            "{books:?}"
+        );
+        assert!(
+            books.residual_j.abs() < 0.5 * books.tool_work_j,
+            "{books:?}"
+        );
+        assert!((books.tool_work_j + books.residual_j - books.dissipated_j).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn the_residual_is_integration_error_and_shrinks_with_the_step() {
+    let residual = |dt_s: f64| {
+        let mut tissue = regular(&face(1.5));
+        let steps = (1.0 / dt_s).round() as u32;
+        for n in 0..=steps {
+            let t = f64::from(n) * dt_s;
+            let z = 1.35 + 0.3 * libm::cos(std::f64::consts::TAU * t);
+            tissue.step(&[sphere(2.0, 1.6, z)], dt_s, &mut []);
+        }
+        let books = tissue.ledger();
+        books.residual_j.abs() / books.tool_work_j
+    };
+    let (coarse, fine) = (residual(1e-3), residual(1e-4));
+    assert!(fine < 0.2 * coarse && fine < 0.03, "{coarse} {fine}");
+}
+
+#[test]
+fn s4_21_relaxing_before_freezing_leaves_no_dent() {
+    let window = |at_once| {
+        let rest = IdmsParams::default().rest;
+        regular(&IdmsParams {
+            window: Some(Window {
+                radius_m: 1.9,
+                at_once,
+            }),
+            rest,
+            ..IdmsParams::seed()
+        })
+    };
+    let dent = |mut tissue: Idms| {
+        for n in 0..1000 {
+            touch(&mut tissue, sphere(2.0, 1.7, 1.6 - 1e-3 * f64::from(n)));
+        }
+        for n in 0..1000 {
+            touch(&mut tissue, sphere(2.0, 1.7, 0.6 + 0.02 * f64::from(n)));
+        }
+        let view = tissue.view();
+        let low = view
+            .positions_m
+            .iter()
+            .map(|position| -position.z)
+            .fold(0.0, f64::max);
+        (low, tissue.active_nodes())
+    };
+    let (printed, relaxed) = (dent(window(true)), dent(window(false)));
+    assert!(printed.0 > 0.05, "{printed:?}");
+    assert!(relaxed.0 < 1e-5 && relaxed.1 == 0, "{relaxed:?}");
+}
+
+#[test]
+fn sleeping_changes_no_force_that_matters() {
+    let rest = IdmsParams::default().rest;
+    let (mut lazy, mut full) = (
+        regular(&IdmsParams { rest, ..face(0.0) }),
+        regular(&face(0.0)),
+    );
+    for n in 0..4000 {
+        let t = f64::from(n) * 1e-3;
+        let tool = sphere(1.0 + 0.3 * t, 1.7, 1.45 + 0.2 * libm::cos(4.0 * t));
+        let (a, b) = (touch(&mut lazy, tool), touch(&mut full, tool));
+        assert!(
+            (a.force_n - b.force_n).norm() < 1e-3,
+            "{} {}",
+            a.force_n,
+            b.force_n
+        );
+    }
+}
+
+#[test]
+fn s4_24_fixed_grasp_pulls_without_a_step_and_lets_go_in_one_cycle() {
+    let mut tissue = regular(&IdmsParams {
+        grasp: GraspLaw::Fixed,
+        ..face(0.0)
+    });
+    for n in 0..200 {
+        touch(
+            &mut tissue,
+            tweezers(1.6, 1.7, 1.6 - 1e-3 * f64::from(n), 0.1, false),
+        );
+    }
+    let mut open = tissue.clone();
+    let held = touch(&mut tissue, tweezers(1.6, 1.7, 1.4, 0.1, true)).force_n;
+    let free = touch(&mut open, tweezers(1.6, 1.7, 1.4, 0.1, false)).force_n;
+    assert!((held - free).norm() < 1e-9);
+    assert_eq!(tissue.grasped(0), Some(10));
+    let mut pulled = Reaction::default();
+    for n in 0..1500 {
+        let z = (1.4 + 1e-3 * f64::from(n)).min(2.4);
+        pulled = touch(&mut tissue, tweezers(1.6, 1.7, z, 0.1, true));
+    }
+    assert!(pulled.force_n.z < -5.0, "{}", pulled.force_n);
+    let released = touch(&mut tissue, tweezers(1.6, 1.7, 2.4, 0.1, false));
+    assert_eq!(released.force_n, Vec3::zeros());
+    assert_eq!(tissue.grasped(0), None);
+    for _ in 0..300 {
+        touch(&mut tissue, tweezers(1.6, 1.7, 2.4, 0.1, false));
+    }
+    assert!(tissue.ledger().stored_j() < 1e-4);
+}
+
+#[test]
+fn s4_30_jaws_that_were_closed_before_contact_grasp_nothing() {
+    let mut tissue = regular(&face(0.0));
+    for n in 0..300 {
+        touch(
+            &mut tissue,
+            tweezers(1.6, 1.7, 1.6 - 1e-3 * f64::from(n), 0.0, true),
+        );
+    }
+    assert_eq!(tissue.grasped(0), None);
+}
+
+#[test]
+fn s4_25_two_tools_act_on_one_sheet_independently_when_far_apart() {
+    let mut both = regular(&face(0.0));
+    let mut one = regular(&face(0.0));
+    let mut reactions = [Reaction::default(); 2];
+    let small = |x: f64, z: f64| Tool {
+        radius_m: 0.6,
+        ..sphere(x, 1.7, z)
+    };
+    for _ in 0..500 {
+        both.step(&[small(0.3, 0.55), small(3.7, 0.55)], 1e-3, &mut reactions);
+        touch(&mut one, small(0.3, 0.55));
+    }
+    let alone = touch(&mut one, small(0.3, 0.55)).force_n;
+    both.step(&[small(0.3, 0.55), small(3.7, 0.55)], 1e-3, &mut reactions);
+    assert!((reactions[0].force_n - alone).norm() < 3e-2 * alone.norm());
+    assert!(reactions[1].force_n.z > 0.5);
+    let third = [small(0.3, 0.55), small(3.7, 0.55), small(2.0, 0.0)];
+    let mut reactions = [Reaction::default(); 3];
+    both.step(&third, 1e-3, &mut reactions);
+    assert_eq!(reactions[2], Reaction::default());
+}
+
+#[test]
+fn s4_26_two_tools_lift_hold_and_release() {
+    let mut tissue = regular(&IdmsParams {
+        grasp: GraspLaw::Fixed,
+        ..face(0.0)
+    });
+    let tools = |z: f64, closed: bool| {
+        [
+            tweezers(1.5, 1.7, z, 0.1, closed),
+            tweezers(2.5, 1.7, z, 0.1, closed),
+        ]
+    };
+    let mut reactions = [Reaction::default(); 2];
+    let mut run = |tissue: &mut Idms, z: f64, closed: bool| {
+        tissue.step(&tools(z, closed), 1e-3, &mut reactions);
+    };
+    for n in 0..200 {
+        run(&mut tissue, 1.6 - 1e-3 * f64::from(n), false);
+    }
+    for n in 0..1000 {
+        run(&mut tissue, 1.4 + 1e-3 * f64::from(n), true);
+    }
+    let (Some(left), Some(right)) = (tissue.grasped(0), tissue.grasped(1)) else {
+        panic!("both hold a node");
+    };
+    for _ in 0..2000 {
+        run(&mut tissue, 2.4, true);
+    }
+    let place = |tissue: &Idms, node: u32| tissue.view().positions_m[node as usize];
+    let held = [place(&tissue, left), place(&tissue, right)];
+    for _ in 0..60_000 {
+        run(&mut tissue, 2.4, true);
+    }
+    for (node, before) in [left, right].into_iter().zip(held) {
+        assert!(before.z > 0.3 && (place(&tissue, node) - before).norm() < 1e-6);
+    }
+    run(&mut tissue, 2.4, false);
+    run(&mut tissue, 2.4, false);
+    assert_eq!(reactions[0].force_n + reactions[1].force_n, Vec3::zeros());
+}
+
+#[test]
+fn pinching_is_a_spring_between_the_jaws_and_is_booked() {
+    let mut tissue = regular(&face(0.0));
+    let law = tissue.params().pinch;
+    for n in 0..200 {
+        touch(
+            &mut tissue,
+            tweezers(1.6, 1.7, 1.6 - 1e-3 * f64::from(n), 0.8, false),
+        );
+    }
+    let mut opening = 0.8;
+    let mut work = 0.0;
+    let mut grip = 0.0;
+    while opening > 0.2 {
+        work += grip * 1e-3;
+        opening -= 1e-3;
+        grip = touch(&mut tissue, tweezers(1.6, 1.7, 1.401, opening, false)).grip_n;
+    }
+    let right = law.stiffness_npm * (law.width_m - opening);
+    assert!((grip - right).abs() < 1e-9 * right);
+    let stored = tissue.state.tools[0].energy_j[2];
+    assert!((stored - 0.5 * grip * (law.width_m - opening)).abs() < 1e-9);
+    assert!((stored - work).abs() < 0.02 * work, "{stored} {work}");
+}
