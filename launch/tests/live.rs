@@ -352,7 +352,7 @@ fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
     std::thread::sleep(Duration::from_secs(2));
     shout(port);
     for (child, folder) in [(master, near.path()), (slave, far.path())] {
-        let (output, stderr) = end(child);
+        let (output, stderr) = child.end();
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         let summary = summary(folder);
         assert_eq!(
@@ -372,12 +372,7 @@ fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
 fn a_port_that_is_taken_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let taken = TcpListener::bind("127.0.0.1:7602").expect("free");
-    let (output, stderr) = end(start_side(
-        "slave",
-        folder.path(),
-        7601,
-        &["--duration", "6"],
-    ));
+    let (output, stderr) = start_side("slave", folder.path(), 7601, &["--duration", "6"]).end();
     drop(taken);
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("7602"), "{stderr}");

@@ -1,12 +1,12 @@
 //! A latched fault and a pause of the operator's side: what the hand feels, and the way out.
 
-use palpate_master::device::Reading;
+use palpate_master::device::{HandleCaps, Reading};
 use palpate_master::tick::{Inputs, MasterParams, Outputs, State, tick};
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::Parties;
 use palpate_transport::trace::Events;
-use palpate_transport::{HapticFrame, Time};
+use palpate_transport::{AXES, HapticFrame, Time};
 
 const MS: i64 = 1_000_000;
 
@@ -27,8 +27,15 @@ struct Bench {
 
 impl Bench {
     fn pushed() -> Self {
+        let caps = HandleCaps {
+            name: "bench",
+            force_n_max: [6.0; AXES],
+            resolution_m: [0.0; AXES],
+            mass_kg_min: [0.1; AXES],
+            real: false,
+        };
         let mut bench = Self {
-            state: State::new(None, Parties::default()),
+            state: State::new(None, &caps, Parties::default()),
             tick: 0,
         };
         for _ in 0..10 {

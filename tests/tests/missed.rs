@@ -15,8 +15,8 @@ fn session(config: &Config, longest: u64) -> (Vec<TickRecord>, Vec<TickRecord>) 
     let mut handle =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let mut robot = lab::build_robot(config).expect("a tissue");
-    let mut master =
-        palpate_master::State::new(lab::predictor(config).expect("a twin"), of(Side::Master));
+    let twin = lab::predictor(config).expect("a twin");
+    let mut master = palpate_master::State::new(twin, &handle.caps(), of(Side::Master));
     let mut slave = palpate_slave::State::new(of(Side::Slave));
     let mut dice = SplitMix64::seed_from_u64(config.seed);
     let mut to_master = None::<(HapticFrame, Time)>;
