@@ -433,11 +433,8 @@ fn energy(s: &Summary) -> Vec<Row> {
         ),
         (
             "Left out",
-            format!(
-                "{} ticks missing in {} gaps, {} of one side alone",
-                p.missing_ticks, p.gaps, p.left_out
-            ),
-            "What could not be judged.",
+            format!("{}, {}, {}", p.gaps, p.missing_ticks, p.left_out),
+            "Gaps in the ticks of a side, ticks missing in them, and ticks of one side alone.",
         ),
         (
             "Interventions",

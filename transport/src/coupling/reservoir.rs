@@ -11,8 +11,8 @@ use crate::Axes;
 /// Energy that an empty account pays in a tick \[J\]: a thousandth of the judged bar of 1 nJ.
 const TRICKLE_J: f64 = 1e-12;
 
-/// Level at which an empty account stops paying \[J\]: half the judged bar.
-const TRICKLE_STOP_J: f64 = -5e-10;
+/// Level at which an empty account stops paying \[J\]: all axes together stay within the judged bar.
+const TRICKLE_STOP_J: f64 = -2e-10;
 
 /// Debt below which nothing is repaid \[J\].
 const DEBT_J: f64 = 1e-10;
@@ -81,9 +81,7 @@ impl Reservoir {
         } else {
             0.0
         };
-        self.level_j[axis] -= shipped;
-        self.sent_j[axis] += shipped;
-        shipped
+        self.send(axis, shipped)
     }
 
     /// Ship `wanted_j` whether or not it is there; only `direct` mode does, and its account shows
@@ -94,8 +92,19 @@ impl Reservoir {
         } else {
             0.0
         };
-        self.level_j[axis] -= wanted;
-        self.sent_j[axis] += wanted;
+        self.send(axis, wanted);
+    }
+
+    /// Move energy from the level to the sum that travels; returns what really moved \[J\].
+    ///
+    /// What the growing sum rounds away must stay in the level: a million equal shipments rounded
+    /// the same way would otherwise make energy.
+    fn send(&mut self, axis: usize, energy_j: f64) -> f64 {
+        let before_j = self.sent_j[axis];
+        self.sent_j[axis] += energy_j;
+        let moved_j = self.sent_j[axis] - before_j;
+        self.level_j[axis] -= moved_j;
+        moved_j
     }
 
     /// Largest wave that the account can pay for one tick: `sqrt(2 level / T)` \[sqrt(W)\].
@@ -256,6 +265,19 @@ mod tests {
         assert_eq!((account.sent_j()[1], account.received_j()[1]), (0.0, 0.0));
         account.receive(&[0.0, 0.125, 0.0, 0.0]);
         assert_eq!(account.level_j()[1], 1.375);
+    }
+
+    #[test]
+    fn a_million_equal_shipments_make_no_energy() {
+        let (mut sender, mut receiver) = (Reservoir::default(), Reservoir::default());
+        sender.deposit(0, 300.0);
+        sender.ship(0, 200.0, 0.0);
+        for _ in 0..1_000_000 {
+            sender.ship(0, 1.6e-14, 0.0);
+        }
+        receiver.receive(sender.sent_j());
+        let total_j = sender.level_j()[0] + receiver.level_j()[0];
+        assert!((total_j - 300.0).abs() < 1e-10, "{}", total_j - 300.0);
     }
 
     #[test]
