@@ -147,6 +147,9 @@ pub struct Prediction {
     pub energy_j: f64,
     /// Energy that updates have put into the twin, cumulative \[J\]; negative is taken out.
     pub update_energy_j: f64,
+    /// Relative changes that corrections and softening updates made to the force, their sizes summed
+    /// since the start; a stiffening keeps the force and adds nothing.
+    pub corrected: f64,
     /// Whether the model was updated in this tick.
     pub updated: bool,
 }
@@ -173,6 +176,7 @@ pub struct Predictor {
     /// The shadow before an update; kept so that taking one allocates nothing.
     before: Snapshot,
     correction: f64,
+    corrected: f64,
     error: f64,
     since_update: u32,
 }
@@ -188,6 +192,7 @@ impl Predictor {
             shadow,
             before,
             correction: 0.0,
+            corrected: 0.0,
             error: 0.0,
             since_update: 0,
         }
@@ -227,6 +232,7 @@ impl Predictor {
             force_n: [x * scale, y * scale, z * scale, grip],
             energy_j: ledger.stored_j(),
             update_energy_j: ledger.edit_j,
+            corrected: self.corrected,
             updated,
         }
     }
@@ -255,7 +261,9 @@ impl Predictor {
         let pull = (TWO_PI * params.correction_hz * dt_s).min(1.0) * (target - self.correction);
         let slew = params.correction_slew_hz * dt_s;
         let moved = self.correction + pull.clamp(-slew, slew);
-        self.correction = moved.clamp(-CORRECTION_MAX, CORRECTION_MAX);
+        let corrected = moved.clamp(-CORRECTION_MAX, CORRECTION_MAX);
+        self.corrected += (corrected - self.correction).abs() / (1.0 + self.correction);
+        self.correction = corrected;
     }
 
     /// Change the stiffness under the probe in the twin and in its shadow.
@@ -279,7 +287,11 @@ impl Predictor {
         };
         // the shadow must predict what the changed tissue would do; only the twin is felt, and
         // only there a change may not add energy.
-        self.edit_both(&edit(true), &edit(false))
+        let updated = self.edit_both(&edit(true), &edit(false));
+        if updated {
+            self.corrected += (-step).max(0.0);
+        }
+        updated
     }
 
     /// Both models change or neither does: a shadow unlike its twin would teach it nonsense.

@@ -435,6 +435,7 @@ impl State {
             energy_received_j: *self.reservoir.received_j(),
             tissue_energy_j: prediction.energy_j,
             update_energy_j: prediction.update_energy_j,
+            corrected: prediction.corrected,
             intended_m: reading.intended_m,
             age_ns: age.map_or(-1, |(age, _)| age.0),
             oneway_ns: sync

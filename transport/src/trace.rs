@@ -99,6 +99,9 @@ pub struct TickRecord {
     pub tissue_energy_j: f64,
     /// Energy that model updates have put into the twin, cumulative \[J\].
     pub update_energy_j: f64,
+    /// Relative changes that corrections and updates made to the rendered force, their sizes summed
+    /// since the start (master).
+    pub corrected: f64,
     /// Where the operator meant to be (master; simulated operators only) \[m\].
     pub intended_m: Axes,
     /// Age of the newest frame, receive side, own clock and offset applied \[ns\].

@@ -76,39 +76,18 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
     }
 }
 
-/// Largest sum of the force steps at updates within 100 ms, over the force at its end. A step is
-/// the change of the twin's force at the tick of an update beyond that of the tick before, which
-/// is put down to the motion. Nothing without an update in contact.
+/// Largest relative change that corrections and updates made to the force within 100 ms of contact.
+/// Nothing without a twin that was ever corrected.
 fn force_step(master: &[TickRecord]) -> Option<f64> {
-    let steps: Vec<f64> = master
-        .windows(3)
-        .map(|w| {
-            let rise = |a: usize| {
-                w[2].tissue_force_n[a] - 2.0 * w[1].tissue_force_n[a] + w[0].tissue_force_n[a]
-            };
-            let updated = w[2].events & Events::UPDATED != 0;
-            if updated {
-                (0..3).map(|a| rise(a) * rise(a)).sum::<f64>().sqrt()
-            } else {
-                0.0
-            }
-        })
-        .collect();
-    let (mut sum, mut worst) = (0.0, None::<f64>);
-    for (index, step) in steps.iter().enumerate() {
-        sum += step;
-        if let Some(old) = index.checked_sub(STEP_WINDOW) {
-            sum -= steps[old];
-        }
-        let record = &master[index + 2];
-        let force_n = record.tissue_force_n[..3]
-            .iter()
-            .map(|f| f * f)
-            .sum::<f64>()
-            .sqrt();
-        if record.events & Events::UPDATED != 0 && force_n >= STEP_FORCE_N {
-            worst = Some(worst.unwrap_or(0.0).max(sum.max(0.0) / force_n));
-        }
-    }
-    worst
+    let corrected = master.iter().any(|record| record.corrected > 0.0);
+    let felt = |record: &TickRecord| {
+        let squares = record.tissue_force_n[..3].iter().map(|f| f * f);
+        squares.sum::<f64>() >= STEP_FORCE_N * STEP_FORCE_N
+    };
+    let windows = master.windows(STEP_WINDOW + 1);
+    let changes = windows
+        .map(|w| (&w[0], &w[STEP_WINDOW]))
+        .filter(|(first, last)| felt(first) && felt(last))
+        .map(|(first, last)| last.corrected - first.corrected);
+    changes.reduce(f64::max).filter(|_| corrected)
 }

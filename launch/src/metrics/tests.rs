@@ -242,22 +242,18 @@ fn events_become_limits_trips_and_updates() {
     assert!(summary.safety.uncommanded_motion_mm_max.unwrap() >= 3.0);
 }
 
-/// At the update the force jumps by 0.2 N beyond its trend.
+/// A correction of 4 % within 50 ms of a press, and one of 30 % in the air, which nobody feels.
 #[test]
-fn a_force_step_is_put_in_proportion() {
+fn the_largest_correction_in_contact_is_told() {
     let mut example = example(true_npm);
-    let at = 500 + 600;
-    for record in &mut example.master[at..] {
-        record.tissue_force_n[2] += 0.2;
+    let pressed = 500 + 600;
+    for (tick, record) in example.master.iter_mut().enumerate() {
+        let done = tick.saturating_sub(pressed).min(50) as f64 / 50.0;
+        record.corrected = 0.3 + 0.04 * done;
     }
-    example.master[at].events = Events::UPDATED;
-    let force_n = example.master[at].tissue_force_n[2];
+    example.master[0].corrected = 0.0;
     let (_, summary) = summary_of(&example);
-    near(
-        summary.twin.force_step_max_fraction_per_100ms,
-        0.2 / force_n,
-        1e-3,
-    );
+    near(summary.twin.force_step_max_fraction_per_100ms, 0.04, 1e-9);
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub struct PalpatorParams {
     pub friction_n: Axes,
     /// Speed below which friction is viscous \[m/s\].
     pub stick_mps: f64,
-    /// Share of damping and friction that the drive makes up for, from its measured velocity, 0 to
-    /// 1. Below 1 the carriage still loses energy, so it stays passive; what is left is all that the
+    /// Share (0 to 1) of damping and friction that the drive makes up for from its measured velocity.
+    /// Below 1 the carriage still loses energy and stays passive; what is left is all that the
     /// channel has to pay for free motion.
     pub compensated: f64,
     /// Largest actuator force \[N\].

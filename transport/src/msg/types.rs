@@ -312,6 +312,7 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     energy_received_j: crate::Axes,
     tissue_energy_j: f64,
     update_energy_j: f64,
+    corrected: f64,
     intended_m: crate::Axes,
     age_ns: i64,
     oneway_ns: i64,
