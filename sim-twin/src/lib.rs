@@ -8,6 +8,7 @@
 
 pub mod contact;
 pub mod integrate;
+pub mod law;
 pub mod mesh;
 pub mod model;
 pub mod scene;
