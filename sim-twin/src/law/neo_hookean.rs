@@ -7,7 +7,7 @@
 //! `a = 1 + 3/4 m/l`; here less its value at rest.
 
 use super::invariant::{cofactor, cofactor_change, inverse_change, volume};
-use super::{Elastic, Real};
+use super::{Elastic, Real, Tangent};
 use nalgebra::Matrix3;
 
 /// Compressible neo-Hookean law with Lame constants \[Pa\], or without unit.
@@ -43,6 +43,19 @@ impl<T: Real> Elastic<T> for NeoHookean<T> {
         df * self.mu
             + g * (self.lambda * g.dot(df))
             + inverse_change(&g, df) * (self.lambda * j.logarithm() - self.mu)
+    }
+
+    // one logarithm for all nine columns: the truth spends its time here
+    fn tangent_matrix(&self, f: &Matrix3<T>) -> Tangent<T> {
+        let cofactor = cofactor(f);
+        let j = volume(f, &cofactor);
+        let g = cofactor / j;
+        let twist = self.mu - self.lambda * j.logarithm();
+        Tangent::from_fn(|row, column| {
+            let (i, a, k, b) = (row % 3, row / 3, column % 3, column / 3);
+            let stretch = if row == column { self.mu } else { T::zero() };
+            stretch + self.lambda * g[(i, a)] * g[(k, b)] + twist * g[(i, b)] * g[(k, a)]
+        })
     }
 }
 
