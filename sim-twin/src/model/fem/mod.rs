@@ -7,7 +7,9 @@
 //! Inside, lengths are over the extent of the mesh and stresses over its stiffest shear modulus, so
 //! that no tolerance depends on the size or the softness of the tissue.
 
+pub mod condense;
 pub mod element;
+pub mod front;
 pub mod probe;
 pub mod solid;
 pub mod sparse;

@@ -61,6 +61,18 @@ impl BlockMatrix {
         self.diagonal.len()
     }
 
+    /// Columns of a row, ascending.
+    pub fn row(&self, row: u32) -> impl Iterator<Item = u32> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.columns[range].iter().copied()
+    }
+
+    /// Columns of a row with their blocks.
+    pub fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.row(row).zip(&self.blocks[range])
+    }
+
     /// Sets every block to zero, keeping the pattern.
     pub fn clear(&mut self) {
         self.blocks.fill(Matrix3::zeros());

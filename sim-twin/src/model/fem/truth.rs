@@ -10,6 +10,9 @@ use super::sparse::{BlockMatrix, dot, norm};
 use crate::Vec3;
 use crate::mesh::hex::{HexMesh, Side};
 
+/// Shortest increment over the one that was asked for.
+const SHORTEST: f64 = 0.02;
+
 /// How hard to try; all without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -35,7 +38,7 @@ impl Default for Settings {
             tolerance: 1e-6,
             iterations_max: 40,
             krylov_max: 4000,
-            increment: 0.1,
+            increment: 0.2,
             contact_stiffness: 30.0,
             augmentations: 1,
             order: 3,
@@ -65,8 +68,10 @@ pub struct Touch {
     pub depth_m: f64,
     /// Force on the sphere \[N\], of the part of the block that the mesh holds.
     pub force_n: Vec3,
-    /// Force on the supports \[N\]; with the force on the sphere it sums to zero.
+    /// Force on the supports \[N\].
     pub support_n: Vec3,
+    /// What Newton's method left unbalanced \[N\]; the three sum to zero but for rounding.
+    pub unbalanced_n: Vec3,
     /// Touched area at rest \[m^2\].
     pub area_m2: f64,
     /// Elastic energy \[J\].
@@ -137,21 +142,33 @@ impl Press {
         self.u.iter().map(|u| u * self.solid.length_m).collect()
     }
 
-    /// Presses on to `depth_m`, in increments.
+    /// Presses on to `depth_m`, in increments that halve where one finds no equilibrium.
     ///
     /// # Errors
-    /// If an increment finds no equilibrium.
+    /// If even a small increment finds none; the press then stands at the last depth that did.
     pub fn to(&mut self, depth_m: f64) -> Result<Touch, PressError> {
         let goal = depth_m / self.solid.length_m;
-        let way = goal - self.depth;
-        let count = (way.abs() / (self.settings.increment * self.radius))
-            .ceil()
-            .max(1.0);
+        let largest = self.settings.increment * self.radius;
+        let (mut reach, mut settled) = (largest, false);
         self.spent = (0, 0);
-        let from = self.depth;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        for step in 1..=(count as u32) {
-            self.advance(from + way * (f64::from(step) / count))?;
+        while self.depth != goal || !settled {
+            let (depth, u) = (self.depth, self.u.clone());
+            let way = (goal - depth).clamp(-reach, reach);
+            let next = if way.abs() < reach { goal } else { depth + way };
+            match self.advance(next) {
+                Ok(()) => {
+                    settled = true;
+                    reach = largest.min(2.0 * reach);
+                }
+                Err(error) if reach < largest * SHORTEST => {
+                    (self.depth, self.u) = (depth, u);
+                    return Err(error);
+                }
+                Err(_) => {
+                    (self.depth, self.u) = (depth, u);
+                    reach *= 0.5;
+                }
+            }
         }
         for _ in 0..self.settings.augmentations {
             let at = self.places();
@@ -280,13 +297,16 @@ impl Press {
         let at = self.places();
         let (force, area) = self.surface.add_forces(&at, &self.sphere(), &mut contact);
         self.solid.add_forces(&self.u, &mut elastic);
-        let mut support = Vec3::zeros();
+        let (mut support, mut unbalanced) = (Vec3::zeros(), Vec3::zeros());
         for (node, fixed) in self.solid.fixed.iter().enumerate() {
+            let pull = -(elastic[node] + contact[node]);
             for axis in 0..3 {
-                if fixed[axis] {
-                    // what the node pulls with is minus what would hold it
-                    support[axis] -= elastic[node][axis] + contact[node][axis];
-                }
+                let sum = if fixed[axis] {
+                    &mut support
+                } else {
+                    &mut unbalanced
+                };
+                sum[axis] += pull[axis];
             }
         }
         let unit_n = self.solid.force_n();
@@ -295,6 +315,7 @@ impl Press {
             depth_m: self.depth * length_m,
             force_n: force * unit_n,
             support_n: support * unit_n,
+            unbalanced_n: unbalanced * unit_n,
             area_m2: area * length_m * length_m,
             energy_j: self.solid.energy(&self.u) * unit_n * length_m,
             iterations: self.spent.0,

@@ -1,0 +1,176 @@
+//! Dense partial Cholesky factorisation: the work of static condensation.
+//!
+//! Source: right-looking blocked Cholesky (Golub and Van Loan 2013, section 4.2), trailing updates
+//! in packed strips of four rows so that the compiler vectorises them. No fused multiply-add and no
+//! dispatch on the processor: the bits are the same on every machine.
+
+/// Columns that are factored before the rest is updated.
+const PANEL: usize = 48;
+/// Rows of a strip; columns of a tile.
+const STRIP: usize = 4;
+
+/// A pivot that is not positive: the matrix is not positive definite.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("pivot {column} is {pivot}; expected above 0: is the tissue held?")]
+pub struct NotPositive {
+    /// Column of the pivot within its matrix.
+    pub column: usize,
+    /// Its value.
+    pub pivot: f64,
+}
+
+/// A symmetric matrix, of which the lower triangle counts, column after column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Front {
+    /// Rows and columns.
+    pub size: usize,
+    /// Entry `(row, column)` at `row + size column`.
+    pub entries: Vec<f64>,
+}
+
+impl Front {
+    /// A zero matrix.
+    #[must_use]
+    pub fn zeros(size: usize) -> Self {
+        Self {
+            size,
+            entries: vec![0.0; size * size],
+        }
+    }
+
+    /// Eliminates the first `count` columns: they become those of the factor `L`, the rest the Schur
+    /// complement.
+    ///
+    /// # Errors
+    /// At the first pivot that is not positive.
+    pub fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
+        let mut from = 0;
+        while from < count {
+            let to = count.min(from + PANEL);
+            self.factor(from, to)?;
+            self.update(from, to);
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Factors the columns `from..to`, all rows.
+    fn factor(&mut self, from: usize, to: usize) -> Result<(), NotPositive> {
+        let size = self.size;
+        for column in from..to {
+            let (done, open) = self.entries.split_at_mut(size * column);
+            let target = &mut open[..size];
+            for earlier in from..column {
+                let source = &done[size * earlier..][..size];
+                let factor = source[column];
+                let pairs = target[column..].iter_mut().zip(&source[column..]);
+                for (target, source) in pairs {
+                    *target -= factor * source;
+                }
+            }
+            let pivot = target[column];
+            if pivot.is_nan() || pivot <= 0.0 {
+                return Err(NotPositive { column, pivot });
+            }
+            let scale = 1.0 / pivot.sqrt();
+            for value in &mut target[column..] {
+                *value *= scale;
+            }
+        }
+        Ok(())
+    }
+
+    /// Subtracts what the columns `from..to` explain from the columns behind them.
+    fn update(&mut self, from: usize, to: usize) {
+        let (size, depth) = (self.size, to - from);
+        let strips = (size - to).div_ceil(STRIP);
+        let mut packed = vec![0.0; strips * depth * STRIP];
+        for (k, column) in (from..to).enumerate() {
+            for (row, value) in self.entries[size * column..][to..size].iter().enumerate() {
+                packed[(row / STRIP * depth + k) * STRIP + row % STRIP] = *value;
+            }
+        }
+        let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
+        for right in 0..strips {
+            let across = strip(right);
+            for below in right..strips {
+                let tile = product(strip(below), across);
+                for (c, tile) in tile.iter().enumerate() {
+                    let column = to + right * STRIP + c;
+                    if column >= size {
+                        break;
+                    }
+                    let row = to + below * STRIP;
+                    let rows = STRIP.min(size - row);
+                    let target = &mut self.entries[size * column + row..][..rows];
+                    for (target, value) in target.iter_mut().zip(tile) {
+                        *target -= value;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Inverse of a matrix that was eliminated whole, both triangles.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let size = self.size;
+        // the inverse of the factor, row r of it kept as column r: still contiguous to use
+        let mut lower = vec![0.0; size * size];
+        for column in 0..size {
+            let place = size * column;
+            lower[place + column] = 1.0;
+            for row in column..size {
+                let value = lower[place + row] / self.entries[size * row + row];
+                lower[place + row] = value;
+                let rest = &mut lower[place + row + 1..place + size];
+                let factor = &self.entries[size * row + row + 1..][..rest.len()];
+                for (rest, factor) in rest.iter_mut().zip(factor) {
+                    *rest -= value * factor;
+                }
+            }
+        }
+        let mut inverse = Self::zeros(size);
+        for a in 0..size {
+            for b in a..size {
+                let (left, right) = (&lower[size * a + b..][..size - b], &lower[size * b + b..]);
+                let sum = sum_of_products(left, right);
+                inverse.entries[size * a + b] = sum;
+                inverse.entries[size * b + a] = sum;
+            }
+        }
+        inverse
+    }
+}
+
+/// Tile of the product of two packed strips, column after column.
+fn product(below: &[f64], across: &[f64]) -> [[f64; STRIP]; STRIP] {
+    let mut tile = [[0.0; STRIP]; STRIP];
+    let steps = below.chunks_exact(STRIP).zip(across.chunks_exact(STRIP));
+    for (below, across) in steps {
+        for c in 0..STRIP {
+            for r in 0..STRIP {
+                tile[c][r] += below[r] * across[c];
+            }
+        }
+    }
+    tile
+}
+
+/// Sum of products in four fixed lanes.
+fn sum_of_products(left: &[f64], right: &[f64]) -> f64 {
+    let mut lanes = [0.0; 4];
+    let (a, b) = (left.chunks_exact(4), right[..left.len()].chunks_exact(4));
+    let rest: f64 = a
+        .remainder()
+        .iter()
+        .zip(b.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in a.zip(b) {
+        for lane in 0..4 {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    rest + (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
