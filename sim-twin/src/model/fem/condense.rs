@@ -48,7 +48,8 @@ pub fn condense(matrix: &BlockMatrix, places: &[Vec3], keep: &[u32]) -> Result<F
     Ok(front)
 }
 
-/// Splits `nodes` by a plane across their longest extent; the nodes on it separate the two sides.
+/// Splits `nodes` by a plane across the axis with the most planes (not the longest one: graded cells
+/// are long where nothing happens); the nodes on it separate the two sides.
 fn dissect(
     matrix: &BlockMatrix,
     places: &[Vec3],
@@ -62,7 +63,6 @@ fn dissect(
     if nodes.len() <= LEAF {
         return leaf(nodes);
     }
-    // by count of planes rather than by length: graded cells are long where nothing happens
     let axis = longest_axis(places, &nodes);
     let key = |node: &u32| places[*node as usize][axis];
     nodes.sort_by(|a, b| key(a).total_cmp(&key(b)).then(a.cmp(b)));
@@ -229,9 +229,11 @@ mod tests {
         solid.add_stiffness(&rest, &mut matrix);
         matrix.fix(&solid.fixed);
         let keep = mesh.side_nodes(Side::ZMax);
-        let mut schur = condense(&matrix, &solid.nodes, &keep).unwrap();
-        schur.eliminate(schur.size).unwrap();
-        let compliance = schur.inverse();
+        let schur = condense(&matrix, &solid.nodes, &keep).unwrap();
+        let single: Vec<_> = (0..schur.size)
+            .map(|unknown| vec![(unknown, 1.0)])
+            .collect();
+        let compliance = schur.respond(&single).unwrap();
         for (load, axis) in [(0, 2), (17, 0), (24, 1)] {
             let mut forces = rest.clone();
             forces[keep[load] as usize][axis] = 1.0;

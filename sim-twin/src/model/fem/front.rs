@@ -111,35 +111,33 @@ impl Front {
         }
     }
 
-    /// Inverse of a matrix that was eliminated whole, both triangles.
-    #[must_use]
-    pub fn inverse(&self) -> Self {
-        let size = self.size;
-        // the inverse of the factor, row r of it kept as column r: still contiguous to use
-        let mut lower = vec![0.0; size * size];
+    /// Responses of the combinations `weights` of unknowns to unit loads on the same combinations:
+    /// `B^T A^-1 B`, both triangles, as the Schur complement of `[A B; B^T 0]`.
+    ///
+    /// # Errors
+    /// At the first pivot that is not positive.
+    pub fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
+        let (size, whole) = (self.size, self.size + weights.len());
+        let mut joined = Self::zeros(whole);
         for column in 0..size {
-            let place = size * column;
-            lower[place + column] = 1.0;
-            for row in column..size {
-                let value = lower[place + row] / self.entries[size * row + row];
-                lower[place + row] = value;
-                let rest = &mut lower[place + row + 1..place + size];
-                let factor = &self.entries[size * row + row + 1..][..rest.len()];
-                for (rest, factor) in rest.iter_mut().zip(factor) {
-                    *rest -= value * factor;
-                }
+            let source = &self.entries[size * column..][..size];
+            joined.entries[whole * column..][..size].copy_from_slice(source);
+        }
+        for (row, weights) in weights.iter().enumerate() {
+            for &(unknown, weight) in weights {
+                joined.entries[whole * unknown + size + row] += weight;
             }
         }
-        let mut inverse = Self::zeros(size);
-        for a in 0..size {
-            for b in a..size {
-                let (left, right) = (&lower[size * a + b..][..size - b], &lower[size * b + b..]);
-                let sum = sum_of_products(left, right);
-                inverse.entries[size * a + b] = sum;
-                inverse.entries[size * b + a] = sum;
+        joined.eliminate(size)?;
+        let mut response = Self::zeros(weights.len());
+        for column in 0..weights.len() {
+            for row in column..weights.len() {
+                let value = -joined.entries[whole * (size + column) + size + row];
+                response.entries[response.size * column + row] = value;
+                response.entries[response.size * row + column] = value;
             }
         }
-        inverse
+        Ok(response)
     }
 }
 
@@ -155,22 +153,4 @@ fn product(below: &[f64], across: &[f64]) -> [[f64; STRIP]; STRIP] {
         }
     }
     tile
-}
-
-/// Sum of products in four fixed lanes.
-fn sum_of_products(left: &[f64], right: &[f64]) -> f64 {
-    let mut lanes = [0.0; 4];
-    let (a, b) = (left.chunks_exact(4), right[..left.len()].chunks_exact(4));
-    let rest: f64 = a
-        .remainder()
-        .iter()
-        .zip(b.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in a.zip(b) {
-        for lane in 0..4 {
-            lanes[lane] += a[lane] * b[lane];
-        }
-    }
-    rest + (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 }

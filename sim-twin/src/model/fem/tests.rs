@@ -9,6 +9,7 @@ use nalgebra::{Matrix3, Rotation3};
 use proptest::prelude::*;
 
 mod block;
+mod touch;
 
 const FAMILIES: [Family; 4] = [
     Family::StVenantKirchhoff,
