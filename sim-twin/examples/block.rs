@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p palpate-twin --example block -- press 1` presses a cube of 0.1 m
 //! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm on cells of 1 mm; `nodule 1.5` adds a
-//! ball 10 times stiffer 10 mm deep under every mixing rule; `predict 1 10` condenses a patch of
+//! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
+//! ball, for cells that divide 5 mm; `predict 1 10` condenses a patch of
 //! 10 mm half edge and times its answers.
 
 use palpate_twin::Vec3;
@@ -31,8 +32,9 @@ fn main() -> Outcome {
     match arguments.first().map(String::as_str) {
         Some("press") => press(cell_m),
         Some("nodule") => nodule(cell_m),
+        Some("aligned") => aligned(cell_m),
         Some("predict") => predict(cell_m, number(2, 10.0)? * 1e-3),
-        _ => Err("expected press, nodule or predict, then the cell in mm".into()),
+        _ => Err("expected press, nodule, aligned or predict, then the cell in mm".into()),
     }
 }
 
@@ -135,6 +137,32 @@ fn nodule(cell_m: f64) -> Outcome {
             start.elapsed().as_secs_f64()
         );
     }
+    Ok(())
+}
+
+fn aligned(cell_m: f64) -> Outcome {
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.3,
+    };
+    let across_m = grade(0.0, 0.0075).axis(0.05)?;
+    let mut mesh = HexMesh::block([&across_m, &across_m, &grade(0.085, 0.1).axis(0.1)?])?;
+    let (centre_m, radius_m) = (Vec3::new(0.0, 0.0, 0.09), 5e-3);
+    mesh.fit_ball(centre_m, radius_m)?;
+    println!("fitted quarter block: {} nodes", mesh.nodes_m.len());
+    let soft = soft(&mesh)?;
+    let hard = (0..mesh.cells.len()).map(|cell| {
+        let middle_m = mesh.corners_m(cell).iter().sum::<Vec3>() / 8.0;
+        let inside = (middle_m - centre_m).norm() < radius_m;
+        soft[cell].scaled(if inside { 10.0 } else { 1.0 })
+    });
+    let hard: Vec<Moduli> = hard.collect();
+    let plain_n = sphere_on(&mesh, &soft)?.to(5e-3)?.force_n.z;
+    let found_n = sphere_on(&mesh, &hard)?.to(5e-3)?.force_n.z;
+    let change = 100.0 * (found_n / plain_n - 1.0);
+    println!("without: {:.5} N; with: {change:+.2} %", 4.0 * plain_n);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 use crate::Vec3;
 use crate::mesh::grade::GradeError;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Signs of the corners of the unit cell, in the order of a cell's nodes.
@@ -146,8 +147,9 @@ impl HexMesh {
             if coordinates.len() < 2 {
                 return Err(HexError::Axis { axis, index: 0 });
             }
-            // written so that what is not a number is out of order too
-            let wrong = coordinates.windows(2).position(|w| !(w[0] < w[1]));
+            // what is not a number compares to nothing, so it is out of order too
+            let ascends = |w: &[f64]| w[0].partial_cmp(&w[1]) == Some(Ordering::Less);
+            let wrong = coordinates.windows(2).position(|w| !ascends(w));
             if let Some(index) = wrong {
                 return Err(HexError::Axis { axis, index });
             }
@@ -232,6 +234,28 @@ impl HexMesh {
             .iter()
             .fold(Vec3::repeat(f64::MIN), |a, b| a.sup(b));
         (high - low).max()
+    }
+
+    /// Moves nodes so that the cube of half edge `radius_m` around `centre_m` becomes a ball, fading
+    /// to nothing at twice that; cells at its corners become blunt. Where grid planes touched the
+    /// cube, faces now lie on the ball, so a ball of another material needs no mixing.
+    ///
+    /// # Errors
+    /// If a cell is turned inside out by it.
+    pub fn fit_ball(&mut self, centre_m: Vec3, radius_m: f64) -> Result<(), HexError> {
+        for at_m in &mut self.nodes_m {
+            let offset = *at_m - centre_m;
+            let (cube, ball) = (offset.amax() / radius_m, offset.norm() / radius_m);
+            let round = if cube <= 1.0 {
+                cube
+            } else {
+                (2.0 - cube).max(0.0)
+            };
+            if ball > 0.0 && round > 0.0 {
+                *at_m = centre_m + offset * (1.0 - round + round * cube / ball);
+            }
+        }
+        self.check()
     }
 
     /// Looks at every node and cell.
@@ -344,6 +368,19 @@ mod tests {
                 assert!(normal.dot(&((a + c) * 0.5 - middle_m)) > 0.0, "{side:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_fitted_ball_has_its_volume_and_its_mesh_the_block_s() {
+        let axis_m = even(0.1, 20);
+        let mut mesh = HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap();
+        let (centre_m, radius_m) = (Vec3::repeat(0.05), 0.02);
+        mesh.fit_ball(centre_m, radius_m).unwrap();
+        let on = |at_m: &Vec3| ((at_m - centre_m).norm() / radius_m - 1.0).abs() < 1e-9;
+        // a cube of 8 cells an edge has 9^3 - 7^3 nodes on its surface
+        assert_eq!(mesh.nodes_m.iter().filter(|x| on(x)).count(), 729 - 343);
+        assert_eq!(mesh.nodes_m[0], Vec3::zeros());
+        assert_eq!(mesh.nodes_m[21 * 21 * 21 - 1], Vec3::repeat(0.1));
     }
 
     #[test]

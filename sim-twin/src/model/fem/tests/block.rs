@@ -125,9 +125,9 @@ fn nodule(cell: f64, mixing: Mixing) -> f64 {
 
 #[test]
 fn a_nodule_is_felt_on_a_coarse_mesh() {
-    // 22 %, converged by the ignored test below
+    // 20.5 %, converged on meshes fitted to the ball (example block, aligned)
     let change = nodule(0.025, Mixing::Hill);
-    assert!((change - 0.22).abs() < 0.03, "{change}");
+    assert!((change - 0.205).abs() < 0.03, "{change}");
 }
 
 /// A minute or two: `cargo test --release -p palpate-twin -- --ignored the_block_test`.
@@ -151,6 +151,6 @@ fn the_block_test_holds_to_three_percent() {
 fn a_nodule_has_its_converged_change_on_any_mesh() {
     for cell in [0.025, 0.021, 0.017, 0.015, 0.01] {
         let change = nodule(cell, Mixing::Hill);
-        assert!((change - 0.22).abs() < 0.03, "{cell}: {change}");
+        assert!((change - 0.205).abs() < 0.03, "{cell}: {change}");
     }
 }
