@@ -3,7 +3,7 @@
 //! `cargo run --release -p palpate-twin --example block -- press 1` presses a cube of 0.1 m
 //! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm on cells of 1 mm; `nodule 1.5` adds a
 //! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
-//! ball, for cells that divide 5 mm; `predict 1 10` condenses a patch of
+//! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
 //! 10 mm half edge and times its answers.
 
 use palpate_twin::Vec3;

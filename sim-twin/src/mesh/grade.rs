@@ -62,7 +62,7 @@ impl Grading {
         } else {
             self.to_m
         };
-        let fine = ((to_m - from_m) / self.cell_m - 1e-9).ceil().max(1.0);
+        let fine = ((to_m - from_m) / self.cell_m - 1e-6).ceil().max(1.0);
         if fine > CELLS_MAX as f64 {
             return Err(GradeError::Cells);
         }

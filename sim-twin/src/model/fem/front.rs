@@ -8,6 +8,8 @@
 const PANEL: usize = 48;
 /// Rows of a strip; columns of a tile.
 const STRIP: usize = 4;
+/// Strips whose rows are updated together: 48 KiB of a panel.
+const GROUP: usize = 32;
 
 /// A pivot that is not positive: the matrix is not positive definite.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -90,23 +92,27 @@ impl Front {
                 packed[(row / STRIP * depth + k) * STRIP + row % STRIP] = *value;
             }
         }
-        let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
-        for right in 0..strips {
-            let across = strip(right);
-            for below in right..strips {
-                let tile = product(strip(below), across);
-                for (c, tile) in tile.iter().enumerate() {
-                    let column = to + right * STRIP + c;
-                    if column >= size {
-                        break;
-                    }
-                    let row = to + below * STRIP;
-                    let rows = STRIP.min(size - row);
-                    let target = &mut self.entries[size * column + row..][..rows];
-                    for (target, value) in target.iter_mut().zip(tile) {
-                        *target -= value;
-                    }
+        // rows in groups that stay in the cache while all columns pass
+        for group in (0..strips).step_by(GROUP) {
+            let end = strips.min(group + GROUP);
+            for right in 0..end {
+                for below in group.max(right)..end {
+                    let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
+                    let tile = product(strip(below), strip(right));
+                    self.subtract(&tile, to + below * STRIP, to + right * STRIP);
                 }
+            }
+        }
+    }
+
+    /// Subtracts a tile whose first entry is at `(row, column)`, as far as the matrix reaches.
+    fn subtract(&mut self, tile: &[[f64; STRIP]; STRIP], row: usize, column: usize) {
+        let size = self.size;
+        let rows = STRIP.min(size - row);
+        for (column, tile) in (column..size).zip(tile) {
+            let target = &mut self.entries[size * column + row..][..rows];
+            for (target, value) in target.iter_mut().zip(tile) {
+                *target -= value;
             }
         }
     }
@@ -144,8 +150,8 @@ impl Front {
 /// Tile of the product of two packed strips, column after column.
 fn product(below: &[f64], across: &[f64]) -> [[f64; STRIP]; STRIP] {
     let mut tile = [[0.0; STRIP]; STRIP];
-    let steps = below.chunks_exact(STRIP).zip(across.chunks_exact(STRIP));
-    for (below, across) in steps {
+    let (below, across) = (below.as_chunks::<STRIP>().0, across.as_chunks::<STRIP>().0);
+    for (below, across) in below.iter().zip(across) {
         for c in 0..STRIP {
             for r in 0..STRIP {
                 tile[c][r] += below[r] * across[c];

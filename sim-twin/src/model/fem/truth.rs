@@ -269,8 +269,9 @@ impl Press {
     fn search(&mut self, residual: &[Vec3], step: &[Vec3]) -> bool {
         let slope = dot(residual, step);
         let start = self.potential(&self.u);
-        // below this a difference of energies is rounding
-        let noise = 1e-13 * start.abs();
+        // below this a difference of energies is rounding: of their sum, and of the strains' own,
+        // which are differences of numbers near 1 over a volume of at most 1
+        let noise = 1e-13 * start.abs() + 1e-15;
         let mut length = 1.0;
         for _ in 0..20 {
             let trial: Vec<Vec3> = self
