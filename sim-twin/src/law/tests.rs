@@ -109,6 +109,9 @@ proptest! {
         let (low, mid, high) = (of(Mixing::Reuss), of(Mixing::Hill), of(Mixing::Voigt));
         prop_assert!(low.mu_pa <= mid.mu_pa * (1.0 + 1e-12));
         prop_assert!(mid.mu_pa <= high.mu_pa * (1.0 + 1e-12));
+        let even = of(Mixing::Geometric);
+        prop_assert!(low.mu_pa <= even.mu_pa * (1.0 + 1e-12));
+        prop_assert!(even.mu_pa <= high.mu_pa * (1.0 + 1e-12));
         prop_assert!(low.bulk_pa() <= high.bulk_pa() * (1.0 + 1e-12));
         prop_assert!(low.mu_pa >= soft.mu_pa * (1.0 - 1e-12));
         prop_assert!(high.mu_pa <= hard.mu_pa * (1.0 + 1e-12));
