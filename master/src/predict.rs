@@ -32,7 +32,8 @@ pub struct PredictParams {
     pub update_radius_m: f64,
     /// Ticks between two updates.
     pub update_ticks: u32,
-    /// Fastest fall of stiffness by updates \[1/s\]: 0.7 is 7 % of the force in 100 ms.
+    /// Fastest fall of stiffness by updates \[1/s\]; with the correction's slew 7 % of the force in
+    /// 100 ms, which nobody should feel (teleop section 4).
     pub soften_hz_max: f64,
     /// Fastest rise of stiffness by updates \[1/s\]; a rise keeps the force, so it may be faster.
     pub stiffen_hz_max: f64,
@@ -57,13 +58,13 @@ impl Default for PredictParams {
             update_hz: 15.0,
             update_radius_m: 0.022,
             update_ticks: 20,
-            soften_hz_max: 0.7,
+            soften_hz_max: 0.35,
             stiffen_hz_max: 6.0,
             force_n_min: 0.15,
             speed_mps_max: 0.08,
             correction_gain: 0.5,
             correction_hz: 1.0,
-            correction_slew_hz: 0.7,
+            correction_slew_hz: 0.35,
         }
     }
 }

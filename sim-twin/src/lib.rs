@@ -1,13 +1,15 @@
 //! Soft tissue that answers a touch within a tick.
 //!
 //! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it
-//! gives back. [`mesh`] holds neutral descriptions of lattices and their files, [`model`] the
-//! tissue models, [`contact`] the geometry of touching, [`integrate`] the stability advisor, and
-//! [`scene`] turns a typed scene file into a boxed model. This crate knows nothing of networks,
+//! gives back. [`mesh`] holds neutral descriptions of lattices and their files and the hexahedral
+//! blocks of continuum tissue, [`law`] what such tissue is made of, [`model`] the tissue models,
+//! [`contact`] the geometry of touching, [`integrate`] the stability advisor, and [`scene`] turns a
+//! typed scene file into a boxed model. This crate knows nothing of networks,
 //! clocks or devices: every step is a pure function of state, tools and `dt`.
 
 pub mod contact;
 pub mod integrate;
+pub mod law;
 pub mod mesh;
 pub mod model;
 pub mod scene;

@@ -1,12 +1,13 @@
 //! Reading a recording back, also one that was cut short.
 //!
-//! The file is walked record by record here, so that damage has an offset; each chunk is opened by
-//! the crate `mcap`. Everything before the damage is kept. Source: ours, format as mcap.dev/spec.
+//! The file is walked record by record here, so that damage has an offset and no length is believed;
+//! the crate `mcap` parses the records. Everything before the damage is kept. Source: ours, format as mcap.dev/spec.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use mcap::records::{Record, op};
+use mcap::records::{ChunkHeader, Record, op};
 use palpate_transport::cdr;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -136,17 +137,7 @@ impl Reader<'_> {
         }
         match mcap::parse_record(opcode, body).map_err(|e| e.to_string())? {
             Record::Chunk { header, data } => {
-                if header.uncompressed_size > CHUNK_BYTES_MAX {
-                    return Err(format!(
-                        "chunk claims {} bytes; at most {CHUNK_BYTES_MAX} are opened",
-                        header.uncompressed_size
-                    ));
-                }
-                let records =
-                    mcap::read::ChunkReader::new(header, &data).map_err(|e| e.to_string())?;
-                for record in records {
-                    self.message(record.map_err(|e| e.to_string())?)?;
-                }
+                self.chunk(&opened(&header, &data)?)?;
             }
             Record::Attachment { header, data, .. } => {
                 let text = || String::from_utf8_lossy(&data).into_owned();
@@ -163,6 +154,21 @@ impl Reader<'_> {
             other => self.message(other)?,
         }
         Ok(true)
+    }
+
+    /// Take the records of an opened chunk; a length in it that lies is only an error.
+    fn chunk(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (opcode, body, next) = framed(bytes, at)
+                .ok_or_else(|| format!("a record at {at} of a chunk claims more than it holds"))?;
+            if !matches!(opcode, op::SCHEMA..=op::MESSAGE) {
+                return Err(format!("no record of a chunk starts with {opcode:#04x}"));
+            }
+            self.message(mcap::parse_record(opcode, body).map_err(|e| e.to_string())?)?;
+            at = next;
+        }
+        Ok(())
     }
 
     fn message(&mut self, record: Record<'_>) -> Result<(), String> {
@@ -186,6 +192,33 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// The bytes inside a chunk, at most [`CHUNK_BYTES_MAX`] and as many as it says; the crate `mcap`
+/// would believe the lengths in them.
+fn opened(header: &ChunkHeader, data: &[u8]) -> Result<Vec<u8>, String> {
+    let claimed = header.uncompressed_size;
+    if claimed > CHUNK_BYTES_MAX {
+        return Err(format!(
+            "chunk claims {claimed} bytes; at most {CHUNK_BYTES_MAX} are opened"
+        ));
+    }
+    let mut bytes = Vec::new();
+    let read = match header.compression.as_str() {
+        "" => data.take(claimed).read_to_end(&mut bytes),
+        "lz4" => lz4::Decoder::new(data)
+            .and_then(|decoder| decoder.take(claimed).read_to_end(&mut bytes)),
+        other => return Err(format!("chunk is compressed by {other}; expected lz4")),
+    };
+    read.map_err(|error| format!("chunk does not open: {error}"))?;
+    if (bytes.len() as u64) < claimed {
+        return Err(format!("chunk holds {} bytes of {claimed}", bytes.len()));
+    }
+    // 0 is "not computed" (MCAP specification, Chunk)
+    if ![0, crc32fast::hash(&bytes)].contains(&header.uncompressed_crc) {
+        return Err("chunk differs from its checksum".into());
+    }
+    Ok(bytes)
 }
 
 /// Opcode, body and end of the record at `at`; nothing if it does not fit into the bytes.

@@ -4,8 +4,11 @@ pub mod check;
 pub mod drape;
 pub mod fem;
 pub mod fixture;
+pub mod grade;
+pub mod hex;
 pub mod lattice;
 pub mod plg;
+pub mod region;
 mod rows;
 pub mod units;
 

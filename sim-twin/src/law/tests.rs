@@ -1,0 +1,273 @@
+use super::*;
+use crate::law::viscous::{KelvinVoigt, Memory, Prony, ViscousError};
+use nalgebra::{Rotation3, Vector3};
+use proptest::prelude::*;
+
+const FAMILIES: [Family; 6] = [
+    Family::Linear,
+    Family::StVenantKirchhoff,
+    Family::NeoHookean,
+    Family::StableNeoHookean,
+    Family::MooneyRivlin { second: 0.3 },
+    Family::Fung { growth: 2.0 },
+];
+
+fn moduli(poisson: f64) -> Moduli {
+    let material = Material::new(5e3, poisson, 1000.0).unwrap();
+    material.moduli().scaled(1.0 / 5e3)
+}
+
+/// Gradients with volume between about a half and two, far from the kink of the exponential.
+fn gradient() -> impl Strategy<Value = Matrix3<f64>> {
+    let entry = -0.25..0.25_f64;
+    prop::array::uniform9(entry).prop_map(|e| Matrix3::identity() + Matrix3::from_row_slice(&e))
+}
+
+fn rotation() -> impl Strategy<Value = Rotation3<f64>> {
+    prop::array::uniform3(-3.0..3.0_f64).prop_map(|v| Rotation3::new(Vector3::from(v)))
+}
+
+fn any_law() -> impl Strategy<Value = (Family, Law<f64>)> {
+    (prop::sample::select(FAMILIES.to_vec()), 0.0..0.49_f64)
+        .prop_map(|(family, poisson)| (family, Law::new(family, moduli(poisson))))
+}
+
+/// Largest difference of two matrices over the size of the second, at least 1.
+fn apart<const R: usize, const C: usize>(a: &SMatrix<f64, R, C>, b: &SMatrix<f64, R, C>) -> f64 {
+    (a - b).amax() / b.amax().max(1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn stress_is_the_slope_of_the_energy((_, law) in any_law(), f in gradient(), d in gradient()) {
+        let h = 1e-5;
+        let rise = law.energy(&(f + d * h)) - law.energy(&(f - d * h));
+        let slope = law.stress(&f).dot(&d);
+        prop_assert!((rise / (2.0 * h) - slope).abs() < 1e-6 * (1.0 + slope.abs()));
+    }
+
+    #[test]
+    fn tangent_is_the_slope_of_the_stress((_, law) in any_law(), f in gradient(), d in gradient()) {
+        let h = 1e-5;
+        let rise = (law.stress(&(f + d * h)) - law.stress(&(f - d * h))) / (2.0 * h);
+        prop_assert!(apart(&rise, &law.tangent(&f, &d)) < 1e-6);
+        let whole = law.tangent_matrix(&f);
+        let column = nalgebra::SVector::<f64, 9>::from_column_slice(d.as_slice());
+        let by_matrix = Matrix3::from_column_slice((whole * column).as_slice());
+        prop_assert!(apart(&by_matrix, &law.tangent(&f, &d)) < 1e-12);
+        prop_assert!(apart(&whole.transpose(), &whole) < 1e-12);
+    }
+
+    #[test]
+    fn a_turn_after_or_before_changes_nothing(
+        (family, law) in any_law(), f in gradient(), turn in rotation(),
+    ) {
+        prop_assume!(family != Family::Linear);
+        let turned = turn.matrix() * f;
+        let energy = law.energy(&f);
+        prop_assert!((law.energy(&turned) - energy).abs() < 1e-9 * (1.0 + energy.abs()));
+        prop_assert!(apart(&law.stress(&turned), &(turn.matrix() * law.stress(&f))) < 1e-9);
+        // isotropy: a turn of the reference
+        prop_assert!((law.energy(&(f * turn.matrix())) - energy).abs() < 1e-9 * (1.0 + energy.abs()));
+    }
+
+    #[test]
+    fn every_family_is_hookean_at_rest(poisson in 0.0..0.49_f64, d in gradient()) {
+        let exact: Law<f64> = Law::new(Family::Linear, moduli(poisson));
+        let rest = Matrix3::identity();
+        for family in FAMILIES {
+            let law: Law<f64> = Law::new(family, moduli(poisson));
+            prop_assert!(law.energy(&rest).abs() < 1e-14);
+            prop_assert!(law.stress(&rest).amax() < 1e-13, "{family:?}");
+            prop_assert!(apart(&law.tangent(&rest, &d), &exact.tangent(&rest, &d)) < 1e-12);
+        }
+    }
+
+    #[test]
+    fn single_precision_follows(f in gradient(), family in prop::sample::select(FAMILIES.to_vec())) {
+        let wide: Law<f64> = Law::new(family, moduli(0.45));
+        let narrow: Law<f32> = Law::new(family, moduli(0.45));
+        let stress = narrow.stress(&f.map(f32::of)).map(f64::from);
+        prop_assert!(apart(&stress, &wide.stress(&f)) < 2e-4);
+    }
+
+    #[test]
+    fn the_stable_form_is_finite_everywhere(entries in prop::array::uniform9(-5.0..5.0_f64)) {
+        let law: Law<f64> = Law::new(Family::StableNeoHookean, moduli(0.49));
+        let f = Matrix3::from_row_slice(&entries);
+        prop_assert!(law.energy(&f).is_finite());
+        prop_assert!(law.stress(&f).iter().all(|x| x.is_finite()));
+    }
+
+    #[test]
+    fn mixtures_lie_between_their_bounds(share in 0.0..1.0_f64, contrast in 1.0..50.0_f64) {
+        let (soft, hard) = (moduli(0.45), moduli(0.45).scaled(contrast));
+        let phases = [(1.0 - share, soft), (share, hard)];
+        let of = |mixing| mix(mixing, phases).unwrap();
+        let (low, mid, high) = (of(Mixing::Reuss), of(Mixing::Hill), of(Mixing::Voigt));
+        prop_assert!(low.mu_pa <= mid.mu_pa * (1.0 + 1e-12));
+        prop_assert!(mid.mu_pa <= high.mu_pa * (1.0 + 1e-12));
+        let even = of(Mixing::Geometric);
+        prop_assert!(low.mu_pa <= even.mu_pa * (1.0 + 1e-12));
+        prop_assert!(even.mu_pa <= high.mu_pa * (1.0 + 1e-12));
+        prop_assert!(low.bulk_pa() <= high.bulk_pa() * (1.0 + 1e-12));
+        prop_assert!(low.mu_pa >= soft.mu_pa * (1.0 - 1e-12));
+        prop_assert!(high.mu_pa <= hard.mu_pa * (1.0 + 1e-12));
+    }
+
+    #[test]
+    fn dashpots_only_take(f in gradient(), rate in gradient(), turn in rotation()) {
+        let dashpot = KelvinVoigt::<f64>::new(1.5, 0.4).unwrap();
+        let rate = rate - Matrix3::identity();
+        let heat = dashpot.dissipation(&f, &rate);
+        prop_assert!(heat >= -1e-15);
+        let power = dashpot.stress(&f, &rate).dot(&rate);
+        prop_assert!((power - heat).abs() < 1e-12 * (1.0 + heat));
+        // a spin alone strains nothing
+        let spin = turn.matrix() - turn.matrix().transpose();
+        prop_assert!(dashpot.stress(&f, &(spin * f)).amax() < 1e-12);
+    }
+}
+
+#[test]
+fn an_inverted_gradient_has_infinite_energy() {
+    let f = Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
+    for family in [
+        Family::NeoHookean,
+        Family::MooneyRivlin { second: 0.3 },
+        Family::Fung { growth: 2.0 },
+    ] {
+        let law: Law<f64> = Law::new(family, moduli(0.45));
+        assert!(law.energy(&f).is_infinite(), "{family:?}");
+    }
+}
+
+#[test]
+fn uniaxial_neo_hookean_matches_the_closed_form() {
+    // W&B: P11 = mu l1 + (lambda ln J - mu) / l1, sideways the same with zero stress
+    let law: Law<f64> = Law::new(Family::NeoHookean, moduli(0.0));
+    // lambda = 0: the sides stay as they are, and P11 = mu (l - 1/l)
+    let f = Matrix3::from_diagonal(&Vector3::new(1.3, 1.0, 1.0));
+    let stress = law.stress(&f);
+    assert!((stress[(0, 0)] - 0.5 * (1.3 - 1.0 / 1.3)).abs() < 1e-14);
+    assert!(stress[(1, 1)].abs() < 1e-14);
+}
+
+#[test]
+fn the_exponential_law_stays_smooth_and_finite_beyond_its_limit() {
+    let law: Law<f32> = Law::new(Family::Fung { growth: 20.0 }, moduli(0.45));
+    let stretch = |l: f32| Matrix3::from_diagonal(&Vector3::new(l, 1.0 / l, 1.0));
+    let mut last = 0.0_f32;
+    for step in 0..400 {
+        let f = stretch(1.0 + 0.01 * step as f32);
+        let (stress, energy) = (law.stress(&f)[(0, 0)], law.energy(&f));
+        assert!(stress.is_finite() && energy.is_finite());
+        assert!(stress >= last, "stress falls at step {step}");
+        last = stress;
+    }
+}
+
+#[test]
+fn materials_refuse_what_is_out_of_range() {
+    assert_eq!(Material::new(0.0, 0.4, 1e3), Err(MaterialError::Young(0.0)));
+    assert_eq!(
+        Material::new(5e3, 0.5, 1e3),
+        Err(MaterialError::Poisson(0.5))
+    );
+    assert!(matches!(
+        Material::new(5e3, f64::NAN, 1e3),
+        Err(MaterialError::Poisson(_))
+    ));
+    assert_eq!(
+        Material::new(5e3, 0.4, -1.0),
+        Err(MaterialError::Density(-1.0))
+    );
+    let block = Material::new(5e3, 0.45, 1e3).unwrap();
+    assert!((block.moduli().young_pa() - 5e3).abs() < 1e-9);
+    // 4.36 m/s in the reference of the block test
+    assert!((block.pressure_wave_mps() - 4.36).abs() < 0.01);
+}
+
+#[test]
+fn every_tissue_of_the_library_is_a_material_with_a_source() {
+    for tissue in &tissue::LIBRARY {
+        let material = tissue.material().unwrap();
+        assert!(material.pressure_wave_mps() < 100.0);
+        assert!(tissue.source.contains(char::is_numeric) && !tissue.note.is_empty());
+        assert_eq!(tissue::find(tissue.name).unwrap(), tissue);
+    }
+    assert!(tissue::find("cheese").is_none());
+}
+
+#[test]
+fn a_held_strain_relaxes_as_the_series_says() {
+    let series = Prony::new(&[(0.3, 0.01), (0.2, 0.5)]).unwrap();
+    let (dt, elastic) = (1e-3, Matrix3::<f64>::identity());
+    let mut memory = Memory::default();
+    // a jump is a step without length: the instantaneous stress
+    let sudden = series.step(0.0).advance(&mut memory, &elastic);
+    assert!((sudden - elastic).amax() < 1e-15);
+    let step = series.step(dt);
+    for n in 1..=2000_u32 {
+        let stress = step.advance(&mut memory, &elastic);
+        let exact = series.relaxation(dt * f64::from(n));
+        assert!((stress[(0, 0)] - exact).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_ramp_is_integrated_exactly_by_any_step() {
+    // of a branch (g, tau) under S0 = t: g tau (1 - exp(-t / tau))
+    let (share, tau, end) = (0.4, 0.05, 0.2);
+    let series = Prony::new(&[(share, tau)]).unwrap();
+    for steps in [1_u32, 7, 500] {
+        let dt = end / f64::from(steps);
+        let (step, mut memory) = (series.step(dt), Memory::default());
+        let mut stress = Matrix3::zeros();
+        for n in 1..=steps {
+            stress = step.advance(&mut memory, &(Matrix3::identity() * (dt * f64::from(n))));
+        }
+        let exact = (1.0 - share) * end + share * tau * (1.0 - libm::exp(-end / tau));
+        assert!((stress[(0, 0)] - exact).abs() < 1e-12, "{steps} steps");
+    }
+}
+
+#[test]
+fn a_closed_loop_of_strain_never_gives_energy() {
+    let series = Prony::new(&[(0.3, 0.01), (0.2, 0.5)]).unwrap();
+    for rate_hz in [0.1, 1.0, 10.0, 100.0] {
+        let steps = 1000_u32;
+        let (step, mut memory) = (
+            series.step(1.0 / rate_hz / f64::from(steps)),
+            Memory::default(),
+        );
+        let (mut work, mut last, mut held) = (0.0, 0.0, 0.0);
+        for n in 1..=3 * steps {
+            let strain = (std::f64::consts::TAU * f64::from(n) / f64::from(steps)).sin();
+            let stress = step.advance(&mut memory, &(Matrix3::identity() * strain))[(0, 0)];
+            // the last of three loops, when the start is forgotten
+            work += 0.5 * (stress + held) * (strain - last);
+            (last, held) = (strain, stress);
+        }
+        assert!(work > 0.0, "{rate_hz} Hz gives {work}");
+    }
+}
+
+#[test]
+fn series_refuse_what_is_out_of_range() {
+    assert_eq!(
+        Prony::new(&[(0.6, 1.0), (0.5, 1.0)]),
+        Err(ViscousError::Shares(1.1))
+    );
+    assert!(matches!(
+        Prony::new(&[(0.6, 0.0)]),
+        Err(ViscousError::Branch { branch: 0, .. })
+    ));
+    assert_eq!(Prony::new(&[(0.1, 1.0); 5]), Err(ViscousError::Branches(5)));
+    assert_eq!(
+        KelvinVoigt::<f32>::new(-1.0, 0.0),
+        Err(ViscousError::Viscosity(-1.0))
+    );
+}

@@ -1,0 +1,315 @@
+//! One hexahedron with eight nodes: energy, nodal forces and stiffness at a displacement.
+//!
+//! Source: Hughes 2000, chapter 3, for the trilinear element with 2x2x2 Gauss points. Against
+//! volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice
+//! 1974), as a modified gradient `Fbar = (Jbar / J)^(1/3) F` put into the energy, which keeps the
+//! stiffness symmetric (Simo, Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996.
+//!
+//! Symbols: `g_a` gradient of the shape function of node `a` at rest, `w` weight of a Gauss point
+//! (volume at rest), `Jbar` mean of `J` over the element, `s = (Jbar / J)^(1/3)`,
+//! `p = P(Fbar) : Fbar / 3`, `r = dJbar / Jbar`.
+
+use crate::Vec3;
+use crate::law::{Elastic, Law, Tangent, cofactor};
+use crate::mesh::hex::CORNERS;
+use nalgebra::{Matrix3, SMatrix};
+
+/// Gauss points of an element.
+pub const POINTS: usize = 8;
+
+/// Stiffness of an element; degree of freedom `3 a + i`.
+pub type Stiffness = SMatrix<f64, 24, 24>;
+
+/// How the change of volume is interpolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Volumetric {
+    /// As everything else; locks as Poisson's ratio nears 0.5.
+    Full,
+    /// One value an element; free of volumetric locking.
+    #[default]
+    Mean,
+}
+
+/// Shape gradients and weights of the Gauss points of an element at rest.
+#[derive(Debug, Clone)]
+pub struct Points {
+    /// Gradients `g_a` of every point \[1 / length\].
+    pub gradients: [[Vec3; 8]; POINTS],
+    /// Weights, which sum to the volume of the element.
+    pub weights: [f64; POINTS],
+}
+
+/// Local coordinate of the Gauss points, `1 / sqrt 3`.
+const GAUSS: f64 = 0.577_350_269_189_625_8;
+
+impl Points {
+    /// Of an element whose corners are at `corners` at rest.
+    #[must_use]
+    pub fn new(corners: &[Vec3; 8]) -> Self {
+        let mut points = Self {
+            gradients: [[Vec3::zeros(); 8]; POINTS],
+            weights: [0.0; POINTS],
+        };
+        for (point, signs) in CORNERS.iter().enumerate() {
+            let slopes = slopes(signs.map(|sign| sign * GAUSS));
+            // columns: change of place along each local coordinate
+            let mut jacobian = Matrix3::zeros();
+            for (corner, slope) in corners.iter().zip(&slopes) {
+                jacobian += corner * slope.transpose();
+            }
+            let cofactor = cofactor(&jacobian);
+            let volume = jacobian.column(0).dot(&cofactor.column(0));
+            points.weights[point] = volume;
+            points.gradients[point] = slopes.map(|slope| cofactor * slope / volume);
+        }
+        points
+    }
+
+    /// Volume of the element at rest.
+    #[must_use]
+    pub fn volume(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+}
+
+/// Slopes of the shape functions in local coordinates.
+fn slopes(local: [f64; 3]) -> [Vec3; 8] {
+    CORNERS.map(|signs| {
+        let [x, y, z] = [0, 1, 2].map(|axis| 1.0 + signs[axis] * local[axis]);
+        0.125 * Vec3::new(signs[0] * y * z, signs[1] * x * z, signs[2] * x * y)
+    })
+}
+
+/// One Gauss point at a displacement.
+struct Strained {
+    f: Matrix3<f64>,
+    /// `F^-T`.
+    g: Matrix3<f64>,
+    j: f64,
+    /// `s`; 1 without averaging.
+    s: f64,
+    weight: f64,
+}
+
+/// An element at a displacement.
+pub struct Deformed<'a> {
+    points: &'a Points,
+    law: &'a Law<f64>,
+    strained: [Strained; POINTS],
+    /// `Jbar`.
+    mean: f64,
+    averaged: bool,
+}
+
+impl<'a> Deformed<'a> {
+    /// Of the element `points` with its nodes displaced by `u`.
+    #[must_use]
+    pub fn new(
+        points: &'a Points,
+        law: &'a Law<f64>,
+        volumetric: Volumetric,
+        u: &[Vec3; 8],
+    ) -> Self {
+        let mut strained = [0; POINTS].map(|_| Strained {
+            f: Matrix3::identity(),
+            g: Matrix3::identity(),
+            j: 1.0,
+            s: 1.0,
+            weight: 0.0,
+        });
+        let mut volume = 0.0;
+        for (point, at) in strained.iter_mut().enumerate() {
+            for (u, gradient) in u.iter().zip(&points.gradients[point]) {
+                at.f += u * gradient.transpose();
+            }
+            let cofactor = cofactor(&at.f);
+            at.j = at.f.column(0).dot(&cofactor.column(0));
+            at.g = cofactor / at.j;
+            at.weight = points.weights[point];
+            volume += at.weight * at.j;
+        }
+        let mean = volume / points.volume();
+        let averaged = volumetric == Volumetric::Mean && !matches!(law, Law::Linear(_));
+        if averaged {
+            for at in &mut strained {
+                at.s = libm::cbrt(mean / at.j);
+            }
+        }
+        Self {
+            points,
+            law,
+            strained,
+            mean,
+            averaged,
+        }
+    }
+
+    /// Elastic energy; infinite if a Gauss point is inverted under a law of volume.
+    #[must_use]
+    pub fn energy(&self) -> f64 {
+        let inverted = self.strained.iter().any(|at| at.j <= 0.0);
+        if self.averaged && (inverted || self.mean <= 0.0) {
+            return f64::INFINITY;
+        }
+        let parts = self.strained.iter();
+        parts
+            .map(|at| at.weight * self.law.energy(&(at.f * at.s)))
+            .sum()
+    }
+
+    /// Forces that hold the nodes: the energy's gradient in the displacements.
+    #[must_use]
+    pub fn forces(&self) -> [Vec3; 8] {
+        let mut forces = [Vec3::zeros(); 8];
+        let mut stresses = [Matrix3::zeros(); POINTS];
+        let mut pressure = 0.0;
+        for (at, stress) in self.strained.iter().zip(&mut stresses) {
+            *stress = self.law.stress(&(at.f * at.s));
+            if self.averaged {
+                let p = stress.dot(&at.f) * at.s / 3.0;
+                pressure += at.weight * p;
+                *stress = *stress * at.s - at.g * p;
+            }
+        }
+        // work of the mean volume, shared out by the change of volume at every point
+        let share = if self.averaged {
+            pressure / (self.points.volume() * self.mean)
+        } else {
+            0.0
+        };
+        for (point, at) in self.strained.iter().enumerate() {
+            let stress = (stresses[point] + at.g * (share * at.j)) * at.weight;
+            for (force, gradient) in forces.iter_mut().zip(&self.points.gradients[point]) {
+                *force += stress * gradient;
+            }
+        }
+        forces
+    }
+
+    /// Slope of [`Deformed::forces`]; symmetric.
+    #[must_use]
+    pub fn stiffness(&self) -> Stiffness {
+        let mut whole = Stiffness::zeros();
+        if !self.averaged {
+            for (point, at) in self.strained.iter().enumerate() {
+                let tangent = self.law.tangent_matrix(&at.f) * at.weight;
+                add_point(&mut whole, &tangent, &self.points.gradients[point]);
+            }
+            mirror(&mut whole);
+            return whole;
+        }
+        let curved: [Curved; POINTS] =
+            std::array::from_fn(|point| Curved::new(self.law, &self.strained[point]));
+        let weighed = |value: &dyn Fn(&Curved) -> f64| -> f64 {
+            let pairs = curved.iter().zip(&self.points.weights);
+            pairs.map(|(curved, weight)| weight * value(curved)).sum()
+        };
+        let volume = self.points.volume() * self.mean;
+        let share = weighed(&|c| c.p) / volume;
+        // `rate` gives dJbar / Jbar, `cross` what a change of it does to the nodes
+        let (mut rate, mut cross) = (Row::zeros(), Row::zeros());
+        for (point, curved) in curved.iter().enumerate() {
+            let (at, gradients) = (&self.strained[point], &self.points.gradients[point]);
+            let local = curved.local + curved.volume_curvature(share * at.j);
+            add_point(&mut whole, &(local * at.weight), gradients);
+            add_row(&mut rate, &curved.g, at.weight * at.j / volume, gradients);
+            add_row(&mut cross, &curved.cross, at.weight, gradients);
+        }
+        mirror(&mut whole);
+        let square = weighed(&|c| c.square);
+        whole
+            + rate * cross.transpose()
+            + cross * rate.transpose()
+            + rate * rate.transpose() * square
+    }
+}
+
+/// A gradient as a column, entry `(i, J)` at `i + 3 J`.
+type Column = SMatrix<f64, 9, 1>;
+
+/// A linear form on the degrees of freedom of an element.
+type Row = SMatrix<f64, 24, 1>;
+
+/// Second variation of the averaged energy at one Gauss point. With `r = dJbar / Jbar` it is
+/// `dF : local : dF + 2 r cross : dF + r^2 square`, beside what the mean itself curves.
+struct Curved {
+    g: Column,
+    twist: Tangent<f64>,
+    local: Tangent<f64>,
+    cross: Column,
+    square: f64,
+    p: f64,
+}
+
+impl Curved {
+    fn new(law: &Law<f64>, at: &Strained) -> Self {
+        let modified = at.f * at.s;
+        let stress = law.stress(&modified);
+        let tangent = law.tangent_matrix(&modified);
+        let column = |m: &Matrix3<f64>| Column::from_column_slice(m.as_slice());
+        let (f, g, stress) = (column(&at.f), column(&at.g), column(&stress));
+        let (third, s) = (1.0 / 3.0, at.s);
+        let p = stress.dot(&f) * s * third;
+        // d ln s = (r - g : dF) / 3, so dFbar = s (dF - F (g : dF) / 3) + s F r / 3
+        let along = tangent * f * (s * s);
+        let steep = along.dot(&f);
+        let twist = twist(&at.g);
+        let mixed = (along + stress * s) * third;
+        let outer = mixed * g.transpose();
+        let round = g * g.transpose() * ((steep * third + p) * third);
+        Self {
+            local: tangent * (s * s) - outer - outer.transpose() + round - twist * p,
+            cross: mixed - g * ((steep * third + p) * third),
+            square: steep * third * third - 2.0 * third * p,
+            g,
+            twist,
+            p,
+        }
+    }
+
+    /// Second variation of `J` over `J`, times `factor`.
+    fn volume_curvature(&self, factor: f64) -> Tangent<f64> {
+        (self.g * self.g.transpose() + self.twist) * factor
+    }
+}
+
+/// The form `dF -> -(g dF^T g)`: how `F^-T` changes.
+fn twist(g: &Matrix3<f64>) -> Tangent<f64> {
+    Tangent::from_fn(|row, column| -g[(row % 3, column / 3)] * g[(column % 3, row / 3)])
+}
+
+fn add_row(row: &mut Row, form: &Column, factor: f64, gradients: &[Vec3; 8]) {
+    let form = Matrix3::from_column_slice(form.as_slice()) * factor;
+    for (a, gradient) in gradients.iter().enumerate() {
+        let mut place = row.fixed_view_mut::<3, 1>(3 * a, 0);
+        place += form * gradient;
+    }
+}
+
+/// Adds one Gauss point's tangent to the blocks on and below the diagonal.
+fn add_point(whole: &mut Stiffness, tangent: &Tangent<f64>, gradients: &[Vec3; 8]) {
+    for (b, gradient) in gradients.iter().enumerate() {
+        // column k: change of stress as node b moves along k
+        let mut moved = SMatrix::<f64, 9, 3>::zeros();
+        for axis in 0..3 {
+            moved += tangent.fixed_columns::<3>(3 * axis) * gradient[axis];
+        }
+        for (a, gradient) in gradients.iter().enumerate().skip(b) {
+            let mut block = Matrix3::zeros();
+            for axis in 0..3 {
+                block += moved.fixed_rows::<3>(3 * axis) * gradient[axis];
+            }
+            let mut place = whole.fixed_view_mut::<3, 3>(3 * a, 3 * b);
+            place += block;
+        }
+    }
+}
+
+/// Copies what is below the diagonal above it.
+fn mirror(whole: &mut Stiffness) {
+    for column in 0..24 {
+        for row in 0..column {
+            whole[(row, column)] = whole[(column, row)];
+        }
+    }
+}

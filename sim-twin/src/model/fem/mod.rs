@@ -1,0 +1,28 @@
+//! Continuum tissue by finite elements.
+//!
+//! [`solid`] is a mesh with laws, without units; [`element`] one hexahedron; [`probe`] a rigid sphere
+//! against the faces of the surface; [`sparse`] the tangent matrix and the linear solver; [`truth`]
+//! the static solution of a press, the judge of every faster solver. [`condense`] reduces a solid to
+//! a patch of its surface, [`compliance`] keeps how the faces of the patch move under force, and
+//! [`predictor`] answers a touch of the patch in microseconds.
+//!
+//! Inside, lengths are over the extent of the mesh and stresses over its stiffest shear modulus, so
+//! that no tolerance depends on the size or the softness of the tissue.
+
+pub mod compliance;
+pub mod condense;
+pub mod element;
+pub mod front;
+pub mod predictor;
+pub mod probe;
+pub mod solid;
+pub mod sparse;
+#[cfg(test)]
+mod tests;
+pub mod truth;
+
+pub use compliance::{Compliance, ComplianceError, Patch};
+pub use element::Volumetric;
+pub use predictor::{Answer, Contacts, DEPTH_OVER_RADIUS_MAX};
+pub use solid::{Solid, SolidError, Support};
+pub use truth::{Press, PressError, Settings, Touch};

@@ -1,0 +1,175 @@
+//! A rigid, frictionless sphere against the faces of a surface.
+//!
+//! Source: surface-to-surface penalty contact at quadrature points (Fischer and Wriggers 2005) with
+//! multipliers after Simo and Laursen 1992. Points lie inside the faces, never at nodes: a sphere
+//! that touches nodes only slips between them and misses the force by a factor.
+//!
+//! Symbols: `gap` distance of a point of the surface from the sphere, negative inside; `t` pressure a
+//! reference area, `t = max(0, l - k gap)` with multiplier `l` and stiffness `k`.
+
+use super::sparse::BlockMatrix;
+use crate::Vec3;
+use nalgebra::Matrix3;
+
+/// A sphere, without units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sphere {
+    /// Its centre.
+    pub centre: Vec3,
+    /// Its radius.
+    pub radius: f64,
+}
+
+/// One quadrature point of the surface.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    nodes: [u32; 4],
+    shares: [f64; 4],
+    area: f64,
+    multiplier: f64,
+}
+
+/// A surface of quadrilaterals that a sphere may touch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    points: Vec<Point>,
+    /// Pressure a depth.
+    pub stiffness: f64,
+}
+
+/// Where a point of the surface stands to the sphere.
+struct Touching {
+    normal: Vec3,
+    distance: f64,
+    pressure: f64,
+}
+
+impl Surface {
+    /// Surface of `faces` with `order`^2 Gauss points each, 1 to 4; `stiffness` is pressure a depth.
+    #[must_use]
+    pub fn new(nodes: &[Vec3], faces: &[[u32; 4]], order: usize, stiffness: f64) -> Self {
+        let rule = gauss(order);
+        let mut points = Vec::with_capacity(faces.len() * rule.len() * rule.len());
+        for face in faces {
+            let corners = face.map(|node| nodes[node as usize]);
+            for &(x, wx) in rule {
+                for &(y, wy) in rule {
+                    let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+                    let shares = signs.map(|(a, b)| 0.25 * (1.0 + a * x) * (1.0 + b * y));
+                    let (mut along, mut across) = (Vec3::zeros(), Vec3::zeros());
+                    for (corner, (a, b)) in corners.iter().zip(signs) {
+                        along += corner * (0.25 * a * (1.0 + b * y));
+                        across += corner * (0.25 * b * (1.0 + a * x));
+                    }
+                    points.push(Point {
+                        nodes: *face,
+                        shares,
+                        area: along.cross(&across).norm() * wx * wy,
+                        multiplier: 0.0,
+                    });
+                }
+            }
+        }
+        Self { points, stiffness }
+    }
+
+    /// The point's state, if the sphere presses on it.
+    fn touching(&self, point: &Point, at: &[Vec3], sphere: &Sphere) -> Option<Touching> {
+        let mut place = Vec3::zeros();
+        for (&node, &share) in point.nodes.iter().zip(&point.shares) {
+            place += at[node as usize] * share;
+        }
+        let offset = place - sphere.centre;
+        let distance = offset.norm();
+        let pressure = point.multiplier - self.stiffness * (distance - sphere.radius);
+        (pressure > 0.0 && distance > 0.0).then(|| Touching {
+            normal: offset / distance,
+            distance,
+            pressure,
+        })
+    }
+
+    /// Energy of the contact with the surface's nodes at `at`.
+    #[must_use]
+    pub fn energy(&self, at: &[Vec3], sphere: &Sphere) -> f64 {
+        let parts = self.points.iter().filter_map(|point| {
+            let touch = self.touching(point, at, sphere)?;
+            Some(point.area * touch.pressure * touch.pressure)
+        });
+        parts.sum::<f64>() / (2.0 * self.stiffness)
+    }
+
+    /// Adds the energy's gradient to `forces`; gives the force on the sphere and the touched area.
+    pub fn add_forces(&self, at: &[Vec3], sphere: &Sphere, forces: &mut [Vec3]) -> (Vec3, f64) {
+        let (mut on_sphere, mut area) = (Vec3::zeros(), 0.0);
+        for point in &self.points {
+            let Some(touch) = self.touching(point, at, sphere) else {
+                continue;
+            };
+            let push = touch.normal * (touch.pressure * point.area);
+            on_sphere -= push;
+            area += point.area;
+            for (&node, &share) in point.nodes.iter().zip(&point.shares) {
+                forces[node as usize] -= push * share;
+            }
+        }
+        (on_sphere, area)
+    }
+
+    /// Adds the slope of the forces to `matrix`.
+    pub fn add_stiffness(&self, at: &[Vec3], sphere: &Sphere, matrix: &mut BlockMatrix) {
+        for point in &self.points {
+            let Some(touch) = self.touching(point, at, sphere) else {
+                continue;
+            };
+            let along = touch.normal * touch.normal.transpose();
+            let across = Matrix3::identity() - along;
+            let slope = along * self.stiffness - across * (touch.pressure / touch.distance);
+            for (&row, &a) in point.nodes.iter().zip(&point.shares) {
+                for (&column, &b) in point.nodes.iter().zip(&point.shares) {
+                    matrix.add(row, column, &(slope * (a * b * point.area)));
+                }
+            }
+        }
+    }
+
+    /// Takes the pressures for multipliers, so that the same force needs less depth; gives the
+    /// largest depth before.
+    pub fn augment(&mut self, at: &[Vec3], sphere: &Sphere) -> f64 {
+        let mut depth: f64 = 0.0;
+        let mut pressures = Vec::with_capacity(self.points.len());
+        for point in &self.points {
+            let touch = self.touching(point, at, sphere);
+            pressures.push(touch.as_ref().map_or(0.0, |touch| touch.pressure));
+            if let Some(touch) = touch {
+                depth = depth.max(sphere.radius - touch.distance);
+            }
+        }
+        for (point, pressure) in self.points.iter_mut().zip(pressures) {
+            point.multiplier = pressure;
+        }
+        depth
+    }
+}
+
+/// Places and weights of Gauss's rule on `[-1, 1]`; orders beyond 4 count as 4, 0 as 1.
+fn gauss(order: usize) -> &'static [(f64, f64)] {
+    match order {
+        0 | 1 => &[(0.0, 2.0)],
+        2 => &[
+            (-0.577_350_269_189_625_8, 1.0),
+            (0.577_350_269_189_625_8, 1.0),
+        ],
+        3 => &[
+            (-0.774_596_669_241_483_4, 5.0 / 9.0),
+            (0.0, 8.0 / 9.0),
+            (0.774_596_669_241_483_4, 5.0 / 9.0),
+        ],
+        _ => &[
+            (-0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
+            (-0.339_981_043_584_856_26, 0.652_145_154_862_546_1),
+            (0.339_981_043_584_856_26, 0.652_145_154_862_546_1),
+            (0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
+        ],
+    }
+}

@@ -1,0 +1,193 @@
+//! A mesh with laws and supports, without units.
+//!
+//! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
+//! order of the mesh.
+
+use super::element::{Deformed, Points, Volumetric};
+use super::sparse::BlockMatrix;
+use crate::Vec3;
+use crate::law::{Family, Law, Moduli};
+use crate::mesh::hex::{HexError, HexMesh, Side};
+
+/// Directions in which a side of the block cannot move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Not at all.
+    Fixed(Side),
+    /// Not along its normal: a plane of symmetry, or a smooth wall.
+    Sliding(Side),
+}
+
+/// Why mesh and materials make no solid.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum SolidError {
+    /// The mesh is unfit.
+    #[error(transparent)]
+    Mesh(#[from] HexError),
+    /// Moduli are not one a cell.
+    #[error("{found} moduli for {cells} cells")]
+    Count {
+        /// Cells of the mesh.
+        cells: usize,
+        /// Moduli given.
+        found: usize,
+    },
+    /// A modulus is out of range.
+    #[error("cell {cell} has moduli {moduli:?}; expected shear and bulk modulus above 0")]
+    Modulus {
+        /// The cell.
+        cell: usize,
+        /// Its moduli.
+        moduli: Moduli,
+    },
+    /// Nothing holds the mesh.
+    #[error("no side is fixed: nothing would hold the tissue")]
+    Unsupported,
+}
+
+/// A mesh with a law a cell, without units.
+#[derive(Debug, Clone)]
+pub struct Solid {
+    /// Places of the nodes at rest.
+    pub nodes: Vec<Vec3>,
+    /// Nodes of every cell.
+    pub cells: Vec<[u32; 8]>,
+    /// Law of every cell.
+    pub laws: Vec<Law<f64>>,
+    /// Directions in which every node cannot move.
+    pub fixed: Vec<[bool; 3]>,
+    /// How volume is interpolated.
+    pub volumetric: Volumetric,
+    /// Metres a unit of length.
+    pub length_m: f64,
+    /// Pascals a unit of stress.
+    pub stress_pa: f64,
+}
+
+impl Solid {
+    /// A solid on a checked mesh, with one pair of moduli a cell.
+    ///
+    /// # Errors
+    /// Names the cell whose moduli or shape are unfit.
+    pub fn new(
+        mesh: &HexMesh,
+        (family, moduli): (Family, &[Moduli]),
+        supports: &[Support],
+        volumetric: Volumetric,
+    ) -> Result<Self, SolidError> {
+        mesh.check()?;
+        if moduli.len() != mesh.cells.len() {
+            return Err(SolidError::Count {
+                cells: mesh.cells.len(),
+                found: moduli.len(),
+            });
+        }
+        for (cell, &moduli) in moduli.iter().enumerate() {
+            let positive = |value: f64| value.is_finite() && value > 0.0;
+            if !(positive(moduli.mu_pa) && positive(moduli.bulk_pa())) {
+                return Err(SolidError::Modulus { cell, moduli });
+            }
+        }
+        if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
+            return Err(SolidError::Unsupported);
+        }
+        let length_m = mesh.extent_m();
+        let stress_pa = moduli.iter().map(|m| m.mu_pa).fold(0.0, f64::max);
+        Ok(Self {
+            nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
+            cells: mesh.cells.clone(),
+            laws: moduli
+                .iter()
+                .map(|m| Law::new(family, m.scaled(1.0 / stress_pa)))
+                .collect(),
+            fixed: fixed(mesh, supports),
+            volumetric,
+            length_m,
+            stress_pa,
+        })
+    }
+
+    /// Newtons a unit of force.
+    #[must_use]
+    pub fn force_n(&self) -> f64 {
+        self.stress_pa * self.length_m * self.length_m
+    }
+
+    fn points(&self, cell: usize) -> Points {
+        Points::new(&self.cells[cell].map(|node| self.nodes[node as usize]))
+    }
+
+    fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; 8] {
+        self.cells[cell].map(|node| u[node as usize])
+    }
+
+    /// Elastic energy at the displacements `u`; infinite if a cell is inverted.
+    #[must_use]
+    pub fn energy(&self, u: &[Vec3]) -> f64 {
+        let cells = 0..self.cells.len();
+        let energy = |cell: usize| {
+            let points = self.points(cell);
+            let moved = self.moved(cell, u);
+            Deformed::new(&points, &self.laws[cell], self.volumetric, &moved).energy()
+        };
+        cells.map(energy).sum()
+    }
+
+    /// Adds the energy's gradient in the displacements to `forces`.
+    pub fn add_forces(&self, u: &[Vec3], forces: &mut [Vec3]) {
+        for cell in 0..self.cells.len() {
+            let points = self.points(cell);
+            let moved = self.moved(cell, u);
+            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            for (&node, force) in self.cells[cell].iter().zip(deformed.forces()) {
+                forces[node as usize] += force;
+            }
+        }
+    }
+
+    /// Adds the slope of the forces to `matrix`.
+    pub fn add_stiffness(&self, u: &[Vec3], matrix: &mut BlockMatrix) {
+        for cell in 0..self.cells.len() {
+            let points = self.points(cell);
+            let moved = self.moved(cell, u);
+            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            let stiffness = deformed.stiffness();
+            for (a, &row) in self.cells[cell].iter().enumerate() {
+                for (b, &column) in self.cells[cell].iter().enumerate() {
+                    let block = stiffness.fixed_view::<3, 3>(3 * a, 3 * b).into_owned();
+                    matrix.add(row, column, &block);
+                }
+            }
+        }
+    }
+
+    /// Sets the components that cannot move to zero.
+    pub fn mask(&self, vector: &mut [Vec3]) {
+        for (value, fixed) in vector.iter_mut().zip(&self.fixed) {
+            for axis in 0..3 {
+                if fixed[axis] {
+                    value[axis] = 0.0;
+                }
+            }
+        }
+    }
+}
+
+fn fixed(mesh: &HexMesh, supports: &[Support]) -> Vec<[bool; 3]> {
+    let mut fixed = vec![[false; 3]; mesh.nodes_m.len()];
+    for support in supports {
+        let (side, axes) = match *support {
+            Support::Fixed(side) => (side, [true; 3]),
+            Support::Sliding(side) => {
+                let normal = side as usize / 2;
+                (side, [0, 1, 2].map(|axis| axis == normal))
+            }
+        };
+        for node in mesh.side_nodes(side) {
+            for axis in 0..3 {
+                fixed[node as usize][axis] |= axes[axis];
+            }
+        }
+    }
+    fixed
+}

@@ -1,0 +1,226 @@
+//! The tangent matrix in 3x3 blocks, and conjugate gradients on it.
+//!
+//! Source: Saad 2003, algorithm 9.1 (preconditioned CG) and section 10.2 (symmetric Gauss-Seidel as
+//! a preconditioner, with Eisenstat's trick left out). Blocks because a node has three degrees of
+//! freedom; a fixed one has a row and column of the identity.
+
+use crate::Vec3;
+use nalgebra::Matrix3;
+
+/// A square matrix of 3x3 blocks, rows compressed, columns ascending in a row.
+#[derive(Debug, Clone)]
+pub struct BlockMatrix {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    blocks: Vec<Matrix3<f64>>,
+    /// Place of every row's diagonal.
+    diagonal: Vec<usize>,
+}
+
+/// How a linear solve went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Solved {
+    /// Iterations spent.
+    pub iterations: usize,
+    /// Residual over right-hand side, both in the 2-norm.
+    pub residual: f64,
+    /// Whether the matrix showed a direction of negative curvature, where the solve then ended.
+    pub indefinite: bool,
+}
+
+impl BlockMatrix {
+    /// The empty pattern of a mesh: a block wherever two nodes share a cell.
+    #[must_use]
+    pub fn pattern(nodes: usize, cells: &[[u32; 8]]) -> Self {
+        let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+        for cell in cells {
+            for &row in cell {
+                neighbours[row as usize].extend_from_slice(cell);
+            }
+        }
+        let (mut starts, mut columns, mut diagonal) = (vec![0], Vec::new(), Vec::new());
+        for (row, neighbours) in neighbours.iter_mut().enumerate() {
+            neighbours.sort_unstable();
+            neighbours.dedup();
+            let place = neighbours.partition_point(|&column| (column as usize) < row);
+            diagonal.push(columns.len() + place);
+            columns.extend_from_slice(neighbours);
+            starts.push(columns.len());
+        }
+        Self {
+            blocks: vec![Matrix3::zeros(); columns.len()],
+            starts,
+            columns,
+            diagonal,
+        }
+    }
+
+    /// Number of block rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.diagonal.len()
+    }
+
+    /// Columns of a row, ascending.
+    pub fn row(&self, row: u32) -> impl Iterator<Item = u32> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.columns[range].iter().copied()
+    }
+
+    /// Columns of a row with their blocks.
+    pub fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.row(row).zip(&self.blocks[range])
+    }
+
+    /// Sets every block to zero, keeping the pattern.
+    pub fn clear(&mut self) {
+        self.blocks.fill(Matrix3::zeros());
+    }
+
+    /// Place of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
+    #[must_use]
+    pub fn place(&self, row: u32, column: u32) -> Option<usize> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        let place = self.columns[range.clone()].binary_search(&column).ok()?;
+        Some(range.start + place)
+    }
+
+    /// Adds to the block at a place.
+    pub fn add_at(&mut self, place: usize, block: &Matrix3<f64>) {
+        self.blocks[place] += block;
+    }
+
+    /// Adds to the block `(row, column)`, which the pattern has.
+    pub fn add(&mut self, row: u32, column: u32, block: &Matrix3<f64>) {
+        let place = self.place(row, column);
+        assert!(
+            place.is_some(),
+            "block ({row}, {column}) is not in the pattern"
+        );
+        if let Some(place) = place {
+            self.add_at(place, block);
+        }
+    }
+
+    /// Makes rows and columns of fixed degrees of freedom those of the identity.
+    pub fn fix(&mut self, fixed: &[[bool; 3]]) {
+        for row in 0..self.rows() {
+            for place in self.starts[row]..self.starts[row + 1] {
+                let column = self.columns[place] as usize;
+                let block = &mut self.blocks[place];
+                for i in 0..3 {
+                    for j in 0..3 {
+                        if fixed[row][i] || fixed[column][j] {
+                            let one = row == column && i == j;
+                            block[(i, j)] = if one { 1.0 } else { 0.0 };
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `out = A x`.
+    pub fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
+        for (row, out) in out.iter_mut().enumerate() {
+            let range = self.starts[row]..self.starts[row + 1];
+            let mut sum = Vec3::zeros();
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum += block * x[column as usize];
+            }
+            *out = sum;
+        }
+    }
+
+    /// Inverses of the diagonal blocks; a singular one counts as the identity.
+    #[must_use]
+    pub fn inverse_diagonal(&self) -> Vec<Matrix3<f64>> {
+        let blocks = self.diagonal.iter().map(|&place| self.blocks[place]);
+        blocks
+            .map(|block| block.try_inverse().unwrap_or_else(Matrix3::identity))
+            .collect()
+    }
+
+    /// `out = M^-1 x` with the symmetric Gauss-Seidel `M = (D + L) D^-1 (D + U)`.
+    fn precondition(&self, inverse: &[Matrix3<f64>], x: &[Vec3], out: &mut [Vec3]) {
+        for row in 0..self.rows() {
+            let mut sum = x[row];
+            let range = self.starts[row]..self.diagonal[row];
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum -= block * out[column as usize];
+            }
+            out[row] = inverse[row] * sum;
+        }
+        for row in (0..self.rows()).rev() {
+            let mut sum = Vec3::zeros();
+            let range = self.diagonal[row] + 1..self.starts[row + 1];
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum += block * out[column as usize];
+            }
+            out[row] -= inverse[row] * sum;
+        }
+    }
+
+    /// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
+    pub fn solve(&self, b: &[Vec3], tolerance: f64, limit: usize) -> (Vec<Vec3>, Solved) {
+        let inverse = self.inverse_diagonal();
+        let mut x = vec![Vec3::zeros(); b.len()];
+        let (mut residual, mut z) = (b.to_vec(), x.clone());
+        let (mut along, mut image) = (x.clone(), x.clone());
+        let goal = tolerance * norm(b);
+        let mut solved = Solved {
+            iterations: 0,
+            residual: 0.0,
+            indefinite: false,
+        };
+        let mut last = 0.0;
+        while norm(&residual) > goal && solved.iterations < limit {
+            self.precondition(&inverse, &residual, &mut z);
+            let now = dot(&residual, &z);
+            let keep = if solved.iterations == 0 {
+                0.0
+            } else {
+                now / last
+            };
+            for (along, z) in along.iter_mut().zip(&z) {
+                *along = z + *along * keep;
+            }
+            self.multiply(&along, &mut image);
+            let curvature = dot(&along, &image);
+            if curvature.is_nan() || curvature <= 0.0 {
+                solved.indefinite = true;
+                break;
+            }
+            let length = now / curvature;
+            for row in 0..x.len() {
+                x[row] += along[row] * length;
+                residual[row] -= image[row] * length;
+            }
+            last = now;
+            solved.iterations += 1;
+        }
+        if solved.indefinite && solved.iterations == 0 {
+            x.copy_from_slice(&z);
+        }
+        let size = norm(b);
+        solved.residual = if size > 0.0 {
+            norm(&residual) / size
+        } else {
+            0.0
+        };
+        (x, solved)
+    }
+}
+
+/// Sum of the products of all components.
+#[must_use]
+pub fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.dot(b)).sum()
+}
+
+/// Root of the sum of squares of all components.
+#[must_use]
+pub fn norm(a: &[Vec3]) -> f64 {
+    dot(a, a).sqrt()
+}
