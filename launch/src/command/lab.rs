@@ -34,7 +34,7 @@ const KEPT_TICKS: u64 = 300_000;
 /// A session that ran in virtual time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VirtualRun {
-    /// Records of the operator's side, the first [`KEPT_TICKS`] of them.
+    /// Records of the operator's side, the first five minutes of them.
     pub master: Vec<TickRecord>,
     /// Records of the remote side, their time moved onto the master's clock; as many.
     pub slave: Vec<TickRecord>,

@@ -77,7 +77,7 @@ pub struct Status {
 pub struct SideStatus {
     /// Its newest record and its late ticks.
     pub newest: StatusLine,
-    /// Ticks a second of its own clock, over the last [`RATE_OVER`]; nothing before the second word.
+    /// Ticks a second of its own clock, over the last half second; nothing before the second word.
     pub rate_hz: Option<f64>,
     /// Tick and time since which the rate is counted.
     since: (u64, i64),
