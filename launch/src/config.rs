@@ -258,7 +258,17 @@ impl Config {
             ("link.forward: ".to_owned(), &self.link.forward),
             ("link.back: ".to_owned(), &self.link.back),
         ];
+        let mut before_s = 0.0;
         for (index, change) in self.link.change.iter().enumerate() {
+            if change.at_s < before_s {
+                let message = format!(
+                    "link.change[{index}].at_s is {}; expected {before_s} or later, as the changes \
+                     are made in their order",
+                    change.at_s
+                );
+                return Err(field(message));
+            }
+            before_s = change.at_s;
             if !(0.0..=self.duration_s).contains(&change.at_s) {
                 let expected = format!("0 to duration_s ({})", self.duration_s);
                 let message = format!(

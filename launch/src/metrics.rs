@@ -91,8 +91,8 @@ pub struct LiveFacts {
     pub allocations: Option<u64>,
     /// 99th percentile of a bare timer's lateness in the same run \[us\].
     pub bare_timer_us_p99: Option<f64>,
-    /// Sides that a supervisor watched, and whether each ran until it was told to end.
-    pub ran_to_end: Vec<(Side, bool)>,
+    /// Parts that a supervisor watched, and whether each ran until it was told to end.
+    pub ran_to_end: Vec<(&'static str, bool)>,
 }
 
 /// What the records of a session cannot show by themselves.

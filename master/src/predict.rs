@@ -180,6 +180,7 @@ pub struct Predictor {
     corrected: f64,
     error: f64,
     since_update: u32,
+    since_update_s: f64,
 }
 
 impl Predictor {
@@ -196,6 +197,7 @@ impl Predictor {
             corrected: 0.0,
             error: 0.0,
             since_update: 0,
+            since_update_s: 0.0,
         }
     }
 
@@ -245,12 +247,13 @@ impl Predictor {
         let error = relative_error(params, &expected, remote);
         self.correct(params, error, dt_s);
         self.since_update += 1;
+        self.since_update_s += dt_s;
         self.error += error.unwrap_or(0.0);
         if self.since_update < params.update_ticks {
             return false;
         }
         let mean = self.error / f64::from(self.since_update);
-        let period_s = f64::from(self.since_update) * dt_s;
+        let period_s = core::mem::take(&mut self.since_update_s);
         self.since_update = 0;
         self.error = 0.0;
         params.update && mean.abs() > LEARNT && self.update(params, remote, mean, period_s)

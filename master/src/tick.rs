@@ -190,17 +190,19 @@ impl State {
         reading
     }
 
-    /// How the next force of one axis will be held, from the last tick's motion \[m\].
+    /// How the next force of one axis will be held, from the last tick's motion \[m\]: for one period,
+    /// however long the last one was.
     fn holding(&self, axis: usize, moved_m: f64, dt_s: f64) -> Holding {
         let mass_kg = self.mass_kg[axis];
+        let next_s = dt_s.min(HELD_S);
         // three readings make two distances, whose difference may be off by two steps
-        let steps_mps = 2.0 * self.resolution_m[axis] / dt_s;
+        let steps_mps = 2.0 * self.resolution_m[axis] / next_s;
         Holding {
-            dt_s,
+            dt_s: next_s,
             velocity_mps: moved_m / dt_s,
             last_n: self.written_n[axis],
             mass_kg,
-            slack_mps: steps_mps + HAND_N * dt_s / mass_kg,
+            slack_mps: steps_mps + HAND_N * next_s / mass_kg,
         }
     }
 
@@ -259,8 +261,11 @@ impl State {
         let last = self.written_n[axis];
         let dt_s = inputs.dt_s;
         let (mut demand, wave_in) = self.demand(coupling, inputs, (axis, velocity, prediction));
-        if inputs.paused {
+        if inputs.paused || !reading.present {
             demand = params.guard.faded(last, dt_s);
+        } else if !demand.is_finite() {
+            self.fault = true;
+            demand = 0.0;
         }
         let mode = coupling.mode.resolved();
         let (paid, mut events) = if mode == Mode::Direct {
@@ -463,6 +468,10 @@ impl State {
         }
     }
 }
+
+/// Period of the servo, for which a force is held \[s\]. What it costs beyond, when a tick is missed, is
+/// only covered by `reserve_ticks`.
+const HELD_S: f64 = 1e-3;
 
 /// Force by which a hand, and the other axes of an arm, may push the handle against the port's force
 /// \[N\] (ours).

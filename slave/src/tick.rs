@@ -130,9 +130,10 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
-    let faulty = state.fault;
+    let loose = state.fault || !state.placed;
     let reading = state.trusted(inputs);
-    let rearmed = faulty && !state.fault;
+    // the port was just put to where the robot is
+    let begins = loose && !state.fault;
     state.take_frame(inputs);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
@@ -143,7 +144,7 @@ pub fn tick(
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
             state.faded_axis(params, coupling, axis, &reading, inputs.dt_s)
-        } else if rearmed {
+        } else if begins {
             state.still_axis(coupling, axis, 0.0, inputs.dt_s)
         } else {
             state.axis(params, coupling, inputs, (axis, &reading, moving))
@@ -164,8 +165,8 @@ impl State {
                 ..Reading::default()
             };
         }
-        // A fault leaves the port where it was and the robot loose. Re-armed, the port begins anew at
-        // the robot, under no force in this tick: moving it so takes no energy from anywhere.
+        // A fault leaves the port where it was and the robot loose. Re-armed, and in a new run, the
+        // port begins at the robot, under no force in this tick: so it takes no energy from anywhere.
         let rearmed = self.fault && inputs.rearm;
         self.fault &= !rearmed;
         if !self.placed || rearmed {
@@ -234,7 +235,7 @@ impl State {
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
         };
-        let (demand, wave_in, mut events) = self.demand(coupling, inputs, (axis, &pd, b));
+        let (demand, wave_in, mut events) = self.demand(coupling, inputs, (axis, reading, &pd, b));
         let motion = Motion {
             position_m: self.port_position_m[axis],
             velocity_mps: if moving.is_some() { demand } else { 0.0 },
@@ -305,13 +306,13 @@ impl State {
         &mut self,
         coupling: &CouplingParams,
         inputs: &Inputs,
-        (axis, pd, b): (usize, &Pd, f64),
+        (axis, reading, pd, b): (usize, &Reading, &Pd, f64),
     ) -> (f64, f64, u32) {
         let newest = self.inbox.newest();
         let held = self.inbox.silence(inputs.now).s() <= coupling.hold_s;
         let behind = newest.position_m[axis] - self.port_position_m[axis];
-        let felt = inputs.reading.contact_force_n[axis].abs();
-        let touching = if inputs.reading.force_valid {
+        let felt = reading.contact_force_n[axis].abs();
+        let touching = if reading.force_valid {
             felt > TOUCH_N
         } else {
             pd.force_at_rest().abs() > UNFELT_TOUCH_N

@@ -4,10 +4,10 @@ use palpate::audit::{Ports, TOLERANCE_J, audit};
 use palpate::config::Config;
 use palpate::lab::{Lockstep, Session};
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_transport::Span;
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Events, Side};
-use palpate_transport::{Axes, Span};
 
 fn config(mode: Mode, seed: u64) -> Config {
     let mut config = Config {
@@ -35,21 +35,6 @@ fn config(mode: Mode, seed: u64) -> Config {
     config
 }
 
-/// Shift a port trace so that it does not move at the moment its side began anew: the port of a run
-/// that is gone does no work on its way to where the next one begins.
-fn join(records: &mut [palpate_transport::trace::TickRecord], begun: &[usize]) {
-    for &at in begun {
-        let before = records[at - 1].port_position_m;
-        let jump: Axes =
-            core::array::from_fn(|axis| records[at].port_position_m[axis] - before[axis]);
-        for record in &mut records[at..] {
-            for (position_m, jump_m) in record.port_position_m.iter_mut().zip(jump) {
-                *position_m -= jump_m;
-            }
-        }
-    }
-}
-
 struct Run {
     steps: Vec<Lockstep>,
     lowest_j: f64,
@@ -71,12 +56,6 @@ fn run(config: &Config, restarts: &[(usize, Side)]) -> Run {
     for (slave, master) in slave.iter_mut().zip(&master) {
         slave.now_ns = master.now_ns;
     }
-    let of = |side| -> Vec<usize> {
-        let mine = restarts.iter().filter(|(_, one)| *one == side);
-        mine.map(|(at, _)| *at).collect()
-    };
-    // a handle is one and the same before and after: its trace is whole as it is
-    join(&mut slave, &of(Side::Slave));
     for record in &mut master {
         record.tick = 0;
     }

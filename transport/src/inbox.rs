@@ -72,6 +72,8 @@ impl Inbox {
         self.order.advance(&frame);
         if began {
             self.newest = HapticFrame::default();
+            // else the new run would take the echo of nothing for an answer to its own first frame
+            self.received = Time(0);
             self.sync = ClockSync::default();
         }
         let for_us = frame.peer_session == self.own;
@@ -179,6 +181,8 @@ mod tests {
             inbox.take(Some((frame(8, 0, 1), Time(MS)))),
             Arrival::Restarted
         );
+        // else it would take the echo of nothing for an answer, and its uptime for a round trip
+        assert_eq!((inbox.newest().sent_ns, inbox.received()), (0, Time(0)));
         // what the former run said counts no more, and nothing is known of the new one yet
         assert!(inbox.stale(Time(MS), 1.0, 1.0));
         assert_eq!(

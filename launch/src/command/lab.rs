@@ -75,6 +75,7 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
         Some(recording) => recording.push(record),
         None => Ok(()),
     })?;
+    let interrupted = stop.load(Ordering::Relaxed);
     progress.say("judging");
     let facts = facts(&config, &run, truth::sites(&config, &run.master)?)?;
     progress.say("once more, coupled by waves");
@@ -83,7 +84,7 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let mut remarks = vec![pace(&run)];
     remarks.extend(shortened(&run));
     let mut facts = facts;
-    if stop.load(Ordering::Relaxed) {
+    if interrupted {
         facts.ending = Ending::Interrupted;
         remarks.push("Ended before its time, as was asked.".into());
     }

@@ -51,7 +51,6 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     let reports = [&outcome.master_report, &outcome.slave_report];
     let reports: Vec<&SideReport> = reports.into_iter().flatten().collect();
     let whole = reports.len() == 2;
-    let ran = |side| !outcome.lost.iter().any(|(lost, _)| *lost == side);
     let facts = SessionFacts {
         command: "run".into(),
         ending: match (outcome.lost.is_empty(), outcome.interrupted) {
@@ -61,7 +60,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         },
         live: Some(LiveFacts {
             bare_timer_us_p99: outcome.bare_timer_us_p99,
-            ran_to_end: [Side::Master, Side::Slave].map(|s| (s, ran(s))).into(),
+            ran_to_end: ran_to_end(&outcome),
             ..live_facts(&reports, whole)
         }),
         missed_ticks: total(&reports, whole, |servo| servo.missed),
@@ -107,6 +106,14 @@ fn lost(outcome: &RunOutcome) -> Option<String> {
     };
     let all: Vec<String> = outcome.lost.iter().map(words).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The parts that the supervisor watched, and whether each ran until it was told to end.
+fn ran_to_end(outcome: &RunOutcome) -> Vec<(&'static str, bool)> {
+    let ran = |side| !outcome.lost.iter().any(|(lost, _)| *lost == side);
+    let sides = [Side::Master, Side::Slave].map(|side| (side.name(), ran(side)));
+    let emulator = outcome.emulator_ran.map(|ran| ("emulated network", ran));
+    sides.into_iter().chain(emulator).collect()
 }
 
 /// Run the operator's side alone.
@@ -248,8 +255,12 @@ fn total(reports: &[&SideReport], whole: bool, of: impl Fn(&ServoReport) -> u64)
 /// Frames of each direction, from the first to the last that the receiver used: what was sent
 /// before or after is nobody's loss. Nothing if a side did not live to tell.
 fn frames(outcome: &RunOutcome) -> Option<FrameCounts> {
-    let (sent_fwd, arrived_fwd) = received(&outcome.slave, outcome.slave_report.as_ref()?);
-    let (sent_back, arrived_back) = received(&outcome.master, outcome.master_report.as_ref()?);
+    let (master, slave) = (
+        outcome.master_report.as_ref()?,
+        outcome.slave_report.as_ref()?,
+    );
+    let (sent_fwd, arrived_fwd) = received(&outcome.slave, slave, master);
+    let (sent_back, arrived_back) = received(&outcome.master, master, slave);
     let bytes = (sent_fwd + sent_back) * WIRE_BYTES as u64;
     Some(FrameCounts {
         sent_fwd,
@@ -260,8 +271,9 @@ fn frames(outcome: &RunOutcome) -> Option<FrameCounts> {
     })
 }
 
-/// Frames that the other side sent, and those of them that came.
-fn received(records: &[TickRecord], report: &SideReport) -> (u64, u64) {
+/// Frames that the other side handed to the network, and those of them that came. Frames that a
+/// newer one replaced before the sender took them never were on the way.
+fn received(records: &[TickRecord], report: &SideReport, sender: &SideReport) -> (u64, u64) {
     let mut numbers = records
         .iter()
         .map(|record| record.received_sequence)
@@ -271,6 +283,8 @@ fn received(records: &[TickRecord], report: &SideReport) -> (u64, u64) {
     let sent = first
         .zip(last)
         .map_or(0, |(first, last)| last.saturating_sub(first) + 1);
+    let replaced = sender.servo.ticks.saturating_sub(sender.bus.sent);
+    let sent = sent.saturating_sub(replaced);
     let came = report.bus.received;
     (sent, (came.admitted + came.late + came.stale).min(sent))
 }

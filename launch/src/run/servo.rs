@@ -160,7 +160,9 @@ pub fn servo(
         if woken.late > LATE {
             causes.attribute(&woken, finished, &mut seen);
         }
-        let stop = meeting.stop.load(Ordering::Relaxed);
+        // the last ticks of a session stand still too, so that the robot is told before silence
+        let last = report.ticks.saturating_add(STANDSTILL_TICKS) >= ticks_max;
+        let stop = meeting.stop.load(Ordering::Relaxed) || last;
         stopping += u64::from(stop);
         let started = thread_cpu_now();
         let orders = meeting.duty.orders();

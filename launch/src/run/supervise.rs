@@ -55,6 +55,8 @@ pub struct RunOutcome {
     pub bare_timer_us_p99: Option<f64>,
     /// Which network the lab built, and why, in words.
     pub network: String,
+    /// Whether the network emulator worked until it was told to end; nothing if the kernel emulates.
+    pub emulator_ran: Option<bool>,
     /// Whether the session was ended before its time.
     pub interrupted: bool,
 }
@@ -154,6 +156,7 @@ pub fn supervise(
     let watched = watch(config, options, &mut lab, &mut sides, &inbox, &mut show);
     let lost = sides.end(!matches!(watched, Ok(false)));
     let bare_timer_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
+    let emulator_ran = lab.stats().map(|stats| stats.running);
     drop(lab);
     let collected = collect(&options.out);
     let folder = parts(&options.out);
@@ -188,6 +191,7 @@ pub fn supervise(
             .collect(),
         bare_timer_us_p99,
         network,
+        emulator_ran,
         interrupted,
     })
 }

@@ -69,6 +69,10 @@ impl Check {
     }
 }
 
+/// Share of ticks beyond which a session did not run at its rate: an occasional loss of the processor
+/// is counted, a machine that is too slow is not called 1 kHz.
+const MISSED_SHARE_MAX: f64 = 0.05;
+
 /// What is expected of a session of a kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
@@ -78,8 +82,8 @@ pub struct Expected {
     pub force_n: f64,
     /// Farthest motion of a robot that is not enabled \[mm\].
     pub uncommanded_motion_mm: f64,
-    /// Sides that a supervisor watched, and whether each ran until it was told to end.
-    pub ran_to_end: Vec<(Side, bool)>,
+    /// Parts that a supervisor watched, and whether each ran until it was told to end.
+    pub ran_to_end: Vec<(&'static str, bool)>,
     /// Whether servo loops ran in real time.
     pub live: bool,
 }
@@ -89,8 +93,8 @@ impl Summary {
     pub fn state_checks(&mut self, expected: &Expected) {
         let has = |side| expected.sides.contains(&side);
         let mut checks = Vec::new();
-        for &(side, ran) in &expected.ran_to_end {
-            let name = format!("the {} ran to the end", side.name());
+        for &(part, ran) in &expected.ran_to_end {
+            let name = format!("the {part} ran to the end");
             let value = Some(f64::from(u8::from(ran)));
             checks.push(Check::at_least(&name, value, 1.0, "of 1"));
         }
@@ -113,6 +117,11 @@ impl Summary {
             ));
         }
         if expected.live {
+            let ticks = self.ticks_by_side.master + self.ticks_by_side.slave;
+            let missed = self.servo.missed_ticks;
+            let share = missed.map(|missed| missed as f64 / (ticks + missed).max(1) as f64);
+            let name = "share of the ticks missed";
+            checks.push(Check::at_most(name, share, MISSED_SHARE_MAX, "of 1"));
             let name = "allocations on the servo threads";
             let value = count(self.servo.allocations);
             checks.push(Check::at_most(name, value, 0.0, "allocations"));

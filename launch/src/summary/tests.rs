@@ -98,7 +98,7 @@ fn expected(sides: &[Side]) -> Expected {
         sides: sides.to_vec(),
         force_n: 6.0,
         uncommanded_motion_mm: 10.0,
-        ran_to_end: sides.iter().map(|&side| (side, true)).collect(),
+        ran_to_end: sides.iter().map(|side| (side.name(), true)).collect(),
         live: true,
     }
 }
@@ -107,8 +107,8 @@ fn expected(sides: &[Side]) -> Expected {
 fn good() -> Summary {
     let mut summary = judged();
     summary.ticks_by_side = TicksBySide {
-        master: 9,
-        slave: 9,
+        master: 90,
+        slave: 90,
     };
     summary.link.frames_used_fwd = Some(9);
     summary.link.frames_used_back = Some(9);
@@ -135,7 +135,7 @@ type Change = fn(&mut Summary, &mut Expected);
 fn every_check_can_fail_and_none_passes_by_being_absent() {
     const BOTH: [Side; 2] = [Side::Master, Side::Slave];
     assert_eq!(failed(good(), &expected(&BOTH)), [""; 0]);
-    let cases: [(&str, Change); 15] = [
+    let cases: [(&str, Change); 16] = [
         ("instants judged", |s, _| s.passivity.instants = 0),
         ("passivity violations", |s, _| s.passivity.violations = None),
         ("passivity violations", |s, _| {
@@ -170,6 +170,10 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
             s.servo.allocations = None
         }),
         ("the slave ran to the end", |_, e| e.ran_to_end[1].1 = false),
+        ("share of the ticks missed", |s, _| {
+            s.servo.missed_ticks = Some(20);
+            s.passivity.missing_ticks = 20;
+        }),
         ("records lost", |s, _| {
             s.servo.records_lost = Some(2);
         }),
