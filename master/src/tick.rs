@@ -202,7 +202,7 @@ impl State {
             velocity_mps: moved_m / dt_s,
             last_n: self.written_n[axis],
             mass_kg,
-            slack_mps: steps_mps + HAND_N * next_s / mass_kg,
+            slack_mps: steps_mps + HAND_MPS2 * next_s,
         }
     }
 
@@ -473,9 +473,9 @@ impl State {
 /// only covered by `reserve_ticks`.
 const HELD_S: f64 = 1e-3;
 
-/// Force by which a hand, and the other axes of an arm, may push the handle against the port's force
-/// \[N\] (ours).
-const HAND_N: f64 = 1.0;
+/// Acceleration that a hand, and the other axes of an arm, may give the handle against the port's
+/// force \[m/s^2\] (ours: 4 g).
+const HAND_MPS2: f64 = 40.0;
 
 /// Time over which the handle's velocity is smoothed for the charging friction \[s\]: one step of a
 /// 0.03 mm encoder must not rattle in a hand that rests.
