@@ -315,8 +315,8 @@ fn grade(cells: &mut [Cell], count: usize, levels: usize) -> Vec<usize> {
 fn by_level(levels: &[usize]) -> (Vec<u32>, [usize; LEVELS + 1]) {
     let (mut order, mut starts) = (vec![0; levels.len()], [0; LEVELS + 1]);
     let mut next = 0;
-    for level in 0..LEVELS {
-        starts[level] = next as usize;
+    for (level, start) in starts.iter_mut().enumerate().take(LEVELS) {
+        *start = next as usize;
         for (place, &own) in order.iter_mut().zip(levels) {
             if own == level {
                 *place = next;
@@ -332,8 +332,8 @@ fn blocks(cells: &[Cell], hourglass: f64) -> (Vec<Block>, [usize; LEVELS + 1]) {
     let demand = |cell: &Cell| cell.bound * 4.0_f64.powi(cell.level as i32);
     let greatest = cells.iter().map(demand).fold(0.0, f64::max);
     let (mut blocks, mut starts) = (Vec::new(), [0; LEVELS + 1]);
-    for level in 0..LEVELS {
-        starts[level] = blocks.len();
+    for (level, start) in starts.iter_mut().enumerate().take(LEVELS) {
+        *start = blocks.len();
         let own: Vec<&Cell> = cells.iter().filter(|cell| cell.level == level).collect();
         for chunk in own.chunks(LANES) {
             let mut block = Block::EMPTY;

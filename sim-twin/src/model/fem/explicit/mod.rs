@@ -53,7 +53,7 @@ impl Default for Params {
             damping_hz: 10.0,
             hourglass: 2.0,
             safety: 0.7,
-            contact_stiffness: 30.0,
+            contact_stiffness: 100.0,
             order: 3,
             levels: 3,
         }
@@ -150,6 +150,7 @@ pub struct Explicit {
     /// Mean force on every tool over the tick, without unit.
     mean: [Vec3; TOOLS],
     seen_m: Vec<Vec3>,
+    passes: u64,
 }
 
 impl Explicit {
@@ -175,6 +176,7 @@ impl Explicit {
             met: [Met::default(); TOOLS],
             mean: [Vec3::zeros(); TOOLS],
             seen_m: model.rest_m.clone(),
+            passes: 0,
             model,
         }
     }
@@ -196,6 +198,12 @@ impl Explicit {
     #[must_use]
     pub fn escapes(&self) -> u64 {
         self.state.nodes.escapes
+    }
+
+    /// Times that a cell's forces were taken since construction, padding included: what a tick costs.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        self.passes
     }
 
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.

@@ -107,8 +107,8 @@ impl Skin {
                 met.slope += stiffness * area;
                 met.contacts += 1;
                 let push = offset.map(|x| x * (force / distance));
-                for axis in 0..3 {
-                    met.force[axis] -= f64::from(push[axis]);
+                for (sum, push) in met.force.iter_mut().zip(push) {
+                    *sum -= f64::from(push);
                 }
                 for (&node, share) in face.nodes.iter().zip(shares) {
                     let sum = &mut impulse[node as usize];

@@ -9,6 +9,7 @@
 use super::Explicit;
 use super::build::{LEVELS, Model};
 use super::cells::{Found, pull};
+use super::lane::LANES;
 use super::nodes::Bounds;
 use super::skin::{Met, Sphere};
 use super::state::{TOOLS, ToolState};
@@ -186,6 +187,7 @@ impl Explicit {
             let range = self.model.levels[level]..self.model.levels[level + 1];
             let nodes = &mut self.state.nodes;
             let blocks = &self.model.blocks[range];
+            self.passes += (blocks.len() * LANES) as u64;
             let found = pull::<BOOKS>(blocks, weight, &nodes.u, &mut nodes.impulse);
             all.energy += found.energy;
             all.demand = all.demand.max(found.demand);
@@ -246,8 +248,8 @@ impl Explicit {
             let share = f64::from(now) / f64::from(substeps);
             self.press(paths, share, weight, &mut met);
             for (sum, met) in sums.iter_mut().zip(&met) {
-                for axis in 0..3 {
-                    sum[axis] += f64::from(weight) * met.force[axis];
+                for (sum, force) in sum.iter_mut().zip(met.force) {
+                    *sum += f64::from(weight) * force;
                 }
             }
         }
