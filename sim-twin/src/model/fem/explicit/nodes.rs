@@ -6,7 +6,7 @@
 use super::cells::Quad;
 
 /// Speeds and displacements are kept to this over 2^24.
-const GRAIN: f32 = 1e-10;
+const GRAIN: f32 = 1e-6;
 
 /// Bounds that no sound motion reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
