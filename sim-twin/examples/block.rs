@@ -4,16 +4,18 @@
 //! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm on cells of 1 mm; `nodule 1.5` adds a
 //! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
 //! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
-//! 10 mm half edge and times its answers.
+//! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` runs the press in time on a whole
+//! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks.
 
-use palpate_twin::Vec3;
 use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
 use palpate_twin::mesh::hex::{HexMesh, Side};
 use palpate_twin::mesh::region::{Region, Shape, Shares};
+use palpate_twin::model::fem::explicit::{Explicit, Params};
 use palpate_twin::model::fem::{
     Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
 };
+use palpate_twin::{Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
 use std::time::Instant;
 
@@ -34,7 +36,13 @@ fn main() -> Outcome {
         Some("nodule") => nodule(cell_m),
         Some("aligned") => aligned(cell_m),
         Some("predict") => predict(cell_m, number(2, 10.0)? * 1e-3),
-        _ => Err("expected press, nodule, aligned or predict, then the cell in mm".into()),
+        Some("explicit") => explicit(
+            cell_m,
+            (number(2, 2.0)?, number(3, 0.7)?, number(4, 100.0)?),
+        ),
+        _ => {
+            Err("expected press, nodule, aligned, predict or explicit, then the cell in mm".into())
+        }
     }
 }
 
@@ -245,4 +253,82 @@ fn time(table: &Compliance) {
         times_ns[19_999],
         sweeps as f64 / 20_000.0,
     );
+}
+
+/// The press in 0.5 s and its release, on a whole block.
+fn explicit(cell_m: f64, (hourglass, safety, stiffness): (f64, f64, f64)) -> Outcome {
+    let grade = |from_m, to_m, growth| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth,
+    };
+    let across_m = grade(0.043, 0.057, 1.4).axis(0.1)?;
+    let mesh = HexMesh::block([&across_m, &across_m, &grade(0.093, 0.1, 1.4).axis(0.1)?])?;
+    let params = Params {
+        hourglass,
+        safety,
+        contact_stiffness: stiffness,
+        ..Params::default()
+    };
+    let moduli = soft(&mesh)?;
+    let densities_kgpm3 = vec![1e3; mesh.cells.len()];
+    let start = Instant::now();
+    let supports = [Support::Fixed(Side::ZMin)];
+    let mut tissue = Explicit::new(&mesh, (&moduli, &densities_kgpm3), &supports, &params)?;
+    println!(
+        "{} nodes, {} cells, levels {:?}, sub-step {:.0} us, built in {:.2} s",
+        mesh.nodes_m.len(),
+        mesh.cells.len(),
+        tissue.level_cells(),
+        tissue.substep_s() * 1e6,
+        start.elapsed().as_secs_f64(),
+    );
+    let mut times_ns = Vec::new();
+    let mut reaction = [Reaction::default()];
+    let (mut low_n, mut high_n) = (f64::MAX, 0.0_f64);
+    for tick in 0..1500_u32 {
+        let t_s = f64::from(tick) * 1e-3;
+        let depth_m = (0.02 * t_s).min(0.01).min(0.02 * (1.5 - t_s));
+        let tool = Tool {
+            position_m: Vec3::new(0.05, 0.05, 0.105 - depth_m),
+            velocity_mps: Vec3::zeros(),
+            radius_m: 5e-3,
+            stiffness_npm: 1e6,
+            jaws: None,
+        };
+        let start = Instant::now();
+        tissue.step(&[tool], 1e-3, &mut reaction);
+        times_ns.push(start.elapsed().as_nanos());
+        let force_n = reaction[0].force_n.z;
+        let at = DEPTHS_M.iter().position(|d| (d - depth_m).abs() < 1e-9);
+        if let Some(at) = at.filter(|_| tick <= 500) {
+            let error = 100.0 * (force_n / REFERENCE_N[at] - 1.0);
+            println!("{:4.1} mm  {force_n:.5} N  {error:+.2} %", depth_m * 1e3);
+        }
+        if (800..1000).contains(&tick) {
+            (low_n, high_n) = (low_n.min(force_n), high_n.max(force_n));
+        }
+    }
+    let held_n = 0.5 * (low_n + high_n);
+    let error = 100.0 * (held_n / REFERENCE_N[3] - 1.0);
+    let ripple = 100.0 * (high_n - low_n) / (high_n + low_n);
+    println!("held     {held_n:.5} N  {error:+.2} %, ripple +-{ripple:.2} %");
+    println!("{:?}, {} escapes", tissue.view().ledger, tissue.escapes());
+    let whole_ns: u128 = times_ns.iter().sum();
+    println!(
+        "{:.1} ns a cell a sub-step, contact and nodes included",
+        whole_ns as f64 / tissue.passes() as f64
+    );
+    for (name, ticks) in [
+        ("to 5 mm", 0..250),
+        ("to 10 mm", 250..500),
+        ("held", 600..1000),
+    ] {
+        let times_ns = &mut times_ns[ticks];
+        times_ns.sort_unstable();
+        let at = |share: usize| times_ns[times_ns.len() * share / 100] / 1000;
+        println!("{name}: tick p50 {} us, p99 {} us", at(50), at(99));
+    }
+    Ok(())
 }

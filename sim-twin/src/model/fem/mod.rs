@@ -12,6 +12,7 @@
 pub mod compliance;
 pub mod condense;
 pub mod element;
+pub mod explicit;
 pub mod front;
 pub mod predictor;
 pub mod probe;
