@@ -320,6 +320,12 @@ fn explicit(cell_m: f64, (hourglass, safety, stiffness): (f64, f64, f64)) -> Out
         "{:.1} ns a cell a sub-step, contact and nodes included",
         whole_ns as f64 / tissue.passes() as f64
     );
+    show_ticks(&mut times_ns);
+    Ok(())
+}
+
+/// Time of a tick in the parts of the press, from the times of all \[ns\].
+fn show_ticks(times_ns: &mut [u128]) {
     for (name, ticks) in [
         ("to 5 mm", 0..250),
         ("to 10 mm", 250..500),
@@ -330,5 +336,4 @@ fn explicit(cell_m: f64, (hourglass, safety, stiffness): (f64, f64, f64)) -> Out
         let at = |share: usize| times_ns[times_ns.len() * share / 100] / 1000;
         println!("{name}: tick p50 {} us, p99 {} us", at(50), at(99));
     }
-    Ok(())
 }

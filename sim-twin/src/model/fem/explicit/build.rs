@@ -81,6 +81,17 @@ impl Cell {
     }
 }
 
+/// An eighth of each cell's mass at each of its corners.
+fn lumped(cells: &[Cell], nodes: usize) -> Vec<f64> {
+    let mut masses = vec![0.0; nodes];
+    for cell in cells {
+        for &node in &cell.nodes {
+            masses[node as usize] += cell.density * cell.volume() / 8.0;
+        }
+    }
+    masses
+}
+
 impl Model {
     pub(super) fn new(
         mesh: &HexMesh,
@@ -105,12 +116,7 @@ impl Model {
             cell.nodes = cell.nodes.map(|node| order[node as usize]);
         }
         let (blocks, levels) = blocks(&cells, params.hourglass);
-        let mut masses = vec![0.0; order.len()];
-        for cell in &cells {
-            for &node in &cell.nodes {
-                masses[node as usize] += cell.density * cell.volume() / 8.0;
-            }
-        }
+        let masses = lumped(&cells, order.len());
         let mut inverse_mass = vec![[0.0; 4]; order.len()];
         let origin_m = mesh.nodes_m[0];
         let mut rest = vec![[0.0; 4]; order.len()];
