@@ -89,8 +89,7 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
     }
     if let Some(press_s) = c.press_s.filter(|&s| s < QUICK_S) {
         text += &format!(
-            "A press lasted only {} s, so that the damping of the tissue weighs more than its \
-             springs: what was felt is of a quick push, not of a slow press. ",
+            "A press lasted only {} s: what was felt is of a quick push, not of a slow press. ",
             number((press_s * 100.0).round() / 100.0)
         );
     }
