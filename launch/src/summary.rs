@@ -191,7 +191,7 @@ pub struct TwinSummary {
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].
     pub update_energy_j: Option<f64>,
-    /// Largest jump of the force at updates within 100 ms, as a fraction of the force.
+    /// Largest relative change that corrections and updates made to the force within 100 ms of contact.
     pub force_step_max_fraction_per_100ms: Option<f64>,
 }
 
@@ -218,7 +218,8 @@ pub struct ServoSummary {
     pub missed_ticks: Option<u64>,
     /// Records that the recorders could not take in time, both sides.
     pub records_lost: Option<u64>,
-    /// What they were put down to.
+    /// What ticks that woke more than 0.2 ms late were put down to; `late_ticks` counts those a period
+    /// late or more.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations on the servo threads after warm-up.
     pub allocations: Option<u64>,

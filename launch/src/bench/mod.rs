@@ -29,7 +29,7 @@ pub struct BenchOptions {
     pub rounds: u32,
     /// Ticks of the timer in each condition, one a millisecond.
     pub ticks: u32,
-    /// SCHED_FIFO priority of the servo, 1 to 98; zenoh's threads are five below.
+    /// SCHED_FIFO priority of the servo, 1 to 98; zenoh's threads have 79.
     pub priority: u8,
     /// First argument that makes this binary call [`echo`].
     pub echo_command: String,
