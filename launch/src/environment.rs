@@ -32,6 +32,7 @@ impl Environment for TissueEnvironment {
             velocity_mps: Vec3::new(vx, vy, vz),
             radius_m: self.radius_m,
             stiffness_npm: self.stiffness_npm,
+            shaft_m: Vec3::zeros(),
             jaws: Some(Jaws {
                 opening_m,
                 opening_velocity_mps,

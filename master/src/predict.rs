@@ -333,6 +333,7 @@ fn touch(tissue: &mut dyn Tissue, params: &PredictParams, touch: &Touch, dt_s: f
         velocity_mps: Vec3::new(vx, vy, vz),
         radius_m: params.tool_radius_m,
         stiffness_npm: params.tool_stiffness_npm,
+        shaft_m: Vec3::zeros(),
         jaws: Some(Jaws {
             opening_m,
             opening_velocity_mps,

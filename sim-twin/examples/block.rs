@@ -11,7 +11,8 @@ use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
 use palpate_twin::mesh::hex::{HexMesh, Side};
 use palpate_twin::mesh::region::{Region, Shape, Shares};
-use palpate_twin::model::fem::explicit::{Explicit, Params};
+use palpate_twin::mesh::nested::{Nested, Zone};
+use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
 use palpate_twin::model::fem::{
     Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
 };
@@ -36,10 +37,10 @@ fn main() -> Outcome {
         Some("nodule") => nodule(cell_m),
         Some("aligned") => aligned(cell_m),
         Some("predict") => predict(cell_m, number(2, 10.0)? * 1e-3),
-        Some("explicit") => explicit(
-            cell_m,
-            (number(2, 2.0)?, number(3, 0.7)?, number(4, 100.0)?),
-        ),
+        Some("explicit") => {
+            let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
+            explicit(cell_m, &rest?)
+        }
         _ => {
             Err("expected press, nodule, aligned, predict or explicit, then the cell in mm".into())
         }
@@ -256,84 +257,79 @@ fn time(table: &Compliance) {
 }
 
 /// The press in 0.5 s and its release, on a whole block.
-fn explicit(cell_m: f64, (hourglass, safety, stiffness): (f64, f64, f64)) -> Outcome {
-    let grade = |from_m, to_m, growth| Grading {
-        from_m,
-        to_m,
-        cell_m,
-        growth,
-    };
-    let across_m = grade(0.043, 0.057, 1.4).axis(0.1)?;
-    let mesh = HexMesh::block([&across_m, &across_m, &grade(0.093, 0.1, 1.4).axis(0.1)?])?;
+fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
+    let pick = |index: usize, default: f64| rest.get(index).copied().unwrap_or(default);
+    let levels = pick(3, 4.0) as usize;
+    let nested = Nested::new(
+        Vec3::new(-0.05, -0.05, -0.1),
+        Vec3::new(0.05, 0.05, 0.0),
+        &Zone {
+            cell_m,
+            levels,
+            centre_m: [0.0; 2],
+            half_m: [0.016, 0.008],
+            depth_m: 0.008,
+        },
+    )?;
+    let moduli = Material::new(5e3, 0.45, 1e3)?.moduli();
+    let stuff: Vec<Stuff> = nested
+        .levels
+        .iter()
+        .map(|level| Stuff {
+            moduli: vec![moduli; level.count()],
+            densities_kgpm3: vec![1e3; level.count()],
+        })
+        .collect();
     let params = Params {
-        hourglass,
-        safety,
-        contact_stiffness: stiffness,
+        hourglass: pick(0, 1.5),
+        safety: pick(1, 0.7),
+        contact_stiffness: pick(2, 40.0),
+        classes: pick(4, 3.0) as usize,
+        order: pick(5, 3.0) as usize,
         ..Params::default()
     };
-    let moduli = soft(&mesh)?;
-    let densities_kgpm3 = vec![1e3; mesh.cells.len()];
-    let start = Instant::now();
-    let supports = [Support::Fixed(Side::ZMin)];
-    let mut tissue = Explicit::new(&mesh, (&moduli, &densities_kgpm3), &supports, &params)?;
+    let begun = Instant::now();
+    let mut tissue = Explicit::new(&nested, &stuff, &params)?;
     println!(
-        "{} nodes, {} cells, levels {:?}, sub-step {:.0} us, built in {:.2} s",
-        mesh.nodes_m.len(),
-        mesh.cells.len(),
-        tissue.level_cells(),
+        "{} nodes, {} cells, finest {:.3} mm; lanes by class {:?}; sub-step {:.1} us; built in {:.2} s",
+        tissue.caps().nodes,
+        tissue.caps().elements,
+        nested.levels.last().map_or(0.0, |l| l.edge_m[0] * 1e3),
+        tissue.class_cells(),
         tissue.substep_s() * 1e6,
-        start.elapsed().as_secs_f64(),
+        begun.elapsed().as_secs_f64(),
     );
-    let mut times_ns = Vec::new();
-    let mut reaction = [Reaction::default()];
-    let (mut low_n, mut high_n) = (f64::MAX, 0.0_f64);
-    for tick in 0..1500_u32 {
-        let t_s = f64::from(tick) * 1e-3;
-        let depth_m = (0.02 * t_s).min(0.01).min(0.02 * (1.5 - t_s));
-        let tool = Tool {
-            position_m: Vec3::new(0.05, 0.05, 0.105 - depth_m),
-            velocity_mps: Vec3::zeros(),
-            radius_m: 5e-3,
-            stiffness_npm: 1e6,
-            jaws: None,
-        };
+    let (mut reaction, mut times) = ([Reaction::default()], Vec::new());
+    let tool = |x_m: f64, depth_m: f64| Tool {
+        position_m: Vec3::new(x_m, 0.0, 5e-3 - depth_m),
+        velocity_mps: Vec3::zeros(),
+        radius_m: 5e-3,
+        stiffness_npm: 1e9,
+        shaft_m: Vec3::zeros(),
+        jaws: None,
+    };
+    for tick in 0..2500_u32 {
+        let depth_m = (2e-5 * f64::from(tick)).min(0.01);
+        let x_m = (2e-5 * (f64::from(tick) - 1000.0)).clamp(0.0, 0.01);
         let start = Instant::now();
-        tissue.step(&[tool], 1e-3, &mut reaction);
-        times_ns.push(start.elapsed().as_nanos());
-        let force_n = reaction[0].force_n.z;
-        let at = DEPTHS_M.iter().position(|d| (d - depth_m).abs() < 1e-9);
-        if let Some(at) = at.filter(|_| tick <= 500) {
-            let error = 100.0 * (force_n / REFERENCE_N[at] - 1.0);
-            println!("{:4.1} mm  {force_n:.5} N  {error:+.2} %", depth_m * 1e3);
+        tissue.step(&[tool(x_m, depth_m)], 1e-3, &mut reaction);
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        let force_n = reaction[0].force_n;
+        for (depth, reference_n) in [50, 100, 250, 500].into_iter().zip(REFERENCE_N) {
+            if tick == depth {
+                let error = 100.0 * (force_n.z / reference_n - 1.0);
+                println!("{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}", depth_m * 1e3, force_n.z, tissue.demand());
+            }
         }
-        if (800..1000).contains(&tick) {
-            (low_n, high_n) = (low_n.min(force_n), high_n.max(force_n));
+        if tick > 500 && tick % 500 == 0 {
+            println!("tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}", x_m * 1e3, force_n.x, force_n.y, force_n.z, tissue.demand());
         }
     }
-    let held_n = 0.5 * (low_n + high_n);
-    let error = 100.0 * (held_n / REFERENCE_N[3] - 1.0);
-    let ripple = 100.0 * (high_n - low_n) / (high_n + low_n);
-    println!("held     {held_n:.5} N  {error:+.2} %, ripple +-{ripple:.2} %");
-    println!("{:?}, {} escapes", tissue.view().ledger, tissue.escapes());
-    let whole_ns: u128 = times_ns.iter().sum();
-    println!(
-        "{:.1} ns a cell a sub-step, contact and nodes included",
-        whole_ns as f64 / tissue.passes() as f64
-    );
-    show_ticks(&mut times_ns);
+    for (name, range) in [("press", 0..500), ("hold", 500..1000), ("stroke", 1000..1500)] {
+        let mut part = times[range].to_vec();
+        part.sort_by(f64::total_cmp);
+        println!("{name}: tick p50 {:.0} us, p99 {:.0} us", part[part.len() / 2], part[part.len() * 99 / 100]);
+    }
+    println!("{:?}", tissue.view().ledger);
     Ok(())
-}
-
-/// Time of a tick in the parts of the press, from the times of all \[ns\].
-fn show_ticks(times_ns: &mut [u128]) {
-    for (name, ticks) in [
-        ("to 5 mm", 0..250),
-        ("to 10 mm", 250..500),
-        ("held", 600..1000),
-    ] {
-        let times_ns = &mut times_ns[ticks];
-        times_ns.sort_unstable();
-        let at = |share: usize| times_ns[times_ns.len() * share / 100] / 1000;
-        println!("{name}: tick p50 {} us, p99 {} us", at(50), at(99));
-    }
 }

@@ -156,6 +156,7 @@ impl Scene {
             velocity_mps: Vec3::zeros(),
             radius_m: self.tool_radius_m,
             stiffness_npm: self.tool_stiffness_npm,
+            shaft_m: Vec3::zeros(),
             jaws: None,
         }
     }

@@ -16,6 +16,9 @@ pub struct Tool {
     pub radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
     pub stiffness_npm: f64,
+    /// From the centre to the other end of the tool's axis \[m\]: a rounded rod, such as the shaft
+    /// of a stylus; zero for a sphere. Models without [`Caps::shafts`] feel the sphere only.
+    pub shaft_m: Vec3,
     /// Jaws of a gripper or tweezers, if the tool has them.
     pub jaws: Option<Jaws>,
 }
@@ -108,6 +111,8 @@ pub struct Caps {
     pub elements: usize,
     /// Most tools that may touch at once.
     pub tools_max: usize,
+    /// Whether [`Tool::shaft_m`] is felt.
+    pub shafts: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].
     pub dt_s_max: f64,
     /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).

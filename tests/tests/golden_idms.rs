@@ -22,6 +22,7 @@ fn mio(position_m: Vec3) -> Tool {
         velocity_mps: Vec3::zeros(),
         radius_m: RADIUS,
         stiffness_npm: STIFFNESS,
+        shaft_m: Vec3::zeros(),
         jaws: None,
     }
 }
@@ -308,6 +309,7 @@ fn w18_face_contact_ripples_under_five_percent() {
 fn v_pluck() {
     let mut tissue = seed(&fixture::regular());
     let tool = |z: f64, closed: bool| Tool {
+        shaft_m: Vec3::zeros(),
         jaws: Some(Jaws {
             opening_m: 0.0,
             opening_velocity_mps: 0.0,

@@ -71,6 +71,7 @@ pub fn usable(tool: &Tool) -> bool {
     tool.position_m
         .iter()
         .chain(tool.velocity_mps.iter())
+        .chain(tool.shaft_m.iter())
         .all(|&value| within(value))
         && positive(tool.radius_m)
         && tool.radius_m <= TOOL_RANGE
@@ -92,6 +93,7 @@ mod tests {
             velocity_mps: Vec3::zeros(),
             radius_m: 0.01,
             stiffness_npm: 100.0,
+            shaft_m: Vec3::zeros(),
             jaws: Some(Jaws {
                 opening_m: 0.01,
                 opening_velocity_mps: 0.0,

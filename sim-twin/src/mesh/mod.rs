@@ -7,6 +7,7 @@ pub mod fixture;
 pub mod grade;
 pub mod hex;
 pub mod lattice;
+pub mod nested;
 pub mod plg;
 pub mod region;
 mod rows;

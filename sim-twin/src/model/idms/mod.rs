@@ -151,6 +151,7 @@ impl Tissue for Idms {
                 .count(),
             elements: self.model.elements,
             tools_max: state::TOOLS,
+            shafts: false,
             dt_s_max: self.model.dt_s_max,
             stiffness_edits: true,
             cuts: true,

@@ -12,12 +12,14 @@ fn sphere(x: f64, y: f64, z: f64) -> Tool {
         velocity_mps: Vec3::zeros(),
         radius_m: 1.5,
         stiffness_npm: 400.0,
+        shaft_m: Vec3::zeros(),
         jaws: None,
     }
 }
 
 fn tweezers(x: f64, y: f64, z: f64, opening_m: f64, closed: bool) -> Tool {
     Tool {
+        shaft_m: Vec3::zeros(),
         jaws: Some(Jaws {
             opening_m,
             opening_velocity_mps: 0.0,

@@ -1,162 +1,95 @@
-//! From a mesh with materials to blocks of cells by level.
+//! From nested grids with materials to what a tick needs.
 //!
-//! Source: ours. A cell's own step is that of its element bound; cells whose steps are twice as long
-//! form the next level, at most one level from neighbour to neighbour. What the whole of them bears
-//! is then found by power iteration, with every cell's stiffness times the square of its step.
+//! Source: ours. A cell's own step is that of its element bound; planes whose steps are twice as
+//! long go half as often. What the whole of them bears is then found by power iteration, with every
+//! cell's stiffness times the square of its step.
 //!
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
-use super::cells::{Block, ORDER, Quad, pull};
+use super::cells::{Buffer, Cells, RUN, Run, pull};
+use super::grid::{Grid, Motion, Sheet, Slab};
 use super::lane::LANES;
-use super::skin::{Face, Skin};
-use super::{ExplicitError, Params};
+use super::seam::Seam;
+use super::skin::Skin;
+use super::{ExplicitError, Params, Stuff};
 use crate::Vec3;
-use crate::law::{Family, Moduli, Real};
-use crate::mesh::hex::{HexMesh, Side};
-use crate::model::fem::Volumetric;
-use crate::model::fem::probe::gauss;
-use crate::model::fem::solid::{Solid, Support};
+use crate::law::{Moduli, Real};
+use crate::mesh::nested::{Level, Nested};
 
-/// Most levels, the finest included.
-pub(super) const LEVELS: usize = 4;
-/// A box's corners are where its edges say, to this share of an edge.
-const SKEW: f64 = 1e-6;
+/// Most classes of sub-steps.
+pub(super) const CLASSES: usize = 5;
 
 /// What never changes after construction.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) params: Params,
-    pub(super) blocks: Vec<Block>,
-    /// First block of every level, and one past the last.
-    pub(super) levels: [usize; LEVELS + 1],
-    /// First node of every level, and one past the last.
-    pub(super) nodes: [usize; LEVELS + 1],
-    pub(super) cells: usize,
-    pub(super) mass: Vec<f32>,
-    /// Zero along axes that cannot move.
-    pub(super) inverse_mass: Vec<Quad>,
+    /// Coarsest first.
+    pub(super) grids: Vec<Grid>,
+    /// Seam of grid `n + 1` with grid `n`.
+    pub(super) seams: Vec<Seam>,
     pub(super) skin: Skin,
-    /// Node of every surface node, with its place at rest \[m\].
-    pub(super) surface: Vec<u32>,
-    pub(super) rest_m: Vec<Vec3>,
-    pub(super) triangles: Vec<[u32; 3]>,
-    /// `E / (1 - nu^2)` of the softest cell under the surface.
-    pub(super) contact_modulus: f64,
-    /// Greatest squared frequency of the finest level, without deformation.
+    pub(super) cells: usize,
+    pub(super) free: usize,
+    /// Greatest squared frequency, the square of the steps taken along, without deformation.
     pub(super) frequency2: f64,
+    /// Slowest class in use.
+    pub(super) slowest: usize,
     pub(super) extent: f64,
     pub(super) wave: f64,
     pub(super) length_m: f64,
     pub(super) stress_pa: f64,
     pub(super) time_s: f64,
-    /// Place of the mesh that is the origin inside \[m\].
+    /// Place of the block's lowest corner, the origin inside \[m\].
     pub(super) origin_m: Vec3,
 }
 
-/// A cell in units of the model.
-struct Cell {
-    nodes: [u32; 8],
-    edges: [f64; 3],
-    mu: f64,
-    lambda: f64,
-    density: f64,
-    /// Bound of the squared frequency.
-    bound: f64,
-    level: usize,
-}
-
-impl Cell {
-    fn volume(&self) -> f64 {
-        self.edges.iter().product()
-    }
-
-    /// Largest squared frequency of one free element with lumped mass.
-    fn bound(&self) -> f64 {
-        let inverse = self.edges.map(|h| 1.0 / (h * h));
-        let (sum, max) = (
-            inverse.iter().sum::<f64>(),
-            inverse.into_iter().fold(0.0, f64::max),
-        );
-        4.0 * (self.lambda * sum + 2.0 * self.mu * max) / self.density
-    }
-}
-
-/// An eighth of each cell's mass at each of its corners.
-fn lumped(cells: &[Cell], nodes: usize) -> Vec<f64> {
-    let mut masses = vec![0.0; nodes];
-    for cell in cells {
-        for &node in &cell.nodes {
-            masses[node as usize] += cell.density * cell.volume() / 8.0;
-        }
-    }
-    masses
+/// Units inside, and the fastest wave.
+struct Scale {
+    length_m: f64,
+    stress_pa: f64,
+    density_kgpm3: f64,
 }
 
 impl Model {
     pub(super) fn new(
-        mesh: &HexMesh,
-        (moduli, densities_kgpm3): (&[Moduli], &[f64]),
-        supports: &[Support],
+        nested: &Nested,
+        stuff: &[Stuff],
         params: &Params,
     ) -> Result<Self, ExplicitError> {
         params.check()?;
-        let law = (Family::NeoHookean, moduli);
-        let solid = Solid::new(mesh, law, supports, Volumetric::Mean)?;
-        let density = reference_density(mesh, densities_kgpm3)?;
-        let (mut cells, length_m) = cells(mesh, moduli, densities_kgpm3)?;
-        for cell in &mut cells {
-            cell.density /= density;
-            cell.mu /= solid.stress_pa;
-            cell.lambda /= solid.stress_pa;
-            cell.bound = cell.bound();
+        let scale = scale(nested, stuff)?;
+        let bound = greatest_bound(nested, stuff, &scale);
+        let mut grids = Vec::with_capacity(nested.levels.len());
+        for (level, stuff) in nested.levels.iter().zip(stuff) {
+            let low_m = level.low_m - nested.levels[0].low_m;
+            grids.push(grid((level, low_m), stuff, (&scale, bound), params));
         }
-        let node_levels = grade(&mut cells, mesh.nodes_m.len(), params.levels);
-        let (order, nodes) = by_level(&node_levels);
-        for cell in &mut cells {
-            cell.nodes = cell.nodes.map(|node| order[node as usize]);
+        let mut seams = Vec::new();
+        for (index, level) in nested.levels.iter().enumerate().skip(1) {
+            let hangs = nested.hangs(index);
+            seams.push(Seam::new(&grids[index], &grids[index - 1], level.corner, hangs));
         }
-        let (blocks, levels) = blocks(&cells, params.hourglass);
-        let masses = lumped(&cells, order.len());
-        let mut inverse_mass = vec![[0.0; 4]; order.len()];
-        let origin_m = mesh.nodes_m[0];
-        let mut rest = vec![[0.0; 4]; order.len()];
-        for (node, &place) in order.iter().enumerate() {
-            let place = place as usize;
-            let at = (mesh.nodes_m[node] - origin_m) / length_m;
-            for axis in 0..3 {
-                rest[place][axis] = f32::of(at[axis]);
-                if !solid.fixed[node][axis] {
-                    inverse_mass[place][axis] = f32::of(1.0 / masses[place]);
-                }
-            }
-        }
-        let skin = skin(mesh, &order, (&cells, rest), params);
-        let wave = cells.iter().map(|c| (c.lambda + 2.0 * c.mu) / c.density);
-        let top = mesh.side_nodes(Side::ZMax);
+        share_out(&mut grids, &mut seams);
+        let size = nested.levels[0].cells;
+        let extent = (0..3).map(|a| size[a] as f64 * grids[0].edge[a]);
         let mut model = Self {
             params: *params,
-            blocks,
-            levels,
-            nodes,
-            cells: cells.len(),
-            mass: masses.iter().map(|&m| f32::of(m)).collect(),
-            inverse_mass,
-            skin,
-            surface: top.iter().map(|&node| order[node as usize]).collect(),
-            rest_m: top
-                .iter()
-                .map(|&node| mesh.nodes_m[node as usize])
-                .collect(),
-            triangles: triangles(mesh, &top),
-            contact_modulus: contact_modulus(mesh, moduli) / solid.stress_pa,
+            skin: Skin::new(nested, &grids, stuff, (&scale.units(), params)),
+            cells: nested.cells(),
+            free: grids.iter().map(|g| g.mass.iter().filter(|&&m| m > 0.0).count()).sum(),
             frequency2: 0.0,
-            extent: mesh.extent_m() / length_m,
-            wave: wave.fold(0.0, f64::max).sqrt(),
-            length_m,
-            stress_pa: solid.stress_pa,
-            time_s: length_m * (density / solid.stress_pa).sqrt(),
-            origin_m,
+            slowest: 0,
+            extent: extent.fold(0.0, f64::max),
+            wave: wave(nested, stuff, &scale),
+            length_m: scale.length_m,
+            stress_pa: scale.stress_pa,
+            time_s: scale.length_m * (scale.density_kgpm3 / scale.stress_pa).sqrt(),
+            origin_m: nested.levels[0].low_m,
+            grids,
+            seams,
         };
+        let slabs = model.grids.iter().flat_map(|grid| &grid.slabs);
+        model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
         Ok(model)
     }
@@ -171,265 +104,303 @@ impl Model {
         self.stress_pa * self.length_m * self.length_m
     }
 
+    /// The shortest sub-step at rest.
+    pub(super) fn step(&self) -> f64 {
+        self.params.safety * 2.0 / self.frequency2.sqrt()
+    }
+
     /// Largest eigenvalue of cells and touched points, each times the square of its step.
     fn iterate(&self) -> f64 {
-        let count = self.mass.len();
-        let mut u = vec![[0.0_f32; 4]; count];
+        let mut motions: Vec<Motion> = self.grids.iter().map(Motion::new).collect();
         let mut word = 1_u32;
-        for (u, inverse) in u.iter_mut().zip(&self.inverse_mass) {
-            for axis in 0..3 {
-                word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let noise = f64::from(word >> 8) / f64::from(1 << 24) - 0.5;
-                u[axis] = if inverse[axis] > 0.0 {
-                    f32::of(noise)
-                } else {
-                    0.0
-                };
-            }
-        }
-        let springs = self.springs();
-        let mut force = vec![[0.0_f32; 4]; count];
-        let mut greatest = 0.0;
-        for _ in 0..ITERATIONS {
-            // small enough to be linear, large enough against rounding
-            let largest = u.iter().flatten().fold(0.0_f32, |a, b| a.max(b.abs()));
-            u.iter_mut().flatten().for_each(|u| *u *= 1e-3 / largest);
-            force.fill([0.0; 4]);
-            for level in 0..LEVELS {
-                let weight = f32::of(f64::from(1_u32 << (2 * level)));
-                let range = self.levels[level]..self.levels[level + 1];
-                pull::<false>(&self.blocks[range], weight, &u, &mut force);
-            }
-            let (mut work, mut mass) = (0.0, 0.0);
-            for node in 0..count {
-                force[node][2] -= springs[node] * u[node][2];
+        for (grid, motion) in self.grids.iter().zip(&mut motions) {
+            for node in 0..grid.count() {
                 for axis in 0..3 {
-                    let (x, f) = (f64::from(u[node][axis]), f64::from(force[node][axis]));
-                    work -= x * f;
-                    mass += x * x * f64::from(self.mass[node]);
-                    u[node][axis] = force[node][axis] * self.inverse_mass[node][axis];
+                    word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let noise = f64::from(word >> 8) / f64::from(1 << 24) - 0.5;
+                    motion.u[axis][node] = if grid.mass[node] > 0.0 { f32::of(noise) } else { 0.0 };
                 }
             }
-            greatest = f64::max(greatest, work / mass);
+        }
+        let springs = self.skin.springs(&self.grids);
+        let mut buffer = Buffer::new();
+        let mut greatest = 0.0;
+        for _ in 0..ITERATIONS {
+            let largest = motions.iter().flat_map(|m| m.u.iter().flatten());
+            let largest = largest.fold(0.0_f32, |a, b| a.max(b.abs()));
+            for motion in &mut motions {
+                // small enough to be linear, large enough against rounding
+                motion.u.iter_mut().flatten().for_each(|u| *u *= 1e-3 / largest);
+                motion.f.iter_mut().for_each(|f| f.fill(0.0));
+            }
+            for (index, seam) in self.seams.iter().enumerate() {
+                let (above, fine) = motions.split_at_mut(index + 1);
+                seam.follow_rim(&above[index], &mut fine[0]);
+            }
+            for (grid, motion) in self.grids.iter().zip(&mut motions) {
+                for slab in &grid.slabs {
+                    let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
+                    pull((&grid.cells, &slab.runs), weight, &motion.u, &mut motion.f, &mut buffer);
+                }
+            }
+            for (motion, springs) in motions.iter_mut().zip(&springs) {
+                for (node, spring) in springs.iter().enumerate() {
+                    motion.f[2][node] -= spring * motion.u[2][node];
+                }
+            }
+            for (index, seam) in self.seams.iter().enumerate().rev() {
+                let (above, fine) = motions.split_at_mut(index + 1);
+                seam.gather_forces(&mut above[index], &mut fine[0]);
+            }
+            greatest = f64::max(greatest, self.quotient(&mut motions));
         }
         // the quotient comes from below
         1.03 * greatest
     }
 
-    /// Contact stiffness of every node if the tool is everywhere, times the square of its step.
-    fn springs(&self) -> Vec<f32> {
-        let mut springs = vec![0.0; self.mass.len()];
-        for face in &self.skin.faces {
-            for &node in &face.nodes {
-                let at = node as usize;
-                let level = (1..LEVELS).filter(|&l| at >= self.nodes[l]).count();
-                let weight = f32::of(f64::from(1_u32 << (2 * level)));
-                springs[at] += 0.25 * face.area * face.stiffness * weight;
+    /// Work over mass of the displacements, which then become the accelerations.
+    fn quotient(&self, motions: &mut [Motion]) -> f64 {
+        let (mut work, mut mass) = (0.0, 0.0);
+        for (grid, motion) in self.grids.iter().zip(motions) {
+            for node in 0..grid.count() {
+                let own = grid.mass[node];
+                for axis in 0..3 {
+                    let (u, f) = (&mut motion.u[axis][node], motion.f[axis][node]);
+                    if own > 0.0 {
+                        work -= f64::from(*u) * f64::from(f);
+                        mass += f64::from(*u) * f64::from(*u) * f64::from(own);
+                        *u = f / own;
+                    } else {
+                        *u = 0.0;
+                    }
+                }
             }
         }
-        springs
+        work / mass
     }
 }
 
 /// Power iterations.
 const ITERATIONS: usize = 80;
 
-fn reference_density(mesh: &HexMesh, densities_kgpm3: &[f64]) -> Result<f64, ExplicitError> {
-    if densities_kgpm3.len() != mesh.cells.len() {
-        return Err(ExplicitError::Densities {
-            cells: mesh.cells.len(),
-            found: densities_kgpm3.len(),
+impl Scale {
+    fn units(&self) -> (f64, f64) {
+        (self.length_m, self.stress_pa)
+    }
+}
+
+fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitError> {
+    if stuff.len() != nested.levels.len() {
+        return Err(ExplicitError::Levels {
+            levels: nested.levels.len(),
+            found: stuff.len(),
         });
     }
-    for (cell, &density_kgpm3) in densities_kgpm3.iter().enumerate() {
-        if !(density_kgpm3 > 0.0 && density_kgpm3.is_finite()) {
-            return Err(ExplicitError::Density {
-                cell,
-                density_kgpm3,
-            });
+    let mut scale = Scale {
+        length_m: f64::MAX,
+        stress_pa: 0.0,
+        density_kgpm3: 0.0,
+    };
+    for (level, (grid, stuff)) in nested.levels.iter().zip(stuff).enumerate() {
+        let found = stuff.moduli.len().min(stuff.densities_kgpm3.len());
+        if found != grid.count() {
+            return Err(ExplicitError::Cells { level, cells: grid.count(), found });
         }
-    }
-    Ok(densities_kgpm3.iter().copied().fold(0.0, f64::max))
-}
-
-/// Cells in units of the shortest edge, which comes with them.
-fn cells(
-    mesh: &HexMesh,
-    moduli: &[Moduli],
-    densities: &[f64],
-) -> Result<(Vec<Cell>, f64), ExplicitError> {
-    let mut cells = Vec::with_capacity(mesh.cells.len());
-    let mut shortest_m = f64::MAX;
-    for (index, nodes) in mesh.cells.iter().enumerate() {
-        let corners_m = ORDER.map(|corner| mesh.nodes_m[nodes[corner] as usize]);
-        let size_m = corners_m[7] - corners_m[0];
-        for (place, at_m) in corners_m.iter().enumerate() {
-            for axis in 0..3 {
-                let share = if place >> axis & 1 == 1 { 1.0 } else { 0.0 };
-                let expected_m = corners_m[0][axis] + share * size_m[axis];
-                if (at_m[axis] - expected_m).abs() > SKEW * size_m.amax() || size_m[axis] <= 0.0 {
-                    return Err(ExplicitError::Skew { cell: index });
-                }
+        let all = stuff.moduli.iter().zip(&stuff.densities_kgpm3).enumerate();
+        for (cell, (moduli, &density_kgpm3)) in all {
+            let sound = moduli.mu_pa > 0.0
+                && moduli.lambda_pa >= 0.0
+                && (moduli.mu_pa + moduli.lambda_pa).is_finite()
+                && density_kgpm3 > 0.0
+                && density_kgpm3.is_finite();
+            if !sound {
+                return Err(ExplicitError::Material { level, cell });
             }
+            scale.stress_pa = scale.stress_pa.max(moduli.mu_pa);
+            scale.density_kgpm3 = scale.density_kgpm3.max(density_kgpm3);
         }
-        shortest_m = shortest_m.min(size_m.min());
-        cells.push(Cell {
-            nodes: ORDER.map(|corner| nodes[corner]),
-            edges: size_m.into(),
-            mu: moduli[index].mu_pa,
-            lambda: moduli[index].lambda_pa,
-            density: densities[index],
-            bound: 0.0,
-            level: 0,
-        });
+        scale.length_m = grid.edge_m.iter().fold(scale.length_m, |a, &b| a.min(b));
     }
-    for cell in &mut cells {
-        cell.edges = cell.edges.map(|edge_m| edge_m / shortest_m);
-    }
-    Ok((cells, shortest_m))
+    Ok(scale)
 }
 
-/// Gives every cell its level; the level of a node is the least of its cells'.
-fn grade(cells: &mut [Cell], count: usize, levels: usize) -> Vec<usize> {
-    let greatest = cells.iter().map(|c| c.bound).fold(0.0, f64::max);
-    for cell in cells.iter_mut() {
-        // a level a factor of four in the squared frequency
-        let fits = |level: &usize| cell.bound * 4.0_f64.powi(*level as i32) <= greatest;
-        cell.level = (0..levels).rev().find(fits).unwrap_or(0);
-    }
-    let mut nodes = vec![LEVELS; count];
-    loop {
-        for cell in cells.iter() {
-            for &node in &cell.nodes {
-                nodes[node as usize] = nodes[node as usize].min(cell.level);
-            }
-        }
-        let mut changed = false;
-        for cell in cells.iter_mut() {
-            let least = cell.nodes.iter().map(|&node| nodes[node as usize]).min();
-            let most = least.unwrap_or(0) + 1;
-            changed |= cell.level > most;
-            cell.level = cell.level.min(most);
-        }
-        if !changed {
-            return nodes;
-        }
-    }
+/// Largest squared frequency of one free element with lumped mass.
+fn bound(edge: [f64; 3], moduli: &Moduli, density_kgpm3: f64, scale: &Scale) -> f64 {
+    let inverse = edge.map(|h| 1.0 / (h * h));
+    let sum = inverse.iter().sum::<f64>();
+    let max = inverse.into_iter().fold(0.0, f64::max);
+    let (lambda, mu) = (moduli.lambda_pa / scale.stress_pa, moduli.mu_pa / scale.stress_pa);
+    4.0 * (lambda * sum + 2.0 * mu * max) * scale.density_kgpm3 / density_kgpm3
 }
 
-/// New index of every node, and the first of every level.
-fn by_level(levels: &[usize]) -> (Vec<u32>, [usize; LEVELS + 1]) {
-    let (mut order, mut starts) = (vec![0; levels.len()], [0; LEVELS + 1]);
-    let mut next = 0;
-    for (level, start) in starts.iter_mut().enumerate().take(LEVELS) {
-        *start = next as usize;
-        for (place, &own) in order.iter_mut().zip(levels) {
-            if own == level {
-                *place = next;
-                next += 1;
-            }
-        }
-    }
-    starts[LEVELS] = next as usize;
-    (order, starts)
+fn edge(level: &Level, scale: &Scale) -> [f64; 3] {
+    level.edge_m.map(|edge_m| edge_m / scale.length_m)
 }
 
-fn blocks(cells: &[Cell], hourglass: f64) -> (Vec<Block>, [usize; LEVELS + 1]) {
-    let demand = |cell: &Cell| cell.bound * 4.0_f64.powi(cell.level as i32);
-    let greatest = cells.iter().map(demand).fold(0.0, f64::max);
-    let (mut blocks, mut starts) = (Vec::new(), [0; LEVELS + 1]);
-    for (level, start) in starts.iter_mut().enumerate().take(LEVELS) {
-        *start = blocks.len();
-        let own: Vec<&Cell> = cells.iter().filter(|cell| cell.level == level).collect();
-        for chunk in own.chunks(LANES) {
-            let mut block = Block::EMPTY;
-            for (lane, cell) in chunk.iter().enumerate() {
-                block.nodes[lane] = cell.nodes;
-                for axis in 0..3 {
-                    block.slope[axis][lane] = f32::of(0.25 / cell.edges[axis]);
-                }
-                block.volume[lane] = f32::of(cell.volume());
-                block.mu[lane] = f32::of(cell.mu);
-                block.lambda[lane] = f32::of(cell.lambda);
-                block.demand[lane] = f32::of(demand(cell) / greatest);
-                let [x, y, z] = cell.edges.map(|edge| 1.0 / (edge * edge));
-                // integral of |grad mode|^2 over the volume, a mode being 8 times its corners' value
-                let unit = hourglass * cell.mu * cell.volume() / 64.0 * (4.0 / 3.0);
-                let sums = [x + y, x + z, y + z, (x + y + z) / 3.0];
-                for (stiffness, sum) in block.hourglass.iter_mut().zip(sums) {
-                    stiffness[lane] = f32::of(unit * sum);
-                }
-            }
-            blocks.push(block);
-        }
-    }
-    starts[LEVELS] = blocks.len();
-    (blocks, starts)
+/// Cells of a level with their number in the mesh, those that are replaced left out.
+fn own(level: &Level) -> impl Iterator<Item = ([usize; 3], usize)> + '_ {
+    let [nx, ny, _] = level.cells;
+    (0..level.count()).filter_map(move |cell| {
+        let place = [cell % nx, cell / nx % ny, cell / (nx * ny)];
+        (!level.is_replaced(place)).then_some((place, cell))
+    })
 }
 
-fn skin(
-    mesh: &HexMesh,
-    order: &[u32],
-    (cells, rest): (&[Cell], Vec<Quad>),
-    params: &Params,
-) -> Skin {
-    let mut softest = vec![f64::MAX; rest.len()];
-    for cell in cells {
-        for &node in &cell.nodes {
-            softest[node as usize] = softest[node as usize].min(cell.mu);
-        }
-    }
-    let mut rule = Vec::new();
-    for &(x, wx) in gauss(params.order) {
-        for &(y, wy) in gauss(params.order) {
-            let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-            let shares = signs.map(|(a, b)| f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y)));
-            rule.push((shares, f32::of(0.25 * wx * wy)));
-        }
-    }
-    let faces = mesh.side(Side::ZMax).iter().map(|face| {
-        let nodes = face.map(|node| order[node as usize]);
-        let [a, b, _, d] = nodes.map(|node| rest[node as usize]);
-        let (along, across) = (
-            f64::from((b[0] - a[0]).abs()),
-            f64::from((d[1] - a[1]).abs()),
-        );
-        let mu = nodes
-            .iter()
-            .map(|&n| softest[n as usize])
-            .fold(f64::MAX, f64::min);
-        Face {
-            nodes,
-            area: f32::of(along * across),
-            stiffness: f32::of(params.contact_stiffness * mu / along.min(across)),
-            deepest: f32::of(along.min(across)),
-        }
+fn greatest_bound(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
+    let levels = nested.levels.iter().zip(stuff);
+    let all = levels.flat_map(|(level, stuff)| {
+        own(level).map(|(_, cell)| {
+            let density = stuff.densities_kgpm3[cell];
+            bound(edge(level, scale), &stuff.moduli[cell], density, scale)
+        })
     });
-    Skin {
-        faces: faces.collect(),
-        rule,
-        rest,
+    all.fold(0.0, f64::max)
+}
+
+/// Speed of the fastest pressure wave.
+fn wave(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
+    let levels = nested.levels.iter().zip(stuff);
+    let all = levels.flat_map(|(level, stuff)| {
+        own(level).map(|(_, cell)| {
+            let m = &stuff.moduli[cell];
+            (m.lambda_pa + 2.0 * m.mu_pa) / stuff.densities_kgpm3[cell]
+        })
+    });
+    (all.fold(0.0, f64::max) * scale.density_kgpm3 / scale.stress_pa).sqrt()
+}
+
+fn grid(
+    (level, low_m): (&Level, Vec3),
+    stuff: &Stuff,
+    (scale, greatest): (&Scale, f64),
+    params: &Params,
+) -> Grid {
+    let edge = edge(level, scale);
+    let nodes = level.cells.map(|n| n + 1);
+    let (row, plane) = (nodes[0], (nodes[0] * nodes[1]).next_multiple_of(LANES));
+    let padded = (plane * (nodes[2] + 1) + row + RUN + 2 * LANES).next_multiple_of(LANES);
+    let corners = [0, 1, row, row + 1, plane, plane + 1, plane + row, plane + row + 1];
+    let field = || vec![0.0_f32; padded];
+    let [x, y, z] = edge.map(|e| 1.0 / (e * e));
+    // integral of |grad mode|^2 over the volume, a mode being 8 times its corners' value
+    let sums = [x + y, x + z, y + z, (x + y + z) / 3.0];
+    let mut grid = Grid {
+        nodes,
+        plane,
+        edge,
+        low: [0, 1, 2].map(|a| low_m[a] / scale.length_m),
+        cells: Cells {
+            corners,
+            mu: field(),
+            lambda: field(),
+            demand: field(),
+            slope: edge.map(|e| f32::of(0.25 / e)),
+            hourglass: sums.map(|sum| f32::of(params.hourglass / 48.0 * sum)),
+        },
+        slabs: Vec::new(),
+        sheets: Vec::new(),
+        mass: field(),
+        ease: field(),
+    };
+    let volume = edge.iter().product::<f64>();
+    let mut needs = vec![0.0_f64; level.cells[2]];
+    for (place, cell) in own(level) {
+        let at = grid.at(place);
+        let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
+        let need = bound(edge, moduli, density, scale);
+        needs[place[2]] = needs[place[2]].max(need);
+        grid.cells.mu[at] = f32::of(moduli.mu_pa / scale.stress_pa * volume);
+        grid.cells.lambda[at] = f32::of(moduli.lambda_pa / scale.stress_pa * volume);
+        grid.cells.demand[at] = f32::of(need);
+        let eighth = f32::of(density / scale.density_kgpm3 * volume / 8.0);
+        for corner in corners {
+            grid.mass[at + corner] += eighth;
+        }
+    }
+    let classes: Vec<usize> = needs.iter().map(|&need| class(need, greatest, params)).collect();
+    grid.slabs = slabs(&grid, &classes);
+    grid.sheets = sheets(&grid, &classes);
+    for (k, &class) in classes.iter().enumerate() {
+        let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;
+        let range = k * plane..(k + 1) * plane;
+        let demands = &mut grid.cells.demand[range];
+        demands.iter_mut().for_each(|d| *d *= f32::of(scale));
+    }
+    grid
+}
+
+/// The slowest class that cells of such a bound bear; a class is a factor of four.
+fn class(need: f64, greatest: f64, params: &Params) -> usize {
+    let fits = |class: &usize| need * f64::from(1_u32 << (2 * class)) <= greatest;
+    (0..params.classes).rev().find(fits).unwrap_or(0)
+}
+
+/// Neighbouring planes of equal class, with the runs of their cells.
+fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
+    let mut slabs: Vec<Slab> = Vec::new();
+    let mut first = 0;
+    for group in classes.chunk_by(|a, b| a == b) {
+        let (from, to) = (first * grid.plane, (first + group.len()) * grid.plane);
+        first += group.len();
+        let mut runs: Vec<Run> = Vec::new();
+        for start in (from..to).step_by(LANES) {
+            if grid.cells.mu[start..start + LANES].iter().all(|&mu| mu == 0.0) {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((at, length)) if *at + *length == start && *length < RUN => *length += LANES,
+                _ => runs.push((start, LANES)),
+            }
+        }
+        slabs.push(Slab { class: group[0], runs });
+    }
+    slabs
+}
+
+/// Neighbouring planes of nodes that go together: as often as the faster cells beside them.
+fn sheets(grid: &Grid, classes: &[usize]) -> Vec<Sheet> {
+    let class = |k: usize| {
+        let below = k.checked_sub(1).map_or(usize::MAX, |k| classes[k]);
+        below.min(classes.get(k).copied().unwrap_or(usize::MAX))
+    };
+    let mut sheets: Vec<Sheet> = Vec::new();
+    for k in 0..=classes.len() {
+        let nodes = k * grid.plane..(k + 1) * grid.plane;
+        match sheets.last_mut() {
+            Some(sheet) if sheet.class == class(k) => sheet.nodes.end = nodes.end,
+            _ => sheets.push(Sheet { class: class(k), nodes }),
+        }
+    }
+    sheets
+}
+
+/// Masses of hanging nodes to their rims, and who goes with what.
+fn share_out(grids: &mut [Grid], seams: &mut [Seam]) {
+    for (index, seam) in seams.iter().enumerate().rev() {
+        let (above, fine) = grids.split_at_mut(index + 1);
+        seam.gather(&mut above[index].mass, &mut fine[0].mass);
+    }
+    if let Some(coarsest) = grids.first() {
+        let floor = coarsest.low[2];
+        for grid in grids.iter_mut() {
+            // the bottom of the block is fixed
+            if grid.low[2] <= floor + 1e-6 * grid.edge[2] {
+                let plane = grid.plane;
+                grid.mass[..plane].fill(0.0);
+            }
+            for (ease, &mass) in grid.ease.iter_mut().zip(&grid.mass) {
+                *ease = if mass > 0.0 { 1.0 / mass } else { 0.0 };
+            }
+        }
+    }
+    for (index, seam) in seams.iter_mut().enumerate() {
+        let (above, fine) = grids.split_at_mut(index + 1);
+        let above = &mut above[index];
+        let slabs = above.slabs.iter().chain(&fine[0].slabs);
+        seam.class = slabs.map(|slab| slab.class).min().unwrap_or(0);
+        for &node in &seam.rim {
+            above.ease[node as usize] = 0.0;
+        }
     }
 }
 
-fn triangles(mesh: &HexMesh, top: &[u32]) -> Vec<[u32; 3]> {
-    let place = |node: u32| top.binary_search(&node).map_or(0, |at| at as u32);
-    let quads = mesh.side(Side::ZMax).iter().map(|face| face.map(place));
-    quads
-        .flat_map(|[a, b, c, d]| [[a, b, c], [a, c, d]])
-        .collect()
-}
-
-/// Least contact modulus of the cells at the top \[Pa\].
-fn contact_modulus(mesh: &HexMesh, moduli: &[Moduli]) -> f64 {
-    let mut top = vec![false; mesh.nodes_m.len()];
-    for &node in mesh.side(Side::ZMax).iter().flatten() {
-        top[node as usize] = true;
-    }
-    let cells = mesh.cells.iter().zip(moduli);
-    cells
-        .filter(|(cell, _)| cell.iter().any(|&node| top[node as usize]))
-        // E / (1 - nu^2) = 4 mu (lambda + mu) / (lambda + 2 mu)
-        .map(|(_, m)| 4.0 * m.mu_pa * (m.lambda_pa + m.mu_pa) / (m.lambda_pa + 2.0 * m.mu_pa))
-        .fold(f64::MAX, f64::min)
-}

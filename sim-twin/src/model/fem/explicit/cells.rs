@@ -1,45 +1,43 @@
-//! Forces of the cells: one-point hexahedra, eight at a time.
+//! Cells: what they pull their corners with.
 //!
-//! Source: Flanagan and Belytschko 1981 (one point and hourglass modes), in total-Lagrangian form as
-//! in Joldes, Wittek and Miller 2008. The modes of a box are its corners' Walsh-Hadamard transform:
-//! three linear ones give the displacement gradient, four the hourglass amplitudes. Amplitudes are
-//! zero for every affine motion, turned or not, so their energy, a square, needs no frame. Its
-//! stiffness is `hourglass * mu * integral of |grad mode|^2`; one point for the volume does not lock.
+//! Source: hexahedra with one point (Flanagan and Belytschko 1981) in the modes of a box: the eight
+//! corner values are one whole motion, three linear modes, which the law strains, and four hourglass
+//! modes, which a stiffness holds. A row of cells is a row of numbers in memory, so no lists of
+//! neighbours are read. Forces go by the row too, those of the two ends of a cell in one sum.
+//!
+//! Symbols: `u` displacement, `f` impulse; corner `a` of a cell is at its first one plus 1, the row
+//! and the plane by the bits of `a`.
 
-use super::lane::{LANES, Lane, strain};
+use super::lane::{LANES, strain};
+use multiversion::multiversion;
 
-/// A vector of a node, padded.
-pub(super) type Quad = [f32; 4];
+/// One component of a field on a grid.
+pub(super) type Field = Vec<f32>;
+type Row = [f32; LANES];
 
-/// Corner of a cell, in the order of VTK, at each place of the transform (bits x, y, z).
-pub(super) const ORDER: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
+/// Most cells of a run.
+pub(super) const RUN: usize = 8 * LANES;
+const WIDE: usize = RUN + LANES;
 
-/// Eight boxes. A lane without a cell is all zero.
+/// What the cells of a grid are.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) nodes: [[u32; 8]; LANES],
+pub(super) struct Cells {
+    /// Distance of a corner from the first one.
+    pub(super) corners: [usize; 8],
+    /// Shear modulus times volume; zero where no cell is.
+    pub(super) mu: Field,
+    /// Second modulus times volume.
+    pub(super) lambda: Field,
+    /// Demand on the step at rest over the greatest of all cells.
+    pub(super) demand: Field,
     /// Gradient of a linear mode along its own axis, a quarter of the inverse edge.
-    pub(super) slope: [Lane; 3],
-    pub(super) volume: Lane,
-    pub(super) mu: Lane,
-    pub(super) lambda: Lane,
-    /// Stiffness of modes xy, xz, yz, xyz.
-    pub(super) hourglass: [Lane; 4],
-    /// Demand on the step over the greatest of all cells.
-    pub(super) demand: Lane,
+    pub(super) slope: [f32; 3],
+    /// Stiffness of the modes xy, xz, yz, xyz over the shear modulus times volume.
+    pub(super) hourglass: [f32; 4],
 }
 
-impl Block {
-    pub(super) const EMPTY: Self = Self {
-        nodes: [[0; 8]; LANES],
-        slope: [[0.0; LANES]; 3],
-        volume: [0.0; LANES],
-        mu: [0.0; LANES],
-        lambda: [0.0; LANES],
-        hourglass: [[0.0; LANES]; 4],
-        demand: [0.0; LANES],
-    };
-}
+/// First cell and number of cells, a multiple of [`LANES`] and at most [`RUN`].
+pub(super) type Run = (usize, usize);
 
 /// What a pass over cells found.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,134 +47,226 @@ pub(super) struct Found {
     pub(super) demand: f32,
 }
 
-/// Components of all corners, or of all modes: entry `3 a + i`.
-type Whole = [Lane; 24];
-
-/// Modes of corner values: mode `m` is their sum with the sign of corner `a` along all axes in `m`.
-#[inline(always)]
-fn transform(x: &mut Whole) {
-    for bit in [1, 2, 4] {
-        for a in (0..8).filter(|a| a & bit == 0) {
-            for i in 0..3 {
-                let (low, high) = (x[3 * a + i], x[3 * (a | bit) + i]);
-                for l in 0..LANES {
-                    x[3 * a + i][l] = low[l] + high[l];
-                    x[3 * (a | bit) + i][l] = high[l] - low[l];
-                }
-            }
+impl Found {
+    pub(super) fn join(self, other: Self) -> Self {
+        Self {
+            energy: self.energy + other.energy,
+            demand: self.demand.max(other.demand),
         }
     }
+}
+
+/// Forces of a run by corner and component. Those of the far end in x stand one place on, so that
+/// both ends of a row are one sum.
+#[derive(Debug, Clone)]
+pub(super) struct Buffer(Box<[[[f32; WIDE]; 3]; 8]>);
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        Self(Box::new([[[0.0; WIDE]; 3]; 8]))
+    }
+}
+
+/// A row of lanes. Fields are longer than any run by a plane, a row and [`WIDE`].
+#[inline(always)]
+fn row(field: &[f32], at: usize) -> &Row {
+    field[at..]
+        .first_chunk()
+        .expect("fields are padded beyond the last run")
+}
+
+/// Modes that are strained, and that are held, of one component of the corners.
+#[inline(always)]
+fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
+    let sum = [x[0] + x[1], x[2] + x[3], x[4] + x[5], x[6] + x[7]];
+    let gap = [x[1] - x[0], x[3] - x[2], x[5] - x[4], x[7] - x[6]];
+    let (both, across) = ([sum[0] + sum[1], sum[2] + sum[3]], [sum[1] - sum[0], sum[3] - sum[2]]);
+    let (along, turn) = ([gap[0] + gap[1], gap[2] + gap[3]], [gap[1] - gap[0], gap[3] - gap[2]]);
+    (
+        [along[0] + along[1], across[0] + across[1], both[1] - both[0]],
+        [turn[0] + turn[1], along[1] - along[0], across[1] - across[0], turn[1] - turn[0]],
+    )
 }
 
 /// Corner values of modes.
 #[inline(always)]
-fn back(x: &mut Whole) {
-    for bit in [1, 2, 4] {
-        for a in (0..8).filter(|a| a & bit == 0) {
-            for i in 0..3 {
-                let (even, odd) = (x[3 * a + i], x[3 * (a | bit) + i]);
-                for l in 0..LANES {
-                    x[3 * a + i][l] = even[l] - odd[l];
-                    x[3 * (a | bit) + i][l] = even[l] + odd[l];
-                }
-            }
-        }
+fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32; 8] {
+    let low = [-z, x - xz, y - yz, xy - xyz];
+    let high = [z, x + xz, y + yz, xy + xyz];
+    let mut out = [0.0; 8];
+    for (at, m) in [(0, low), (4, high)] {
+        let (near, far) = ([m[0] - m[2], m[1] - m[3]], [m[0] + m[2], m[1] + m[3]]);
+        out[at] = near[0] - near[1];
+        out[at + 1] = near[0] + near[1];
+        out[at + 2] = far[0] - far[1];
+        out[at + 3] = far[0] + far[1];
     }
+    out
 }
 
-const HOURGLASS: [usize; 4] = [3, 5, 6, 7];
-
-/// Takes `weight` times the forces of `blocks` at the displacements `u` from `impulse`.
-///
-/// With `BOOKS` also their energy and their demand on the step.
-pub(super) fn pull<const BOOKS: bool>(
-    blocks: &[Block],
-    weight: f32,
-    u: &[Quad],
-    impulse: &mut [Quad],
-) -> Found {
-    let mut found = Found::default();
-    let mut x = [[0.0_f32; LANES]; 24];
-    for block in blocks {
-        for (lane, nodes) in block.nodes.iter().enumerate() {
-            for (a, &node) in nodes.iter().enumerate() {
-                let u = u[node as usize];
-                x[3 * a][lane] = u[0];
-                x[3 * a + 1][lane] = u[1];
-                x[3 * a + 2][lane] = u[2];
+/// Forces of one cell by component and corner; with `BOOKS` its energy and demand.
+#[inline(always)]
+fn cell<const BOOKS: bool>(
+    x: [[f32; 8]; 3],
+    (mu, lambda): (f32, f32),
+    (s, held): ([f32; 3], [f32; 4]),
+) -> ([[f32; 8]; 3], f32, f32) {
+    let (mut linear, mut hourglass) = ([[0.0; 3]; 3], [[0.0; 4]; 3]);
+    for i in 0..3 {
+        (linear[i], hourglass[i]) = modes(x[i]);
+    }
+    let mut gradient = [0.0; 9];
+    for axis in 0..3 {
+        for i in 0..3 {
+            gradient[3 * axis + i] = linear[i][axis] * s[axis];
+        }
+    }
+    let strained = strain(gradient, mu, lambda);
+    let mut out = [[0.0; 8]; 3];
+    let mut twice = 0.0;
+    for i in 0..3 {
+        let (mut pulled, mut resisted) = ([0.0; 3], [0.0; 4]);
+        for axis in 0..3 {
+            pulled[axis] = strained.stress[3 * axis + i] * s[axis];
+        }
+        for m in 0..4 {
+            resisted[m] = held[m] * mu * hourglass[i][m];
+            if BOOKS {
+                twice = resisted[m].mul_add(hourglass[i][m], twice);
             }
         }
-        transform(&mut x);
-        let (energy, demand) = stress::<BOOKS>(block, weight, &mut x);
-        found.energy += resist::<BOOKS>(block, weight, &mut x);
-        back(&mut x);
-        for (lane, nodes) in block.nodes.iter().enumerate() {
-            for (a, &node) in nodes.iter().enumerate() {
-                let sum = &mut impulse[node as usize];
-                sum[0] -= x[3 * a][lane];
-                sum[1] -= x[3 * a + 1][lane];
-                sum[2] -= x[3 * a + 2][lane];
+        out[i] = corners(pulled, resisted);
+    }
+    let mut demand = 0.0;
+    if BOOKS {
+        let square = [s[0] * s[0], s[1] * s[1], s[2] * s[2]];
+        for a in 0..3 {
+            demand = strained.shrunk[a].mul_add(square[a], demand);
+        }
+        demand /= square[0] + square[1] + square[2];
+    }
+    (out, strained.energy + 0.5 * twice, demand)
+}
+
+/// Forces of a run into the buffer.
+#[inline(always)]
+fn fill<const BOOKS: bool>(
+    cells: &Cells,
+    (start, length): Run,
+    weight: f32,
+    u: &[Field; 3],
+    (buffer, needs): (&mut Buffer, &mut [f32]),
+) -> Found {
+    let mut found = Found::default();
+    for first in (0..length).step_by(LANES) {
+        let at = start + first;
+        let x: [[&Row; 8]; 3] = std::array::from_fn(|i| {
+            std::array::from_fn(|a| row(&u[i], at + cells.corners[a]))
+        });
+        let (mu, lambda) = (row(&cells.mu, at), row(&cells.lambda, at));
+        let mut out = [[[0.0_f32; LANES]; 8]; 3];
+        let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+        for l in 0..LANES {
+            let own = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
+            let moduli = (mu[l] * weight, lambda[l] * weight);
+            let (pull, stored, need) = cell::<BOOKS>(own, moduli, (cells.slope, cells.hourglass));
+            for i in 0..3 {
+                for a in 0..8 {
+                    out[i][a][l] = pull[i][a];
+                }
+            }
+            (energy[l], demand[l]) = (stored, need);
+        }
+        for (a, rows) in buffer.0.iter_mut().enumerate() {
+            let to = first + (a & 1);
+            for (i, row) in rows.iter_mut().enumerate() {
+                row[to..to + LANES].copy_from_slice(&out[i][a]);
             }
         }
         if BOOKS {
-            found.energy += energy.iter().copied().map(f64::from).sum::<f64>();
-            found.demand = demand.iter().copied().fold(found.demand, f32::max);
+            let own = row(&cells.demand, at);
+            for l in 0..LANES {
+                found.energy += f64::from(energy[l]);
+                demand[l] *= own[l];
+                found.demand = found.demand.max(demand[l]);
+            }
+            needs[at..at + LANES].copy_from_slice(&demand);
+        }
+    }
+    if BOOKS {
+        found.energy /= f64::from(weight);
+    }
+    found
+}
+
+#[inline(always)]
+fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
+    for ((f, near), far) in f.iter_mut().zip(near).zip(far) {
+        *f -= near + far;
+    }
+}
+
+/// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
+#[inline(always)]
+fn pull_runs<const BOOKS: bool>(
+    (cells, runs): (&Cells, &[Run]),
+    weight: f32,
+    u: &[Field; 3],
+    f: &mut [Field; 3],
+    (buffer, needs): (&mut Buffer, &mut [f32]),
+) -> Found {
+    let mut found = Found::default();
+    for &run in runs {
+        let (start, length) = run;
+        found = found.join(fill::<BOOKS>(cells, run, weight, u, (buffer, needs)));
+        // what a longer run left behind
+        for a in [0, 2, 4, 6] {
+            for i in 0..3 {
+                buffer.0[a][i][length..length + LANES].fill(0.0);
+                buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
+            }
+        }
+        for (i, f) in f.iter_mut().enumerate() {
+            for a in [0, 2, 4, 6] {
+                let from = start + cells.corners[a];
+                let wide = length + LANES;
+                take(
+                    &mut f[from..from + wide],
+                    &buffer.0[a][i][..wide],
+                    &buffer.0[a + 1][i][..wide],
+                );
+            }
         }
     }
     found
 }
 
-/// Turns hourglass amplitudes into what they pull with; gives their energy.
-#[inline(always)]
-fn resist<const BOOKS: bool>(block: &Block, weight: f32, x: &mut Whole) -> f64 {
-    let mut energy = 0.0;
-    for (stiffness, mode) in block.hourglass.iter().zip(HOURGLASS) {
-        for i in 0..3 {
-            for l in 0..LANES {
-                let amplitude = x[3 * mode + i][l];
-                x[3 * mode + i][l] = amplitude * (stiffness[l] * weight);
-                if BOOKS {
-                    energy += 0.5 * f64::from(stiffness[l] * amplitude * amplitude);
-                }
-            }
-        }
-    }
-    energy
+/// As [`pull_runs`], without energies and demands.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
+    "x86_64+avx2+fma"
+))]
+pub(super) fn pull(
+    cells: (&Cells, &[Run]),
+    weight: f32,
+    u: &[Field; 3],
+    f: &mut [Field; 3],
+    buffer: &mut Buffer,
+) {
+    pull_runs::<false>(cells, weight, u, f, (buffer, &mut []));
 }
 
-/// Turns linear modes into what they pull with; gives energies and demands.
-#[inline(never)]
-fn stress<const BOOKS: bool>(block: &Block, weight: f32, x: &mut Whole) -> (Lane, Lane) {
-    let (mut energy, mut demand) = ([0.0; LANES], [0.0; LANES]);
-    let [a, b, c, d, e, f, g, h, i, _, _, _, j, k, m, ..] = x;
-    // mode 0 is the whole motion: no forces
-    (*a, *b, *c) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-    for l in 0..LANES {
-        let [p, q, r] = [block.slope[0][l], block.slope[1][l], block.slope[2][l]];
-        let gradient = [
-            d[l] * p,
-            e[l] * p,
-            f[l] * p,
-            g[l] * q,
-            h[l] * q,
-            i[l] * q,
-            j[l] * r,
-            k[l] * r,
-            m[l] * r,
-        ];
-        let strained = strain(gradient, block.mu[l], block.lambda[l]);
-        let share = weight * block.volume[l];
-        let (sp, sq, sr) = (share * p, share * q, share * r);
-        let s = strained.stress;
-        (d[l], e[l], f[l]) = (s[0] * sp, s[1] * sp, s[2] * sp);
-        (g[l], h[l], i[l]) = (s[3] * sq, s[4] * sq, s[5] * sq);
-        (j[l], k[l], m[l]) = (s[6] * sr, s[7] * sr, s[8] * sr);
-        if BOOKS {
-            energy[l] = strained.energy * block.volume[l];
-            let [sx, sy, sz] = strained.shrunk;
-            let sum = sx * p * p + sy * q * q + sz * r * r;
-            demand[l] = block.demand[l] * sum / (p * p + q * q + r * r + f32::MIN_POSITIVE);
-        }
-    }
-    (energy, demand)
+/// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
+    "x86_64+avx2+fma"
+))]
+pub(super) fn pull_and_book(
+    cells: (&Cells, &[Run]),
+    weight: f32,
+    u: &[Field; 3],
+    f: &mut [Field; 3],
+    with: (&mut Buffer, &mut [f32]),
+) -> Found {
+    pull_runs::<true>(cells, weight, u, f, with)
 }

@@ -3,13 +3,11 @@
 //! Source: `law/neo_hookean.rs`, `W = mu/2 (I1 - 3) - mu ln J + lambda/2 (ln J)^2`. Below `J` of
 //! [`THIN`] the logarithm goes on as its second-order series, so that an inverted cell has finite
 //! forces, which are still the energy's gradient, and finds back. Logarithm after Moshier (Cephes
-//! `logf`), without branches, so that the compiler does all lanes at once; same bits everywhere.
+//! `logf`), without branches, so that the compiler does all lanes at once. Products and sums are
+//! fused by name, which rounds alike on every machine; one without the instruction is slow.
 
 /// Cells that are worked on at once.
-pub(super) const LANES: usize = 8;
-
-/// One number a lane.
-pub(super) type Lane = [f32; LANES];
+pub(super) const LANES: usize = 16;
 
 /// Change of volume below which the logarithm is continued.
 const THIN: f32 = 0.1;
@@ -25,26 +23,26 @@ fn logarithm(x: f32) -> f32 {
     let f = f32::from_bits(bits.wrapping_sub((exponent as u32) << 23)) - 1.0;
     #[expect(clippy::cast_precision_loss, reason = "at most 128")]
     let e = exponent as f32;
-    let mut p = 7.037_683_6e-2_f32 * f - 1.151_461e-1;
-    p = p * f + 1.167_699_9e-1;
-    p = p * f - 1.242_014_1e-1;
-    p = p * f + 1.424_932_3e-1;
-    p = p * f - 1.666_805_8e-1;
-    p = p * f + 2.000_071_5e-1;
-    p = p * f - 2.499_999_4e-1;
-    p = p * f + 3.333_333e-1;
+    let mut p = 7.037_683_6e-2_f32.mul_add(f, -1.151_461e-1);
+    p = p.mul_add(f, 1.167_699_9e-1);
+    p = p.mul_add(f, -1.242_014_1e-1);
+    p = p.mul_add(f, 1.424_932_3e-1);
+    p = p.mul_add(f, -1.666_805_8e-1);
+    p = p.mul_add(f, 2.000_071_5e-1);
+    p = p.mul_add(f, -2.499_999_4e-1);
+    p = p.mul_add(f, 3.333_333e-1);
     let square = f * f;
-    let tail = f * square * p + e * -2.121_944_4e-4 - 0.5 * square;
-    f + tail + e * 0.693_359_4
+    let tail = (f * square).mul_add(p, e.mul_add(-2.121_944_4e-4, -0.5 * square));
+    e.mul_add(0.693_359_4, f + tail)
 }
 
 /// `ln J` and its slope, continued below [`THIN`].
 #[inline(always)]
 fn log_volume(j: f32) -> (f32, f32) {
     let high = j.max(THIN);
-    let low = (j - high) / THIN;
-    let log = logarithm(high) + low - 0.5 * low * low;
-    (log, 1.0 / high - low / THIN)
+    let low = (j - high) * (1.0 / THIN);
+    let log = logarithm(high) + (-0.5 * low).mul_add(low, low);
+    (log, low.mul_add(-1.0 / THIN, 1.0 / high))
 }
 
 /// One cell at its centre.
@@ -59,6 +57,12 @@ pub(super) struct Strained {
     pub(super) shrunk: [f32; 3],
 }
 
+/// `a b - c d`
+#[inline(always)]
+fn minor(a: f32, b: f32, c: f32, d: f32) -> f32 {
+    a.mul_add(b, -(c * d))
+}
+
 /// Stress and energy at the displacement gradient `h`, column after column.
 #[inline(always)]
 pub(super) fn strain(h: [f32; 9], mu: f32, lambda: f32) -> Strained {
@@ -67,33 +71,27 @@ pub(super) fn strain(h: [f32; 9], mu: f32, lambda: f32) -> Strained {
     f[4] += 1.0;
     f[8] += 1.0;
     let c = [
-        f[4] * f[8] - f[5] * f[7],
-        f[5] * f[6] - f[3] * f[8],
-        f[3] * f[7] - f[4] * f[6],
-        f[7] * f[2] - f[8] * f[1],
-        f[8] * f[0] - f[6] * f[2],
-        f[6] * f[1] - f[7] * f[0],
-        f[1] * f[5] - f[2] * f[4],
-        f[2] * f[3] - f[0] * f[5],
-        f[0] * f[4] - f[1] * f[3],
+        minor(f[4], f[8], f[5], f[7]),
+        minor(f[5], f[6], f[3], f[8]),
+        minor(f[3], f[7], f[4], f[6]),
+        minor(f[7], f[2], f[8], f[1]),
+        minor(f[8], f[0], f[6], f[2]),
+        minor(f[6], f[1], f[7], f[0]),
+        minor(f[1], f[5], f[2], f[4]),
+        minor(f[2], f[3], f[0], f[5]),
+        minor(f[0], f[4], f[1], f[3]),
     ];
-    let j = f[0] * c[0] + f[1] * c[1] + f[2] * c[2];
+    let j = f[0].mul_add(c[0], f[1].mul_add(c[1], f[2] * c[2]));
     let (log, slope) = log_volume(j);
-    let pressure = (lambda * log - mu) * slope;
-    let stress = [
-        mu * f[0] + pressure * c[0],
-        mu * f[1] + pressure * c[1],
-        mu * f[2] + pressure * c[2],
-        mu * f[3] + pressure * c[3],
-        mu * f[4] + pressure * c[4],
-        mu * f[5] + pressure * c[5],
-        mu * f[6] + pressure * c[6],
-        mu * f[7] + pressure * c[7],
-        mu * f[8] + pressure * c[8],
-    ];
-    let first = h[0] * h[0] + h[1] * h[1] + h[2] * h[2];
-    let second = h[3] * h[3] + h[4] * h[4] + h[5] * h[5];
-    let squares = first + second + h[6] * h[6] + h[7] * h[7] + h[8] * h[8];
+    let pressure = lambda.mul_add(log, -mu) * slope;
+    let mut stress = [0.0; 9];
+    for i in 0..9 {
+        stress[i] = mu.mul_add(f[i], pressure * c[i]);
+    }
+    let mut squares = 0.0;
+    for h in h {
+        squares = h.mul_add(h, squares);
+    }
     // I1 - 3 without taking near numbers from each other
     let stretch = squares + 2.0 * (h[0] + h[4] + h[8]);
     let energy = mu * (0.5 * stretch - log) + 0.5 * lambda * log * log;

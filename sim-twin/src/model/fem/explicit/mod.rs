@@ -1,18 +1,24 @@
-//! Continuum tissue at the servo's rate: explicit dynamics in single precision.
+//! Continuum tissue at the servo's rate: explicit dynamics in single precision on nested grids.
 //!
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
-//! law, `cells` the elements, `nodes` their motion, `skin` the contact, `build` makes all of them
-//! with their levels, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
-//! shortest edge, stresses over the largest shear modulus.
+//! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
+//! `seam` what ties it to the coarser one, `skin` the contact, `friction` what drags, `squeeze` what deep presses
+//! cost, `build` makes
+//! all of them, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
+//! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
-//! Cells must be boxes along the axes, of any grading; only the top can be touched, without friction;
-//! the law is [`crate::law::NeoHookean`]. Damping is proportional to mass.
+//! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
+//! [`crate::law::NeoHookean`]. Damping is proportional to mass.
 
 mod build;
 mod cells;
+mod friction;
+mod grid;
 mod lane;
-mod nodes;
+mod motion;
+mod seam;
 mod skin;
+mod squeeze;
 mod state;
 mod step;
 #[cfg(test)]
@@ -20,13 +26,14 @@ mod tests;
 
 use crate::Vec3;
 use crate::law::Moduli;
-use crate::mesh::hex::HexMesh;
-use crate::model::fem::solid::{SolidError, Support};
+use crate::mesh::nested::Nested;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
-use build::{LEVELS, Model};
-use skin::Met;
+use build::{CLASSES, Model};
+use cells::Buffer;
+use skin::{Met, Touches};
+use squeeze::Loads;
 use state::{State, TOOLS};
 use std::sync::Arc;
 
@@ -43,19 +50,22 @@ pub struct Params {
     pub contact_stiffness: f64,
     /// Gauss points along each edge of a face, 1 to 4.
     pub order: usize,
-    /// Levels of sub-steps, 1 (all cells alike) to 4 (the coarsest go 8 times less often).
-    pub levels: usize,
+    /// Classes of sub-steps, 1 (all cells alike) to 5 (the slowest go 16 times less often).
+    pub classes: usize,
+    /// Coulomb's coefficient between tools and the top, at least 0.
+    pub friction: f64,
 }
 
 impl Default for Params {
     fn default() -> Self {
         Self {
             damping_hz: 10.0,
-            hourglass: 2.0,
+            hourglass: 1.5,
             safety: 0.7,
-            contact_stiffness: 100.0,
+            contact_stiffness: 40.0,
             order: 3,
-            levels: 3,
+            classes: 4,
+            friction: 0.0,
         }
     }
 }
@@ -85,9 +95,14 @@ impl Params {
             ),
             ("order", self.order as f64, (1..=4).contains(&self.order)),
             (
-                "levels",
-                self.levels as f64,
-                (1..=LEVELS).contains(&self.levels),
+                "classes",
+                self.classes as f64,
+                (1..=CLASSES).contains(&self.classes),
+            ),
+            (
+                "friction",
+                self.friction,
+                (0.0..=10.0).contains(&self.friction),
             ),
         ];
         match rules.into_iter().find(|(_, _, right)| !right) {
@@ -97,33 +112,44 @@ impl Params {
     }
 }
 
+/// What the cells of one grid are made of, x fastest; cells that a finer grid replaces count for
+/// nothing and are there so that the places are those of the grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stuff {
+    /// Moduli of every cell.
+    pub moduli: Vec<Moduli>,
+    /// Density of every cell \[kg/m^3\].
+    pub densities_kgpm3: Vec<f64>,
+}
+
 /// Why there is no such tissue.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ExplicitError {
-    /// Mesh, moduli or supports are unfit.
-    #[error(transparent)]
-    Solid(#[from] SolidError),
-    /// A cell is no box along the axes.
-    #[error("cell {cell} is not a box along the axes")]
-    Skew {
-        /// The cell.
-        cell: usize,
-    },
-    /// Densities are not one a cell.
-    #[error("{found} densities for {cells} cells")]
-    Densities {
-        /// Cells of the mesh.
-        cells: usize,
-        /// Densities given.
+    /// Materials are not given for every grid.
+    #[error("materials of {found} grids for {levels}")]
+    Levels {
+        /// Grids of the block.
+        levels: usize,
+        /// Materials given.
         found: usize,
     },
-    /// A density is out of range.
-    #[error("cell {cell} has a density of {density_kgpm3} kg/m3; expected a finite number above 0")]
-    Density {
+    /// Materials are not one a cell.
+    #[error("grid {level} has {cells} cells and materials of {found}")]
+    Cells {
+        /// The grid, 0 the coarsest.
+        level: usize,
+        /// Its cells.
+        cells: usize,
+        /// Materials given.
+        found: usize,
+    },
+    /// A modulus or density is out of range.
+    #[error("cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite")]
+    Material {
+        /// The grid.
+        level: usize,
         /// The cell.
         cell: usize,
-        /// Its density \[kg/m^3\].
-        density_kgpm3: f64,
     },
     /// A parameter is out of range.
     #[error("`{field}` is {value}, out of its range")]
@@ -135,7 +161,7 @@ pub enum ExplicitError {
     },
 }
 
-/// A tissue of boxes, stepped explicitly.
+/// A tissue of nested grids, stepped explicitly.
 ///
 /// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same tool
 /// from step to step. A `dt_s` that is not in (0, 0.01\] s does nothing.
@@ -143,40 +169,76 @@ pub enum ExplicitError {
 pub struct Explicit {
     model: Arc<Model>,
     state: State,
+    buffer: Buffer,
+    touches: Touches,
+    loads: Loads,
     /// Faces near every tool.
     near: [Vec<u32>; TOOLS],
     /// What every tool met at the end of the tick.
     met: [Met; TOOLS],
-    /// Mean force on every tool over the tick, without unit.
-    mean: [Vec3; TOOLS],
+    /// Mean force and torque on every tool over the tick, without unit.
+    mean: [(Vec3, Vec3); TOOLS],
+    surface: Surface,
     seen_m: Vec<Vec3>,
-    passes: u64,
+}
+
+/// What a view shows: top nodes by grid, and their triangles.
+#[derive(Debug, Clone)]
+struct Surface {
+    nodes: Vec<(u32, u32)>,
+    rest_m: Vec<Vec3>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Surface {
+    fn new(model: &Model) -> Self {
+        let faces = &model.skin.faces;
+        let mut nodes: Vec<(u32, u32)> = faces
+            .iter()
+            .flat_map(|face| face.nodes.map(|node| (face.grid, node)))
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let place = |grid: u32, node: u32| nodes.binary_search(&(grid, node)).unwrap_or(0) as u32;
+        let triangles = faces.iter().flat_map(|face| {
+            let [a, b, c, d] = face.nodes.map(|node| place(face.grid, node));
+            [[a, b, c], [a, c, d]]
+        });
+        let triangles = triangles.collect();
+        let rest = |&(grid, node): &(u32, u32)| {
+            let rest = model.grids[grid as usize].rest(node as usize);
+            model.origin_m + Vec3::from(rest) * model.length_m
+        };
+        Self {
+            rest_m: nodes.iter().map(rest).collect(),
+            nodes,
+            triangles,
+        }
+    }
 }
 
 impl Explicit {
-    /// A tissue at rest with moduli and density \[kg/m^3\] of every cell.
+    /// A tissue at rest.
     ///
     /// # Errors
-    /// Names the cell, density or parameter that is unfit.
-    pub fn new(
-        mesh: &HexMesh,
-        (moduli, densities_kgpm3): (&[Moduli], &[f64]),
-        supports: &[Support],
-        params: &Params,
-    ) -> Result<Self, ExplicitError> {
-        let model = Model::new(mesh, (moduli, densities_kgpm3), supports, params)?;
-        Ok(Self::of(Arc::new(model)))
+    /// Names the grid, cell or parameter that is unfit.
+    pub fn new(nested: &Nested, stuff: &[Stuff], params: &Params) -> Result<Self, ExplicitError> {
+        Ok(Self::of(Arc::new(Model::new(nested, stuff, params)?)))
     }
 
     fn of(model: Arc<Model>) -> Self {
         let faces = model.skin.faces.len();
+        let surface = Surface::new(&model);
         Self {
             state: State::new(&model),
+            buffer: Buffer::new(),
+            touches: Touches::new(&model.skin),
+            loads: Loads::new(&model.grids),
             near: [(); TOOLS].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); TOOLS],
-            mean: [Vec3::zeros(); TOOLS],
-            seen_m: model.rest_m.clone(),
-            passes: 0,
+            mean: [(Vec3::zeros(), Vec3::zeros()); TOOLS],
+            seen_m: surface.rest_m.clone(),
+            surface,
             model,
         }
     }
@@ -187,23 +249,15 @@ impl Explicit {
         self.model.step() * self.model.time_s
     }
 
-    /// Cells of every level; those of level `l` go every `2^l` sub-steps. Padding counts.
+    /// Cells of every class, coarsest grid first; those of class `c` go every `2^c` sub-steps.
+    /// Padding to whole lanes counts.
     #[must_use]
-    pub fn level_cells(&self) -> [usize; LEVELS] {
-        let levels = &self.model.levels;
-        std::array::from_fn(|level| (levels[level + 1] - levels[level]) * lane::LANES)
-    }
-
-    /// How many times a node was slowed down or put back because it left the allowed range.
-    #[must_use]
-    pub fn escapes(&self) -> u64 {
-        self.state.nodes.escapes
-    }
-
-    /// Times that a cell's forces were taken since construction, padding included: what a tick costs.
-    #[must_use]
-    pub fn passes(&self) -> u64 {
-        self.passes
+    pub fn class_cells(&self) -> [usize; CLASSES] {
+        let mut cells = [0; CLASSES];
+        for slab in self.model.grids.iter().flat_map(|grid| &grid.slabs) {
+            cells[slab.class] += slab.runs.iter().map(|run| run.1).sum::<usize>();
+        }
+        cells
     }
 
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
@@ -212,13 +266,23 @@ impl Explicit {
         f64::from(self.state.demand)
     }
 
+    /// Mass that squeezed cells have now over their own \[kg\].
+    #[must_use]
+    pub fn added_mass_kg(&self) -> f64 {
+        let pairs = self.model.grids.iter().zip(&self.state.motions);
+        let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
+        let added = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
+        // energy over speed squared
+        let speed_mps = self.model.length_m / self.model.time_s;
+        added.sum::<f64>() * self.model.energy_j() / (speed_mps * speed_mps)
+    }
+
     /// Brings the surface that [`Tissue::view`] shows up to date.
     fn see(&mut self) {
-        let u = &self.state.nodes.u;
-        let nodes = self.model.surface.iter().zip(&self.model.rest_m);
-        for (seen_m, (&node, rest_m)) in self.seen_m.iter_mut().zip(nodes) {
-            let u = u[node as usize];
-            let moved = Vec3::new(f64::from(u[0]), f64::from(u[1]), f64::from(u[2]));
+        let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
+        for (seen_m, (&(grid, node), rest_m)) in self.seen_m.iter_mut().zip(nodes) {
+            let u = &self.state.motions[grid as usize].u;
+            let moved = Vec3::from_fn(|axis, _| f64::from(u[axis][node as usize]));
             *seen_m = rest_m + moved * self.model.length_m;
         }
     }
@@ -229,6 +293,7 @@ impl Clone for Explicit {
     fn clone(&self) -> Self {
         let mut copy = Self::of(Arc::clone(&self.model));
         copy.state = self.state.clone();
+        copy.loads.set_loaded(copy.state.demand);
         copy.see();
         copy
     }
@@ -236,12 +301,12 @@ impl Clone for Explicit {
 
 impl Tissue for Explicit {
     fn caps(&self) -> Caps {
-        let free = |inverse: &&[f32; 4]| inverse.iter().any(|&x| x > 0.0);
         Caps {
             method: "fem-explicit",
-            nodes: self.model.inverse_mass.iter().filter(free).count(),
+            nodes: self.model.free,
             elements: self.model.cells,
             tools_max: TOOLS,
+            shafts: true,
             dt_s_max: 1e-3,
             stiffness_edits: false,
             cuts: false,
@@ -262,8 +327,8 @@ impl Tissue for Explicit {
     fn view(&self) -> View<'_> {
         View {
             positions_m: &self.seen_m,
-            rest_m: &self.model.rest_m,
-            faces: &self.model.triangles,
+            rest_m: &self.surface.rest_m,
+            faces: &self.surface.triangles,
             ledger: self.state.ledger,
         }
     }
@@ -274,6 +339,7 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
+        self.loads.set_loaded(self.state.demand);
         self.see();
         Ok(())
     }

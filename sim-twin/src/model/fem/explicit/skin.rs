@@ -1,127 +1,503 @@
-//! The top of the block under rigid spheres: pressure at points inside its faces.
+//! The top of the block under rigid tools: pressure at points inside its faces.
 //!
 //! Source: as [`super::super::probe`], in single precision. Every point carries the energy
-//! `k d^2 / 2` an area of depth `d`, which goes on linearly beyond one face's size, so that a tool in
-//! the middle of the tissue pushes with a limited force; forces are the energy's gradient.
+//! `k d^2 / 2` an area of depth `d`, which goes on linearly beyond some of the face's size, so that a
+//! tool in the middle of the tissue pushes with a limited force; forces are the energy's gradient.
+//! The area is that of the stretched face: with the area at rest, tissue under a deep tool would gain
+//! by flowing out from under it, and the tool would break through (measured). A point
+//! that has come above the tool's middle is pushed down again and not out at the other side.
+//!
+//! Friction is one spring a tool, between the tool and the mean of what it touches weighted by
+//! pressure, which slips at Coulomb's limit (elastic-plastic form, Curnier 1984): its force goes to
+//! the points by the same weights, so that its power on both sides is one.
 
-use super::cells::Quad;
+use super::Params;
+use super::Stuff;
+use super::grid::{Grid, Motion};
+use crate::law::Real;
+use crate::mesh::nested::Nested;
+use crate::model::fem::probe::gauss;
+use multiversion::multiversion;
+
+/// Depth to which the pressure of a point grows, over its face's shorter edge: a face that is
+/// stretched under the tool has several times its pressure at rest.
+const DEEPEST: f64 = 4.0;
 
 /// A face that may be touched.
 #[derive(Debug, Clone)]
 pub(super) struct Face {
+    /// Grid of its nodes.
+    pub(super) grid: u32,
     pub(super) nodes: [u32; 4],
+    /// Places of the nodes at rest.
+    pub(super) rest: [[f32; 3]; 4],
     pub(super) area: f32,
     /// Pressure a depth.
     pub(super) stiffness: f32,
     /// Depth to which the pressure grows.
     pub(super) deepest: f32,
+    /// Class of its grid's top.
+    pub(super) class: usize,
 }
 
-/// A sphere, without units.
+/// A rounded rod, without units; a sphere if both ends are one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sphere {
+pub(super) struct Rod {
     pub(super) centre: [f32; 3],
+    /// From the centre to the other end.
+    pub(super) shaft: [f32; 3],
     pub(super) radius: f32,
     /// Depth a pressure of the tool's own boundary.
     pub(super) give: f32,
 }
 
-/// What a sphere met.
+/// What a tool met.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Met {
-    /// Force on the sphere.
+    /// Force on the tool.
     pub(super) force: [f64; 3],
+    /// Torque on the tool about its centre.
+    pub(super) torque: [f64; 3],
     pub(super) energy: f64,
     pub(super) depth: f32,
     pub(super) area: f32,
     /// Slope of the force against depth, with the tissue held.
     pub(super) slope: f32,
+    /// Sum of the points' forces.
+    pub(super) normal: f32,
+    /// Mean velocity of what is touched.
+    pub(super) velocity: [f32; 3],
     pub(super) contacts: u32,
+}
+
+/// Points of a face, as many as a rule has, the rest without area.
+const POINTS: usize = 16;
+type Points = [f32; POINTS];
+
+/// A touched face: forces of its points, and where they are from the tool's centre.
+#[derive(Debug, Clone, Copy)]
+struct Touch {
+    face: u32,
+    force: Points,
+    place: [Points; 3],
+}
+
+/// Faces that a tool touches, to give them their part of friction.
+#[derive(Debug, Clone)]
+pub(super) struct Touches(Vec<Touch>);
+
+impl Touches {
+    pub(super) fn new(skin: &Skin) -> Self {
+        Self(Vec::with_capacity(skin.faces.len()))
+    }
+}
+
+/// Quadrature: shares of the corners and of the area at every point.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    shares: [Points; 4],
+    area: Points,
+}
+
+/// What the points of one face got.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pressed {
+    /// By corner.
+    corners: [[f32; 3]; 4],
+    total: [f32; 3],
+    torque: [f32; 3],
+    normal: f32,
+    energy: f32,
+    depth: f32,
+    area: f32,
+    count: u32,
 }
 
 /// The faces with their quadrature rule.
 #[derive(Debug, Clone)]
 pub(super) struct Skin {
     pub(super) faces: Vec<Face>,
-    /// Shares of the corners and of the area at every point.
-    pub(super) rule: Vec<([f32; 4], f32)>,
-    /// Places of the nodes at rest.
-    pub(super) rest: Vec<Quad>,
+    pub(super) rule: Rule,
+    /// `E / (1 - nu^2)` of the softest cell at the top.
+    pub(super) modulus: f64,
 }
 
 impl Skin {
-    fn place(&self, node: u32, u: &[Quad], from: &[f32; 3]) -> [f32; 3] {
-        let (rest, u) = (&self.rest[node as usize], &u[node as usize]);
-        [0, 1, 2].map(|axis| (rest[axis] - from[axis]) + u[axis])
+    pub(super) fn new(
+        nested: &Nested,
+        grids: &[Grid],
+        stuff: &[Stuff],
+        (&(_, stress_pa), params): (&(f64, f64), &Params),
+    ) -> Self {
+        let mut skin = Self {
+            faces: Vec::new(),
+            rule: rule(params.order),
+            modulus: f64::MAX,
+        };
+        for (index, level) in nested.levels.iter().enumerate() {
+            let (grid, [nx, ny, nz]) = (&grids[index], level.cells);
+            for j in 0..ny {
+                for i in 0..nx {
+                    let place = [i, j, nz - 1];
+                    let on_top = index == 0 || !nested.hangs(index)[5];
+                    if level.is_replaced(place) || !on_top {
+                        continue;
+                    }
+                    let moduli = &stuff[index].moduli[i + nx * (j + ny * (nz - 1))];
+                    let (mu, lambda) = (moduli.mu_pa / stress_pa, moduli.lambda_pa / stress_pa);
+                    skin.modulus = skin
+                        .modulus
+                        .min(4.0 * mu * (lambda + mu) / (lambda + 2.0 * mu));
+                    skin.faces.push(face(index, grid, [i, j, nz], (mu, params)));
+                }
+            }
+        }
+        skin
     }
 
-    /// Lists the faces that the sphere can reach before it has gone `way`.
-    pub(super) fn near(&self, sphere: &Sphere, way: f32, u: &[Quad], list: &mut Vec<u32>) {
+    /// Lists the faces that the tool can reach before it has gone `way`.
+    pub(super) fn near(&self, rod: &Rod, way: f32, motions: &[Motion], list: &mut Vec<u32>) {
         list.clear();
         for (index, face) in (0..).zip(&self.faces) {
-            let corners = face.nodes.map(|node| self.place(node, u, &sphere.centre));
+            let u = &motions[face.grid as usize].u;
+            let corners = places(face, u, &rod.centre);
             let mean = |axis: usize| corners.iter().map(|c| c[axis]).sum::<f32>() * 0.25;
             let middle = [mean(0), mean(1), mean(2)];
             let out = |c: &[f32; 3]| square(&[0, 1, 2].map(|axis| c[axis] - middle[axis]));
             let wide = corners.iter().map(out).fold(0.0, f32::max).sqrt();
-            let reach = sphere.radius + way + 1.5 * wide;
-            if square(&middle) <= reach * reach {
+            let reach = rod.radius + way + wide;
+            if square(&from_axis(&middle, &rod.shaft)) <= reach * reach {
                 list.push(index);
             }
         }
     }
 
-    /// Adds `weight` times the forces of the sphere on the listed faces to `impulse`.
+    /// Adds `weight` times the forces of the tool on the listed faces whose class is due.
     pub(super) fn press(
         &self,
-        (near, sphere): (&[u32], &Sphere),
-        weight: f32,
-        u: &[Quad],
-        impulse: &mut [Quad],
+        (near, rod): (&[u32], &Rod),
+        (weight, due): (f32, usize),
+        motions: &mut [Motion],
+        touches: &mut Touches,
     ) -> Met {
         let mut met = Met::default();
-        let square2 = sphere.radius * sphere.radius;
+        touches.0.clear();
         for &index in near {
             let face = &self.faces[index as usize];
-            let stiffness = face.stiffness / (1.0 + face.stiffness * sphere.give);
-            let corners = face.nodes.map(|node| self.place(node, u, &sphere.centre));
-            for (shares, part) in &self.rule {
-                let mut offset = [0.0_f32; 3];
-                for (corner, share) in corners.iter().zip(shares) {
-                    for axis in 0..3 {
-                        offset[axis] += corner[axis] * share;
-                    }
-                }
-                let distance2 = square(&offset);
-                if !(distance2 < square2 && distance2 > 1e-12 * square2) {
-                    continue;
-                }
-                let distance = distance2.sqrt();
-                let depth = sphere.radius - distance;
-                let counted = depth.min(face.deepest);
-                let area = face.area * part;
-                let force = stiffness * counted * area;
-                met.energy += f64::from(force * (depth - 0.5 * counted));
-                met.depth = met.depth.max(depth);
-                met.area += area;
-                met.slope += stiffness * area;
-                met.contacts += 1;
-                let push = offset.map(|x| x * (force / distance));
-                for (sum, push) in met.force.iter_mut().zip(push) {
-                    *sum -= f64::from(push);
-                }
-                for (&node, share) in face.nodes.iter().zip(shares) {
-                    let sum = &mut impulse[node as usize];
-                    for axis in 0..3 {
-                        sum[axis] += push[axis] * (share * weight);
-                    }
-                }
+            if face.class > due {
+                continue;
             }
+            let motion = &mut motions[face.grid as usize];
+            let corners = places(face, &motion.u, &rod.centre);
+            let Some((place, force, pressed)) = on_face(&self.rule, (face, &corners), rod) else {
+                continue;
+            };
+            met.add(face.stiffness / (1.0 + face.stiffness * rod.give), &pressed);
+            give(face, weight, &pressed.corners, motion);
+            touches.0.push(Touch {
+                face: index,
+                force,
+                place,
+            });
         }
         met
     }
+
+    /// Mean velocity of the touched points, weighted by force.
+    pub(super) fn velocity(&self, touches: &Touches, normal: f32, motions: &[Motion]) -> [f32; 3] {
+        let mut sum = [0.0_f32; 3];
+        for touch in &touches.0 {
+            let face = &self.faces[touch.face as usize];
+            let v = &motions[face.grid as usize].v;
+            for (&node, shares) in face.nodes.iter().zip(&self.rule.shares) {
+                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                for axis in 0..3 {
+                    sum[axis] += part * v[axis][node as usize];
+                }
+            }
+        }
+        if normal > 0.0 {
+            sum.map(|s| s / normal)
+        } else {
+            [0.0; 3]
+        }
+    }
+
+    /// Shares out the friction `on_tool`, and adds what turns the tool to `met`.
+    pub(super) fn drag(
+        &self,
+        (touches, weight): (&Touches, f32),
+        on_tool: [f32; 3],
+        motions: &mut [Motion],
+        met: &mut Met,
+    ) {
+        let push = on_tool.map(|f| -f / met.normal);
+        for touch in &touches.0 {
+            let face = &self.faces[touch.face as usize];
+            let mut pressed = Pressed::default();
+            for (corner, shares) in pressed.corners.iter_mut().zip(&self.rule.shares) {
+                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                *corner = push.map(|p| p * part);
+            }
+            for (force, p) in touch.force.iter().zip(0..) {
+                let [x, y, z] = touch.place.map(|row: Points| row[p]);
+                let [a, b, c] = push.map(|p| p * force);
+                let turn = [y * c - z * b, z * a - x * c, x * b - y * a];
+                for axis in 0..3 {
+                    pressed.total[axis] += push[axis] * force;
+                    pressed.torque[axis] += turn[axis];
+                }
+            }
+            met.add(0.0, &pressed);
+            give(face, weight, &pressed.corners, &mut motions[face.grid as usize]);
+        }
+    }
+
+    /// Contact stiffness of every node if a tool is everywhere, times the square of its step.
+    pub(super) fn springs(&self, grids: &[Grid]) -> Vec<Vec<f32>> {
+        let mut springs: Vec<Vec<f32>> = grids.iter().map(|g| vec![0.0; g.count()]).collect();
+        for face in &self.faces {
+            let weight = f32::of(f64::from(1_u32 << (2 * face.class)));
+            for &node in &face.nodes {
+                let spring = &mut springs[face.grid as usize][node as usize];
+                *spring += 0.25 * face.area * face.stiffness * weight;
+            }
+        }
+        springs
+    }
 }
 
+impl Met {
+    /// Adds a face whose points have that much pressure a depth.
+    fn add(&mut self, stiffness: f32, pressed: &Pressed) {
+        for axis in 0..3 {
+            self.force[axis] -= f64::from(pressed.total[axis]);
+            self.torque[axis] -= f64::from(pressed.torque[axis]);
+        }
+        self.energy += f64::from(pressed.energy);
+        self.depth = self.depth.max(pressed.depth);
+        self.area += pressed.area;
+        self.slope += stiffness * pressed.area;
+        self.normal += pressed.normal;
+        self.contacts += pressed.count;
+    }
+}
+
+fn rule(order: usize) -> Rule {
+    let mut rule = Rule {
+        shares: [[0.0; POINTS]; 4],
+        area: [0.0; POINTS],
+    };
+    let mut point = 0;
+    for &(x, wx) in gauss(order) {
+        for &(y, wy) in gauss(order) {
+            let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+            for (shares, (a, b)) in rule.shares.iter_mut().zip(signs) {
+                shares[point] = f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y));
+            }
+            rule.area[point] = f32::of(0.25 * wx * wy);
+            point += 1;
+        }
+    }
+    rule
+}
+
+/// Where the points of a face are, what each gets, and the sums; none if the tool misses all.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
+    "x86_64+avx2+fma"
+))]
+fn on_face(
+    rule: &Rule,
+    (face, corners): (&Face, &[[f32; 3]; 4]),
+    rod: &Rod,
+) -> Option<([Points; 3], Points, Pressed)> {
+    let mut place = [[0.0_f32; POINTS]; 3];
+    for (corner, shares) in corners.iter().zip(&rule.shares) {
+        for axis in 0..3 {
+            for p in 0..POINTS {
+                place[axis][p] += corner[axis] * shares[p];
+            }
+        }
+    }
+    let (mut depths, mut normals) = ([0.0_f32; POINTS], [[0.0_f32; POINTS]; 3]);
+    for p in 0..POINTS {
+        let (depth, normal) = depth(&[place[0][p], place[1][p], place[2][p]], rod);
+        depths[p] = if rule.area[p] > 0.0 { depth } else { 0.0 };
+        for axis in 0..3 {
+            normals[axis][p] = normal[axis];
+        }
+    }
+    let deepest = depths.iter().fold(0.0_f32, |a, &b| a.max(b));
+    if deepest <= 0.0 {
+        return None;
+    }
+    let stiffness = face.stiffness / (1.0 + face.stiffness * rod.give);
+    let (whole, slopes) = area(corners);
+    let mut force = [0.0_f32; POINTS];
+    let mut pressed = Pressed {
+        depth: deepest,
+        ..Pressed::default()
+    };
+    let (mut energy, mut areas) = ([0.0_f32; POINTS], [0.0_f32; POINTS]);
+    for p in 0..POINTS {
+        let counted = depths[p].min(face.deepest);
+        areas[p] = if depths[p] > 0.0 { whole * rule.area[p] } else { 0.0 };
+        force[p] = stiffness * counted * areas[p];
+        energy[p] = force[p] * (depths[p] - 0.5 * counted);
+        pressed.count += u32::from(depths[p] > 0.0);
+    }
+    pressed.energy = sum(&energy);
+    pressed.area = sum(&areas);
+    pressed.normal = sum(&force);
+    let mut part = [0.0_f32; POINTS];
+    for axis in 0..3 {
+        for p in 0..POINTS {
+            normals[axis][p] *= force[p];
+        }
+        pressed.total[axis] = sum(&normals[axis]);
+        for (corner, shares) in pressed.corners.iter_mut().zip(&rule.shares) {
+            for p in 0..POINTS {
+                part[p] = normals[axis][p] * shares[p];
+            }
+            corner[axis] = sum(&part);
+        }
+    }
+    // less area would store less
+    let tension = pressed.energy / whole.max(f32::MIN_POSITIVE);
+    for (corner, slope) in pressed.corners.iter_mut().zip(&slopes) {
+        for axis in 0..3 {
+            corner[axis] -= tension * slope[axis];
+        }
+    }
+    // a sphere that only pushes is not turned
+    if square(&rod.shaft) > 0.0 {
+        for (axis, (b, c)) in [(1, 2), (2, 0), (0, 1)].into_iter().enumerate() {
+            for p in 0..POINTS {
+                part[p] = place[b][p] * normals[c][p] - place[c][p] * normals[b][p];
+            }
+            pressed.torque[axis] = sum(&part);
+        }
+    }
+    Some((place, force, pressed))
+}
+
+/// The face above the cell at `[i, j]`, in plane `k` of nodes.
+fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &Params)) -> Face {
+    let at = [[i, j, k], [i + 1, j, k], [i + 1, j + 1, k], [i, j + 1, k]].map(|p| grid.at(p));
+    let short = grid.edge[0].min(grid.edge[1]);
+    #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
+    Face {
+        grid: index as u32,
+        nodes: at.map(|node| node as u32),
+        rest: at.map(|node| grid.rest(node).map(f32::of)),
+        area: f32::of(grid.edge[0] * grid.edge[1]),
+        stiffness: f32::of(params.contact_stiffness * mu / short),
+        deepest: f32::of(DEEPEST * short),
+        class: grid.slabs.last().map_or(0, |slab| slab.class),
+    }
+}
+
+/// Corners of a face from a place.
+fn places(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3]; 4] {
+    let mut corners = [[0.0; 3]; 4];
+    for (corner, (rest, &node)) in corners.iter_mut().zip(face.rest.iter().zip(&face.nodes)) {
+        for axis in 0..3 {
+            corner[axis] = (rest[axis] - from[axis]) + u[axis][node as usize];
+        }
+    }
+    corners
+}
+
+/// Sum by halves, which the compiler does at once.
+#[inline(always)]
+fn sum(x: &Points) -> f32 {
+    let (mut eight, mut four) = ([0.0_f32; 8], [0.0_f32; 4]);
+    for i in 0..8 {
+        eight[i] = x[i] + x[i + 8];
+    }
+    for i in 0..4 {
+        four[i] = eight[i] + eight[i + 4];
+    }
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+/// Area of a face as it is, and how it grows with its corners.
+#[inline(always)]
+fn area(c: &[[f32; 3]; 4]) -> (f32, [[f32; 3]; 4]) {
+    let (mut one, mut two) = ([0.0; 3], [0.0; 3]);
+    for axis in 0..3 {
+        one[axis] = c[2][axis] - c[0][axis];
+        two[axis] = c[3][axis] - c[1][axis];
+    }
+    let across = cross(&one, &two);
+    let size = square(&across).max(f32::MIN_POSITIVE).sqrt();
+    let mut normal = across;
+    normal.iter_mut().for_each(|n| *n /= size);
+    let (a, b) = (cross(&two, &normal), cross(&normal, &one));
+    let mut slopes = [[0.0; 3]; 4];
+    for axis in 0..3 {
+        let (a, b) = (0.5 * a[axis], 0.5 * b[axis]);
+        (slopes[0][axis], slopes[1][axis]) = (-a, -b);
+        (slopes[2][axis], slopes[3][axis]) = (a, b);
+    }
+    (0.5 * size, slopes)
+}
+
+#[inline(always)]
+fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
+fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
+    let weight = weight * f32::of(f64::from(1_u32 << face.class));
+    for (&node, force) in face.nodes.iter().zip(forces) {
+        for axis in 0..3 {
+            motion.f[axis][node as usize] += force[axis] * weight;
+        }
+    }
+}
+
+/// Where a place is from the nearest point of the tool's axis.
+#[inline(always)]
+fn from_axis(place: &[f32; 3], shaft: &[f32; 3]) -> [f32; 3] {
+    let long = square(shaft);
+    let along = place[0] * shaft[0] + place[1] * shaft[1] + place[2] * shaft[2];
+    let share = (along / long.max(f32::MIN_POSITIVE)).max(0.0).min(1.0);
+    let mut offset = [0.0; 3];
+    for axis in 0..3 {
+        offset[axis] = place[axis] - share * shaft[axis];
+    }
+    offset
+}
+
+/// Depth of a place in the tool, 0 outside, and where the tool pushes it.
+#[inline(always)]
+fn depth(place: &[f32; 3], rod: &Rod) -> (f32, [f32; 3]) {
+    let offset = from_axis(place, &rod.shaft);
+    let (across2, square2) = (
+        offset[0] * offset[0] + offset[1] * offset[1],
+        rod.radius * rod.radius,
+    );
+    let distance2 = across2 + offset[2] * offset[2];
+    let distance = distance2.max(1e-12 * square2).sqrt();
+    // the surface comes from below: far inside and above the axis it has been run through
+    let through = (offset[2] > 0.0 && across2 < 0.25 * square2) || distance2 <= 1e-12 * square2;
+    let depth = if through { rod.radius + offset[2] } else { rod.radius - distance };
+    let inside = distance2 < square2;
+    let mut normal = [0.0; 3];
+    for axis in 0..3 {
+        let down = if axis == 2 { -1.0 } else { 0.0 };
+        normal[axis] = if through { down } else { offset[axis] / distance };
+    }
+    (if inside { depth } else { 0.0 }, normal)
+}
+
+#[inline(always)]
 fn square(x: &[f32; 3]) -> f32 {
     x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
 }

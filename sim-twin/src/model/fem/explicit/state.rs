@@ -1,7 +1,8 @@
 //! What a snapshot holds.
 
 use super::build::Model;
-use super::nodes::Nodes;
+use super::friction::Stick;
+use super::grid::Motion;
 use crate::Vec3;
 use crate::twin::{Ledger, Snapshot, ThawError};
 
@@ -15,8 +16,11 @@ pub(super) struct ToolState {
     pub(super) position_m: Vec3,
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
+    pub(super) shaft_m: Vec3,
     /// Force on it, without unit.
     pub(super) force: [f64; 3],
+    pub(super) torque: [f64; 3],
+    pub(super) stick: Stick,
     pub(super) energy_j: f64,
 }
 
@@ -26,38 +30,46 @@ impl ToolState {
         position_m: Vec3::new(0.0, 0.0, 0.0),
         radius_m: 0.0,
         stiffness_npm: 0.0,
+        shaft_m: Vec3::new(0.0, 0.0, 0.0),
         force: [0.0; 3],
+        torque: [0.0; 3],
+        stick: Stick {
+            way: [0.0; 3],
+            stiffness: 0.0,
+            spent: 0.0,
+        },
         energy_j: 0.0,
     };
 
-    fn numbers(&mut self) -> [&mut f64; 9] {
-        let [x, y, z] = self.position_m.data.0[0].each_mut();
-        let [fx, fy, fz] = self.force.each_mut();
-        let (radius_m, stiffness_npm) = (&mut self.radius_m, &mut self.stiffness_npm);
-        [
-            x,
-            y,
-            z,
-            radius_m,
-            stiffness_npm,
-            fx,
-            fy,
-            fz,
+    /// Every number of it.
+    fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
+        let lone = [
+            &mut self.radius_m,
+            &mut self.stiffness_npm,
+            &mut self.stick.stiffness,
+            &mut self.stick.spent,
             &mut self.energy_j,
-        ]
+        ];
+        let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
+        let arrays = self.force.iter_mut().chain(&mut self.torque);
+        lone.into_iter()
+            .chain(vectors)
+            .chain(arrays.chain(&mut self.stick.way))
     }
 }
+
+/// Numbers of a tool.
+const TOOL_NUMBERS: usize = 20;
 
 /// Everything that changes from tick to tick.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    pub(super) nodes: Nodes,
+    /// By grid, coarsest first.
+    pub(super) motions: Vec<Motion>,
     pub(super) tools: [ToolState; TOOLS],
     pub(super) ledger: Ledger,
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
     pub(super) demand: f32,
-    /// Highest level for which the impulses are meant.
-    pub(super) cap: usize,
     /// Whether forces have to be taken anew.
     pub(super) stale: bool,
 }
@@ -65,17 +77,18 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(model: &Model) -> Self {
         Self {
-            nodes: Nodes::new(model.mass.len()),
+            motions: model.grids.iter().map(Motion::new).collect(),
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             demand: 1.0,
-            cap: 0,
             stale: true,
         }
     }
 
     fn sizes(&self) -> (usize, usize) {
-        (9 * self.nodes.u.len() + 9 * TOOLS + 8, TOOLS + 3)
+        let fields = self.motions.iter().flat_map(Motion::fields);
+        let numbers = fields.map(Vec::len).sum::<usize>();
+        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 1)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -84,10 +97,8 @@ impl State {
         snapshot.integers.clear();
         snapshot.numbers.reserve(numbers);
         snapshot.integers.reserve(integers);
-        let nodes = &self.nodes;
-        for list in [&nodes.u, &nodes.v, &nodes.impulse] {
-            let numbers = list.iter().flat_map(|quad| &quad[..3]);
-            snapshot.numbers.extend(numbers.map(|&x| f64::from(x)));
+        for field in self.motions.iter().flat_map(Motion::fields) {
+            snapshot.numbers.extend(field.iter().map(|&x| f64::from(x)));
         }
         for mut tool in self.tools {
             snapshot.numbers.extend(tool.numbers().map(|x| *x));
@@ -96,8 +107,7 @@ impl State {
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
         snapshot.numbers.push(f64::from(self.demand));
-        let whole = [nodes.escapes, self.cap as u64, u64::from(self.stale)];
-        snapshot.integers.extend(whole);
+        snapshot.integers.push(u64::from(self.stale));
     }
 
     pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
@@ -113,16 +123,14 @@ impl State {
         // the lengths were checked, so no default is ever used
         let mut numbers = snapshot.numbers.iter().copied();
         let mut next = || numbers.next().unwrap_or_default();
-        let nodes = &mut self.nodes;
-        for list in [&mut nodes.u, &mut nodes.v, &mut nodes.impulse] {
-            let slots = list.iter_mut().flat_map(|quad| &mut quad[..3]);
+        for field in self.motions.iter_mut().flat_map(Motion::fields_mut) {
             #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-            slots.for_each(|slot| *slot = next() as f32);
+            field.iter_mut().for_each(|slot| *slot = next() as f32);
         }
         let mut integers = snapshot.integers.iter().copied();
         let mut whole = || integers.next().unwrap_or_default();
         for tool in &mut self.tools {
-            tool.numbers().into_iter().for_each(|slot| *slot = next());
+            tool.numbers().for_each(|slot| *slot = next());
             tool.seen = whole() != 0;
         }
         books(&mut self.ledger)
@@ -131,8 +139,6 @@ impl State {
         #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
         let demand = next() as f32;
         self.demand = demand;
-        nodes.escapes = whole();
-        self.cap = usize::try_from(whole()).unwrap_or(0);
         self.stale = whole() != 0;
         Ok(())
     }

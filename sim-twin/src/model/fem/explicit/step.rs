@@ -1,55 +1,63 @@
-//! One tick: as many sub-steps as the finest cells need now, fewer for coarser levels.
+//! One tick: as many sub-steps as the finest cells need now, fewer for coarser ones.
 //!
-//! Source: reversible multiple time stepping by impulses (Tuckerman, Berne and Martyna 1992): a
-//! cell of level `l` pushes for `2^l` sub-steps at once, every `2^l` sub-steps; nodes go in steps of
-//! the finest cell around them. Half impulses begin and end a tick, so that the state after it is
+//! Source: reversible multiple time stepping by impulses (Tuckerman, Berne and Martyna 1992): cells
+//! of class `c` push for `2^c` sub-steps at once, every `2^c` sub-steps; nodes go in steps of the
+//! fastest cells around them. Half impulses begin and end a tick, so that the state after it is
 //! one in time. Tools go evenly from where they were to where they are; the reaction is the mean
 //! force over that way, so that its work is what the ledger books.
 
 use super::Explicit;
-use super::build::{LEVELS, Model};
-use super::cells::{Found, pull};
-use super::lane::LANES;
-use super::nodes::Bounds;
-use super::skin::{Met, Sphere};
+use super::build::Model;
+use super::cells::{Found, pull, pull_and_book};
+use super::friction;
+use super::grid::Motion;
+use super::motion::{self, Pace};
+use super::skin::{Met, Rod};
 use super::state::{TOOLS, ToolState};
 use crate::Vec3;
 use crate::contact::usable;
 use crate::law::Real;
 use crate::twin::{Reaction, Tool};
+use std::sync::Arc;
 
 /// Longest tick that is taken at all \[s\].
 const DT_MAX_S: f64 = 1e-2;
 /// Fastest that a node may go, over the speed of pressure waves.
 const FAST: f64 = 2.0;
-/// Most sub-steps over what the tissue at rest needs.
-const HASTE_MAX: f64 = 3.0;
+
+/// Speed of the surface within which a tick's contacts are found, over that of pressure waves.
+const SURFACE: f64 = 0.15;
 
 /// How a tick is cut.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     substeps: u32,
-    /// Highest level in use; cells of higher ones go with it.
-    cap: usize,
     dt: f64,
 }
 
 /// Where a tool goes within a tick.
 #[derive(Debug, Clone, Copy)]
-struct Path {
+pub(super) struct Path {
     from: Vec3,
     way: Vec3,
-    sphere: Sphere,
+    rod: Rod,
 }
 
 impl Path {
-    fn at(&self, share: f64) -> Sphere {
+    fn at(&self, share: f64) -> Rod {
         let centre = self.from + self.way * share;
-        Sphere {
+        Rod {
             centre: [0, 1, 2].map(|axis| f32::of(centre[axis])),
-            ..self.sphere
+            ..self.rod
         }
     }
+}
+
+/// Forces on the tools, summed over a tick.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    force: Vec3,
+    torque: Vec3,
 }
 
 impl Explicit {
@@ -63,40 +71,26 @@ impl Explicit {
         let plan = self.plan(dt_s);
         let paths = self.admit(tools);
         self.list(&paths, plan.dt * f64::from(plan.substeps));
-        if self.state.stale || self.state.cap != plan.cap {
-            self.begin(&paths, plan.cap);
+        if self.state.stale {
+            self.begin(&paths);
         }
         self.go(&paths, &plan);
         self.answer(&paths, reactions);
         self.see();
         let books = &mut self.state.ledger;
         let gained = books.stored_j() - before.stored_j();
-        let explained =
-            (books.tool_work_j - before.tool_work_j) - (books.dissipated_j - before.dissipated_j);
+        let explained = (books.tool_work_j - before.tool_work_j)
+            + (books.edit_j - before.edit_j)
+            - (books.dissipated_j - before.dissipated_j);
         books.residual_j = before.residual_j + gained - explained;
     }
 
-    /// The cheapest cut of a tick that the cells bear as they are deformed now.
+    /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
     fn plan(&self, dt_s: f64) -> Plan {
         let model = &self.model;
         let dt = dt_s / model.time_s;
-        let bare = dt / model.step();
-        let haste = f64::from(self.state.demand).max(1.0).sqrt().min(HASTE_MAX);
-        let count = |need: f64, cap: usize| {
-            let unit = f64::from(1_u32 << cap);
-            (need / unit).ceil().max(1.0) * unit
-        };
-        let cost = |cap: usize| -> f64 {
-            let blocks = |level: usize| (model.levels[level + 1] - model.levels[level]) as f64;
-            let passes = |level: usize| count(bare, cap) / f64::from(1_u32 << level.min(cap));
-            (0..LEVELS).map(|level| blocks(level) * passes(level)).sum()
-        };
-        // not from the deformed need: another cap costs a pass, and the state must not flip
-        let cap = (1..LEVELS).fold(
-            0,
-            |best, cap| if cost(cap) < cost(best) { cap } else { best },
-        );
-        let substeps = count(bare * haste, cap);
+        let unit = f64::from(1_u32 << model.slowest);
+        let substeps = (dt / model.step() / unit).ceil().max(1.0) * unit;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -104,7 +98,6 @@ impl Explicit {
         )]
         Plan {
             substeps: substeps as u32,
-            cap,
             dt: dt / substeps,
         }
     }
@@ -113,10 +106,12 @@ impl Explicit {
     /// is set down where it is; one that went takes its energy along.
     fn admit(&mut self, tools: &[Tool]) -> [Option<Path>; TOOLS] {
         let mut paths = [None; TOOLS];
+        let extent_m = self.model.extent * self.model.length_m;
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
-            let extent_m = self.model.extent * self.model.length_m;
-            let fits = |tool: &&Tool| usable(tool) && tool.radius_m <= 10.0 * extent_m;
+            let fits = |tool: &&Tool| {
+                usable(tool) && tool.radius_m <= 10.0 * extent_m && tool.shaft_m.norm() < 1e3 * extent_m
+            };
             let Some(tool) = tools.get(index).filter(fits) else {
                 if old.seen {
                     self.state.ledger.dissipated_j += old.energy_j;
@@ -130,6 +125,7 @@ impl Explicit {
             let same = old.seen
                 && old.radius_m == tool.radius_m
                 && old.stiffness_npm == tool.stiffness_npm
+                && old.shaft_m == tool.shaft_m
                 && way_m.norm() <= 2.0 * tool.radius_m;
             let from_m = if same {
                 old.position_m
@@ -140,139 +136,186 @@ impl Explicit {
             let slot = &mut self.state.tools[index];
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
+            slot.shaft_m = tool.shaft_m;
             *path = Some(self.model.path(from_m, tool));
         }
         paths
     }
 
     fn list(&mut self, paths: &[Option<Path>; TOOLS], dt: f64) {
-        let sound = 0.5 * self.model.wave * dt;
+        let sound = SURFACE * self.model.wave * dt;
         for (path, list) in paths.iter().zip(&mut self.near) {
             list.clear();
             if let Some(path) = path {
                 let way = f32::of(path.way.norm() + sound);
-                self.model
-                    .skin
-                    .near(&path.at(0.0), way, &self.state.nodes.u, list);
+                let skin = &self.model.skin;
+                skin.near(&path.at(0.0), way, &self.state.motions, list);
             }
         }
     }
 
     /// Takes all forces anew; what energy tools then have more or less, they brought.
-    fn begin(&mut self, paths: &[Option<Path>; TOOLS], cap: usize) {
-        self.state.nodes.impulse.fill([0.0; 4]);
-        let (levels, cap_level) = (LEVELS - 1, cap);
-        self.pull_levels::<false>(levels, cap_level, 0.5);
+    fn begin(&mut self, paths: &[Option<Path>; TOOLS]) {
+        for motion in &mut self.state.motions {
+            motion.f.iter_mut().for_each(|f| f.fill(0.0));
+        }
+        let slowest = self.model.slowest;
+        self.pull_due::<false>(slowest, 0.5);
         let mut met = [Met::default(); TOOLS];
-        self.press(paths, 0.0, 0.5, &mut met);
-        let unit_j = self.model.energy_j();
-        let books = &mut self.state.ledger;
-        for (tool, met) in self.state.tools.iter_mut().zip(met) {
-            let energy_j = met.energy * unit_j;
+        for (index, path) in paths.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let rod = path.at(0.0);
+            let with = (&self.near[index][..], &rod);
+            let motions = &mut self.state.motions;
+            met[index] = self.model.skin.press(with, (0.5, slowest), motions, &mut self.touches);
+            let energy_j = met[index].energy * self.model.energy_j();
+            let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;
-            (tool.energy_j, tool.force) = (energy_j, met.force);
+            (tool.energy_j, tool.force) = (energy_j, met[index].force);
+            tool.torque = met[index].torque;
+            tool.stick = friction::Stick::default();
         }
-        (self.state.stale, self.state.cap) = (false, cap);
+        self.gather();
+        self.state.stale = false;
     }
 
-    fn pull_levels<const BOOKS: bool>(&mut self, top: usize, cap: usize, weight: f32) -> Found {
+    /// Forces of the cells whose class is due, on what they touch.
+    fn pull_due<const BOOKS: bool>(&mut self, due: usize, weight: f32) -> Found {
         let mut all = Found::default();
-        for level in 0..LEVELS {
-            let own = level.min(cap);
-            if own > top {
-                continue;
+        let motions = self.state.motions.iter_mut().zip(&mut self.loads.needs);
+        for (grid, (motion, needs)) in self.model.grids.iter().zip(motions) {
+            for slab in grid.slabs.iter().filter(|slab| slab.class <= due) {
+                let weight = weight * f32::of(f64::from(1_u32 << slab.class));
+                let (cells, buffer) = ((&grid.cells, &slab.runs[..]), &mut self.buffer);
+                if BOOKS {
+                    let with = (buffer, &mut needs[..]);
+                    let found = pull_and_book(cells, weight, &motion.u, &mut motion.f, with);
+                    all = all.join(found);
+                } else {
+                    pull(cells, weight, &motion.u, &mut motion.f, buffer);
+                }
             }
-            let weight = weight * f32::of(f64::from(1_u32 << own));
-            let range = self.model.levels[level]..self.model.levels[level + 1];
-            let nodes = &mut self.state.nodes;
-            let blocks = &self.model.blocks[range];
-            self.passes += (blocks.len() * LANES) as u64;
-            let found = pull::<BOOKS>(blocks, weight, &nodes.u, &mut nodes.impulse);
-            all.energy += found.energy;
-            all.demand = all.demand.max(found.demand);
         }
         all
     }
 
-    fn press(
-        &mut self,
-        paths: &[Option<Path>; TOOLS],
-        share: f64,
-        weight: f32,
-        met: &mut [Met; TOOLS],
-    ) {
-        let nodes = &mut self.state.nodes;
-        for (index, path) in paths.iter().enumerate() {
-            if let Some(path) = path {
-                let sphere = path.at(share);
-                let with = (&self.near[index][..], &sphere);
-                let skin = &self.model.skin;
-                met[index] = skin.press(with, weight, &nodes.u, &mut nodes.impulse);
+    /// Impulses of hanging nodes to their rims, finest first.
+    fn gather(&mut self) {
+        for (index, seam) in self.model.seams.iter().enumerate().rev() {
+            let (above, fine) = self.state.motions.split_at_mut(index + 1);
+            seam.gather_forces(&mut above[index], &mut fine[0]);
+        }
+    }
+
+    /// Moves the nodes whose class is due; with `long` of 0 only their speeds change.
+    fn move_due(&mut self, due: usize, dt: f64, last: bool) -> f64 {
+        let model = Arc::clone(&self.model);
+        let pace = |class: usize| model.pace(dt, class, last);
+        let mut taken = 0.0;
+        for (index, seam) in model.seams.iter().enumerate() {
+            if seam.class > due {
+                continue;
+            }
+            let (above, fine) = self.state.motions.split_at_mut(index + 1);
+            taken += seam.go(&mut above[index], &pace(seam.class));
+            if !last {
+                seam.follow_rim(&above[index], &mut fine[0]);
             }
         }
+        for (grid, motion) in model.grids.iter().zip(&mut self.state.motions) {
+            for sheet in grid.sheets.iter().filter(|sheet| sheet.class <= due) {
+                taken += motion::go(sheet.nodes.clone(), motion, &pace(sheet.class));
+            }
+        }
+        taken
     }
 
     fn go(&mut self, paths: &[Option<Path>; TOOLS], plan: &Plan) {
-        let (substeps, cap) = (plan.substeps, plan.cap);
-        let model = std::sync::Arc::clone(&self.model);
-        let dt = f32::of(plan.dt);
-        let bounds = Bounds {
-            speed: f32::of(FAST * model.wave),
-            way: f32::of(model.extent),
-        };
+        let slowest = self.model.slowest;
         let mut taken = 0.0;
-        let mut sums = self.state.tools.map(|tool| tool.force.map(|f| 0.5 * f));
+        let mut sums = self.state.tools.map(|tool| Sum {
+            force: 0.5 * Vec3::from(tool.force),
+            torque: 0.5 * Vec3::from(tool.torque),
+        });
         let mut found = Found::default();
         let mut met = [Met::default(); TOOLS];
-        for substep in 0..substeps {
-            let due = level_of(substep, cap);
-            let end = model.node_end(due, cap);
-            self.state.nodes.kick(&model.inverse_mass[..end], dt, false);
-            for level in 0..=due {
-                let range = model.node_start(level)..model.node_end(level, cap);
-                let long = plan.dt * f64::from(1_u32 << level);
-                let slow = 1.0 / (1.0 + model.params.damping_hz * model.time_s * long);
-                let step = (f32::of(long), f32::of(slow));
-                taken += self.state.nodes.drift(range, &model.mass, step, bounds);
-            }
+        for substep in 0..plan.substeps {
+            taken += self.move_due(class_of(substep, slowest), plan.dt, false);
             let now = substep + 1;
-            let last = now == substeps;
+            let last = now == plan.substeps;
             let weight = if last { 0.5 } else { 1.0 };
-            let due = if last { cap } else { level_of(now, cap) };
+            let due = if last { slowest } else { class_of(now, slowest) };
             if last {
-                found = self.pull_levels::<true>(due, cap, weight);
+                found = self.pull_due::<true>(due, weight);
             } else {
-                self.pull_levels::<false>(due, cap, weight);
+                self.pull_due::<false>(due, weight);
             }
-            let share = f64::from(now) / f64::from(substeps);
-            self.press(paths, share, weight, &mut met);
+            let share = f64::from(now) / f64::from(plan.substeps);
+            self.press(paths, (share, plan), (weight, due), &mut met);
+            self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
-                for (sum, force) in sum.iter_mut().zip(met.force) {
-                    *sum += f64::from(weight) * force;
-                }
+                sum.force += f64::from(weight) * Vec3::from(met.force);
+                sum.torque += f64::from(weight) * Vec3::from(met.torque);
             }
         }
-        self.state.nodes.kick(&model.inverse_mass, dt, true);
+        self.move_due(slowest, plan.dt, true);
         self.state.demand = found.demand;
         self.met = met;
-        self.mean = sums.map(|sum| Vec3::from(sum) / f64::from(substeps));
+        let mean = 1.0 / f64::from(plan.substeps);
+        self.mean = sums.map(|sum| (sum.force * mean, sum.torque * mean));
         self.book(paths, taken, found.energy);
     }
 
+    /// Lets every tool push and drag.
+    fn press(
+        &mut self,
+        paths: &[Option<Path>; TOOLS],
+        (share, plan): (f64, &Plan),
+        (weight, due): (f32, usize),
+        all: &mut [Met; TOOLS],
+    ) {
+        let model = Arc::clone(&self.model);
+        for (index, path) in paths.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let rod = path.at(share);
+            let (near, motions) = (&self.near[index][..], &mut self.state.motions);
+            let touches = &mut self.touches;
+            let mut met = model.skin.press((near, &rod), (weight, due), motions, touches);
+            if model.params.friction > 0.0 && met.normal > 0.0 {
+                met.velocity = model.skin.velocity(touches, met.normal, motions);
+                let speed = path.way / (plan.dt * f64::from(plan.substeps));
+                let stick = &mut self.state.tools[index].stick;
+                let on_tool = stick.step(&met, speed, plan.dt, model.params.friction);
+                model.skin.drag((touches, weight), on_tool, motions, &mut met);
+            } else {
+                self.state.tools[index].stick.let_go();
+            }
+            all[index] = met;
+        }
+    }
+
     fn book(&mut self, paths: &[Option<Path>; TOOLS], taken: f64, elastic: f64) {
-        let (model, unit_j) = (&self.model, self.model.energy_j());
+        let unit_j = self.model.energy_j();
         let books = &mut self.state.ledger;
-        books.kinetic_j = self.state.nodes.kinetic(&model.mass) * unit_j;
+        let kinetic = |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
+        let light = kinetic(&self.state.motions);
+        let parts = (&self.model.grids[..], &self.model.seams[..]);
+        self.loads.apply(self.state.demand, parts, &mut self.state.motions);
+        books.kinetic_j = kinetic(&self.state.motions);
+        books.edit_j += books.kinetic_j - light;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += taken * unit_j;
         books.contact_j = 0.0;
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {
-                books.tool_work_j -= self.mean[index].dot(&path.way) * unit_j;
+                books.tool_work_j -= self.mean[index].0.dot(&path.way) * unit_j;
             }
-            tool.force = self.met[index].force;
-            tool.energy_j = self.met[index].energy * unit_j;
+            let met = &self.met[index];
+            (tool.force, tool.torque) = (met.force, met.torque);
+            let held = tool.stick.energy();
+            books.dissipated_j += tool.stick.take_spent() * unit_j;
+            tool.energy_j = (met.energy + held) * unit_j;
             books.contact_j += tool.energy_j;
         }
     }
@@ -280,14 +323,14 @@ impl Explicit {
     fn answer(&self, paths: &[Option<Path>; TOOLS], reactions: &mut [Reaction]) {
         let (model, length_m) = (&self.model, self.model.length_m);
         for (index, slot) in reactions.iter_mut().enumerate().take(TOOLS) {
-            let (force, met) = (self.mean[index], &self.met[index]);
+            let ((force, torque), met) = (self.mean[index], &self.met[index]);
             let size = force.norm();
             if paths[index].is_none() || size == 0.0 || !size.is_finite() {
                 continue;
             }
             // a rigid touch of that area on a half-space, in series with the contact itself
             let radius = (f64::from(met.area) / std::f64::consts::PI).sqrt();
-            let (tissue, contact) = (2.0 * radius * model.contact_modulus, f64::from(met.slope));
+            let (tissue, contact) = (2.0 * radius * model.skin.modulus, f64::from(met.slope));
             let stiffness = if met.contacts > 0 {
                 tissue * contact / (tissue + contact)
             } else {
@@ -295,6 +338,7 @@ impl Explicit {
             };
             *slot = Reaction {
                 force_n: force * model.force_n(),
+                torque_nm: torque * model.energy_j(),
                 normal: force / size,
                 penetration_m: f64::from(met.depth) * length_m,
                 stiffness_npm: stiffness * model.stress_pa * length_m,
@@ -305,27 +349,27 @@ impl Explicit {
     }
 }
 
-/// The highest level that is due before sub-step `substep`.
-fn level_of(substep: u32, cap: usize) -> usize {
-    (substep.trailing_zeros() as usize).min(cap)
+/// The slowest class that is due before sub-step `substep`.
+fn class_of(substep: u32, slowest: usize) -> usize {
+    (substep.trailing_zeros() as usize).min(slowest)
 }
 
 impl Model {
-    /// Step of the finest level at rest.
-    pub(super) fn step(&self) -> f64 {
-        self.params.safety * 2.0 / self.frequency2.sqrt()
-    }
-
-    fn node_start(&self, level: usize) -> usize {
-        self.nodes[level]
-    }
-
-    /// One past the last node of a level; the cap has the levels above it too.
-    fn node_end(&self, level: usize, cap: usize) -> usize {
-        if level == cap {
-            self.nodes[LEVELS]
+    /// How nodes of a class go; the last time of a tick takes speeds to its end and no further, and
+    /// leaves the half impulses for the next one.
+    fn pace(&self, dt: f64, class: usize, last: bool) -> Pace {
+        let long = if last {
+            0.0
         } else {
-            self.nodes[level + 1]
+            dt * f64::from(1_u32 << class)
+        };
+        Pace {
+            kick: f32::of(dt),
+            drift: f32::of(long),
+            slow: f32::of(1.0 / (1.0 + self.params.damping_hz * self.time_s * long)),
+            fast: f32::of(FAST * self.wave),
+            far: f32::of(self.extent),
+            keep: if last { 1.0 } else { 0.0 },
         }
     }
 
@@ -338,8 +382,9 @@ impl Model {
         Path {
             from: (from_m - self.origin_m) / self.length_m,
             way: (tool.position_m - from_m) / self.length_m,
-            sphere: Sphere {
+            rod: Rod {
                 centre: [0.0; 3],
+                shaft: [0, 1, 2].map(|a| f32::of(tool.shaft_m[a] / self.length_m)),
                 radius: f32::of(radius),
                 give: f32::of(1.0 / bed),
             },

@@ -1,0 +1,79 @@
+//! Squeezed cells: mass instead of shorter sub-steps.
+//!
+//! Source: ours, after selective mass scaling (Olovsson, Simonsson and Unosson 2005). A cell that is
+//! squeezed to a third would need three times the sub-steps for all; its nodes get mass instead, so
+//! that a tick costs the same however deep a tool is. A press is slow against waves, so what is felt
+//! does not change; how much mass there is can be asked for, and the kinetic energy that comes and
+//! goes with it is booked as an edit.
+
+use super::grid::{Grid, Motion};
+use super::seam::Seam;
+
+/// Demand that the step's safety covers, over that at rest.
+const BORNE: f32 = 1.4;
+/// Most that a node's mass grows by; a cell that needs more is falling in.
+const LOAD_MAX: f32 = 400.0;
+
+/// Loads of the nodes of every grid, 1 without any.
+#[derive(Debug, Clone)]
+pub(super) struct Loads {
+    /// Demands of the cells by grid.
+    pub(super) needs: Vec<Vec<f32>>,
+    nodes: Vec<Vec<f32>>,
+    /// Whether any load is not 1.
+    loaded: bool,
+}
+
+impl Loads {
+    pub(super) fn new(grids: &[Grid]) -> Self {
+        let field = |grid: &Grid| vec![0.0; grid.mass.len()];
+        Self {
+            needs: grids.iter().map(field).collect(),
+            nodes: grids.iter().map(field).collect(),
+            loaded: false,
+        }
+    }
+
+    /// Masses for the demands now; `greatest` is the greatest of them.
+    pub(super) fn apply(
+        &mut self,
+        greatest: f32,
+        (grids, seams): (&[Grid], &[Seam]),
+        motions: &mut [Motion],
+    ) {
+        if greatest <= BORNE && !self.loaded {
+            return;
+        }
+        self.loaded = greatest > BORNE;
+        for (grid, (needs, nodes)) in grids.iter().zip(self.needs.iter().zip(&mut self.nodes)) {
+            spread(grid, needs, nodes);
+        }
+        for (index, seam) in seams.iter().enumerate().rev() {
+            let (above, fine) = self.nodes.split_at_mut(index + 1);
+            seam.raise(&mut above[index], &fine[0]);
+        }
+        for (grid, (nodes, motion)) in grids.iter().zip(self.nodes.iter().zip(motions)) {
+            for (node, load) in nodes.iter().enumerate() {
+                motion.mass[node] = grid.mass[node] * load;
+                motion.ease[node] = grid.ease[node] / load;
+            }
+        }
+    }
+
+    /// Whether anything was loaded after the last time; a copy of a state has to say.
+    pub(super) fn set_loaded(&mut self, greatest: f32) {
+        self.loaded = greatest > BORNE;
+    }
+}
+
+/// Load of every node: the greatest of its cells.
+fn spread(grid: &Grid, needs: &[f32], nodes: &mut [f32]) {
+    nodes.fill(1.0);
+    let count = grid.count();
+    for corner in grid.cells.corners {
+        let to = &mut nodes[corner..corner + count];
+        for (load, need) in to.iter_mut().zip(needs) {
+            *load = load.max((need * (1.0 / BORNE)).min(LOAD_MAX));
+        }
+    }
+}
