@@ -31,7 +31,7 @@ fn main() -> Outcome {
         let given = arguments.get(index).map(|text| text.parse());
         Ok(given.transpose()?.unwrap_or(default))
     };
-    let cell_m = number(1, 1.5)? * 1e-3;
+    let cell_m = number(1, 1.5).unwrap_or(1.5) * 1e-3;
     match arguments.first().map(String::as_str) {
         Some("press") => press(cell_m),
         Some("nodule") => nodule(cell_m),
@@ -41,6 +41,7 @@ fn main() -> Outcome {
             let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
             explicit(cell_m, &rest?)
         }
+        Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
         _ => {
             Err("expected press, nodule, aligned, predict or explicit, then the cell in mm".into())
         }
@@ -282,9 +283,9 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         .collect();
     let params = Params {
         hourglass: pick(0, 1.5),
-        safety: pick(1, 0.7),
+        safety: pick(1, 0.75),
         contact_stiffness: pick(2, 40.0),
-        classes: pick(4, 3.0) as usize,
+        classes: pick(4, 1.0) as usize,
         order: pick(5, 3.0) as usize,
         ..Params::default()
     };
@@ -331,5 +332,49 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         println!("{name}: tick p50 {:.0} us, p99 {:.0} us", part[part.len() / 2], part[part.len() * 99 / 100]);
     }
     println!("{:?}", tissue.view().ledger);
+    Ok(())
+}
+
+fn scene(name: &str) -> Outcome {
+    let begun = Instant::now();
+    let text = if name.ends_with(".toml") { std::fs::read_to_string(name)? } else { name.to_owned() };
+    let scene = palpate_twin::scene::load(&text)?;
+    println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
+    if let palpate_twin::scene::Body::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids()?;
+        let tissue = Explicit::new(&nested, &stuff, &block.params)?;
+        println!(
+            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:?} kg",
+            tissue.caps().nodes,
+            tissue.caps().elements,
+            tissue.class_cells(),
+            tissue.substep_s() * 1e6,
+            tissue.added_mass_kg(),
+        );
+    }
+    if let palpate_twin::scene::Body::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids()?;
+        let mut tissue = Explicit::new(&nested, &stuff, &block.params)?;
+        let mut reaction = [Reaction::default()];
+        for tick in 0..300_u32 {
+            let depth_m = 8e-3 * (f64::from(tick) / 250.0).min(1.0);
+            let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
+            tissue.step(&[tool], 1e-3, &mut reaction);
+            if tick > 230 && tick % 20 == 0 {
+                println!("{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}", depth_m * 1e3, reaction[0].force_n.z, tissue.demand(), tissue.view().ledger.kinetic_j, tissue.added_mass_kg()[1], tissue.view().ledger.residual_j, reaction[0].penetration_m);
+            }
+        }
+    }
+    let begun = Instant::now();
+    for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
+        let places = [[0.0, 0.0], [0.02, 0.0], [-0.02, 0.02]];
+        let presses = scene.presses(&places, depth_m)?;
+        let text: Vec<String> = presses
+            .iter()
+            .map(|p| format!("{:.4} N (chord {:.0} N/m)", p.force_n, p.chord_npm))
+            .collect();
+        println!("{:.0} mm: {}", depth_m * 1e3, text.join(", "));
+    }
+    println!("{:.2} s for 12 presses", begun.elapsed().as_secs_f64());
     Ok(())
 }

@@ -1,19 +1,27 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours; sheets and units after seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after
-//! S4-07. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the z axis with
-//! its surface at z = 0.
+//! Source: ours. `lattice` has the scenes of springs, `block` those of a continuum. The built-in
+//! scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
+
+mod block;
+mod lattice;
 
 use serde::Deserialize;
 
 use crate::mesh::check::{self, Finding, RadiusError};
-use crate::mesh::fixture::{self, SheetParams};
-use crate::mesh::{Lattice, UnitError, Units};
-use crate::model::idms::{Contact, Idms, IdmsError, IdmsParams, Pinch};
+use crate::mesh::{Lattice, UnitError};
+use crate::model::idms::{Contact, Idms, IdmsError, IdmsParams};
 use crate::{Reaction, Snapshot, Tissue, Tool, Vec3};
+use lattice::{FixtureText, ModelText, SheetText};
+
+pub use block::{Block, BlockError, Inclusion, Layer};
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 9] = [
+    ("layered", include_str!("../../scenes/layered.toml")),
+    ("layered-lump", include_str!("../../scenes/layered-lump.toml")),
+    ("block", include_str!("../../scenes/block.toml")),
+    ("block-nodule", include_str!("../../scenes/block-nodule.toml")),
     ("sheet", include_str!("../../scenes/sheet.toml")),
     ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
     ("sheet-lump", include_str!("../../scenes/sheet-lump.toml")),
@@ -41,16 +49,28 @@ const CHORD_START: f64 = 0.2;
 pub struct Scene {
     /// Name of the scene.
     pub name: String,
-    /// The lattice, lumps included.
-    pub lattice: Lattice,
-    /// Choices of the model.
-    pub params: IdmsParams,
+    /// What the tissue is made of.
+    pub body: Body,
     /// Radius of the tool \[m\].
     pub tool_radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\].
     pub tool_stiffness_npm: f64,
     /// What is hidden in the lattice: the truth that a palpation should find.
     pub lumps: Vec<Lump>,
+}
+
+/// What the tissue of a scene is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// Springs, for the model IDMS.
+    Lattice {
+        /// The lattice, lumps included.
+        lattice: Lattice,
+        /// Choices of the model.
+        params: IdmsParams,
+    },
+    /// A continuum in layers, for finite elements.
+    Block(Block),
 }
 
 /// A column of stiffer tissue, as deep as the sheet.
@@ -111,6 +131,9 @@ pub enum SceneError {
     /// The model refuses the lattice or the parameters.
     #[error(transparent)]
     Model(#[from] IdmsError),
+    /// A block of continuum is unfit.
+    #[error(transparent)]
+    Block(#[from] BlockError),
 }
 
 /// Names of the built-in scenes.
@@ -143,9 +166,28 @@ impl Scene {
     /// A new tissue of this scene, at rest.
     ///
     /// # Errors
-    /// [`SceneError::Model`] if the model refuses the lattice or the parameters.
+    /// If the model refuses the body.
     pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
-        Ok(Box::new(Idms::new(&self.lattice, &self.params)?))
+        match &self.body {
+            Body::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
+            Body::Block(block) => Ok(block.build()?),
+        }
+    }
+
+    /// A tissue for slow presses, and the step that it takes \[s\].
+    fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
+        let Body::Lattice { lattice, params } = &self.body else {
+            return Ok((self.build()?, PRESS_STEP_S));
+        };
+        // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
+        // answer does not depend on the step, so the longest sure one is taken.
+        let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(lattice, params)?.caps().dt_s_max);
+        let params = IdmsParams {
+            rest: None,
+            dt_s,
+            ..*params
+        };
+        Ok((Box::new(Idms::new(lattice, &params)?), dt_s))
     }
 
     /// A tool of this scene, at rest at a place \[m\].
@@ -167,28 +209,26 @@ impl Scene {
     /// the boundary of the tool gives way. It should exceed 0.
     ///
     /// # Errors
-    /// [`SceneError::Model`] if no tissue can be built.
+    /// If no tissue can be built.
     pub fn presses(&self, points_m: &[[f64; 2]], depth_m: f64) -> Result<Vec<Press>, SceneError> {
-        // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
-        // answer does not depend on the step, so the longest sure one is taken.
-        let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(&self.lattice, &self.params)?.caps().dt_s_max);
-        let params = IdmsParams {
-            rest: None,
-            dt_s,
-            ..self.params
-        };
-        let mut tissue = Idms::new(&self.lattice, &params)?;
+        let (mut tissue, dt_s) = self.build_for_presses()?;
         let mut rest = Snapshot::default();
         tissue.freeze(&mut rest);
         let one = |&point_m: &[f64; 2]| {
             // a snapshot of this very tissue fits it
             let _ = tissue.thaw(&rest);
-            self.press_once(&mut tissue, point_m, depth_m, dt_s)
+            self.press_once(tissue.as_mut(), point_m, depth_m, dt_s)
         };
         Ok(points_m.iter().map(one).collect())
     }
 
-    fn press_once(&self, tissue: &mut Idms, point_m: [f64; 2], depth_m: f64, dt_s: f64) -> Press {
+    fn press_once(
+        &self,
+        tissue: &mut dyn Tissue,
+        point_m: [f64; 2],
+        depth_m: f64,
+        dt_s: f64,
+    ) -> Press {
         let mut hold = |from_m: f64, to_m: f64| {
             let steps = (PRESS_S / dt_s).ceil() as u64;
             let mut reaction = [Reaction::default()];
@@ -216,62 +256,63 @@ impl Scene {
 
     fn parse(text: &str) -> Result<Self, SceneError> {
         let text: Text = toml::from_str(text)?;
-        let mut lattice = match (&text.sheet, &text.fixture) {
-            (Some(sheet), None) => sheet.lattice()?,
-            (None, Some(fixture)) => fixture.lattice()?,
-            (sheet, _) => {
-                let value = if sheet.is_some() {
-                    "given twice"
-                } else {
-                    "missing"
-                };
-                let expected = "one of the tables [sheet] and [fixture]";
-                return Err(field("sheet", value, expected));
+        positive("tool.radius_m", text.tool.radius_m)?;
+        positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
+        let given = [text.sheet.is_some(), text.fixture.is_some(), text.block.is_some()];
+        let expected = "one of the tables [sheet], [fixture] and [block]";
+        match given.iter().filter(|&&given| given).count() {
+            0 => Err(field("sheet", "missing", expected)),
+            1 => text.scene(),
+            _ => Err(field("sheet", "given twice", expected)),
+        }
+    }
+}
+
+impl Text {
+    fn scene(self) -> Result<Scene, SceneError> {
+        let (body, lumps) = if let Some(block) = &self.block {
+            if !self.lump.is_empty() {
+                return Err(field("lump", "given", "[[inclusion]] in a block"));
             }
+            let block = block.block(&self.layer, &self.inclusion)?;
+            let lumps = block.lumps();
+            (Body::Block(block), lumps)
+        } else {
+            if !(self.layer.is_empty() && self.inclusion.is_empty()) {
+                return Err(field("layer", "given", "[[lump]] in a lattice"));
+            }
+            (self.lattice()?, self.lump.clone())
         };
-        lattice.name.clone_from(&text.name);
-        for lump in &text.lump {
+        Ok(Scene {
+            name: self.name,
+            body,
+            tool_radius_m: self.tool.radius_m,
+            tool_stiffness_npm: self.tool.stiffness_npm,
+            lumps,
+        })
+    }
+
+    fn lattice(&self) -> Result<Body, SceneError> {
+        let mut lattice = match (&self.sheet, &self.fixture) {
+            (Some(sheet), _) => sheet.lattice()?,
+            (_, Some(fixture)) => fixture.lattice()?,
+            // the caller has seen one of them
+            _ => return Err(field("sheet", "missing", "a table")),
+        };
+        lattice.name.clone_from(&self.name);
+        for lump in &self.lump {
             lump.harden(&mut lattice)?;
         }
         if let Some(&finding) = check::findings(&lattice).first() {
             return Err(finding.into());
         }
-        let params = text.model.params(&text.tool);
-        positive("tool.radius_m", text.tool.radius_m)?;
-        positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
+        let params = self.model.params(&self.tool);
         if params.contact == Contact::Node {
-            check::contact_radius(&lattice, text.tool.radius_m)?;
+            check::contact_radius(&lattice, self.tool.radius_m)?;
         }
         // Built once here, so that a scene that loads can also be built.
         Idms::new(&lattice, &params)?;
-        Ok(Self {
-            name: text.name,
-            lattice,
-            params,
-            tool_radius_m: text.tool.radius_m,
-            tool_stiffness_npm: text.tool.stiffness_npm,
-            lumps: text.lump,
-        })
-    }
-}
-
-impl Lump {
-    /// Multiply the stiffness of every link whose midpoint is inside.
-    fn harden(&self, lattice: &mut Lattice) -> Result<(), SceneError> {
-        positive("lump.radius_m", self.radius_m)?;
-        positive("lump.factor", self.factor)?;
-        finite("lump.center_m", self.center_m[0] + self.center_m[1])?;
-        for link in &mut lattice.links {
-            let [a, b] = link
-                .atoms
-                .map(|atom| lattice.atoms[atom as usize].position_m);
-            let [x_m, y_m] = self.center_m;
-            let away_m = (0.5 * (a + b)).xy() - nalgebra::Vector2::new(x_m, y_m);
-            if away_m.norm() < self.radius_m {
-                link.stiffness_npm *= self.factor;
-            }
-        }
-        Ok(())
+        Ok(Body::Lattice { lattice, params })
     }
 }
 
@@ -282,6 +323,11 @@ struct Text {
     name: String,
     sheet: Option<SheetText>,
     fixture: Option<FixtureText>,
+    block: Option<block::BlockText>,
+    #[serde(default)]
+    layer: Vec<block::LayerText>,
+    #[serde(default)]
+    inclusion: Vec<block::InclusionText>,
     #[serde(default)]
     model: ModelText,
     tool: ToolText,
@@ -291,136 +337,9 @@ struct Text {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SheetText {
-    columns: u32,
-    rows: u32,
-    edge_m: f64,
-    depth_ratio: f64,
-    mass_kg: f64,
-    stiffness_npm: f64,
-    damping_nspm: f64,
-    home_stiffness_npm: f64,
-    home_damping_nspm: f64,
-}
-
-impl SheetText {
-    fn lattice(&self) -> Result<Lattice, SceneError> {
-        for (name, count) in [("sheet.columns", self.columns), ("sheet.rows", self.rows)] {
-            if !(2..=SIDE_MAX).contains(&count) {
-                return Err(field(name, count, "a whole number from 2 to 400"));
-            }
-        }
-        positive("sheet.edge_m", self.edge_m)?;
-        positive("sheet.depth_ratio", self.depth_ratio)?;
-        Ok(fixture::sheet(&SheetParams {
-            columns: self.columns,
-            rows: self.rows,
-            edge_m: self.edge_m,
-            depth_ratio: self.depth_ratio,
-            mass_kg: self.mass_kg,
-            stiffness_npm: self.stiffness_npm,
-            damping_nspm: self.damping_nspm,
-            home_stiffness_npm: self.home_stiffness_npm,
-            home_damping_nspm: self.home_damping_nspm,
-        }))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FixtureText {
-    kind: FixtureKind,
-    length_m: f64,
-    force_n: f64,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum FixtureKind {
-    Regular,
-    Printed,
-}
-
-impl FixtureText {
-    fn lattice(&self) -> Result<Lattice, SceneError> {
-        let units = Units {
-            length_m: self.length_m,
-            force_n: self.force_n,
-        };
-        units.check()?;
-        let mut lattice = units.import(&match self.kind {
-            FixtureKind::Regular => fixture::regular(),
-            FixtureKind::Printed => fixture::printed(),
-        });
-        let surface = lattice.atoms.iter().filter(|atom| atom.surface);
-        let bounds = surface
-            .map(|atom| atom.position_m)
-            .fold(None, |bounds, place| {
-                let (low, high) = bounds.unwrap_or((place, place));
-                Some((low.inf(&place), high.sup(&place)))
-            });
-        let middle_m = bounds.map_or(Vec3::zeros(), |(low, high): (Vec3, Vec3)| {
-            0.5 * (low + high)
-        });
-        lattice
-            .atoms
-            .iter_mut()
-            .for_each(|atom| atom.position_m -= middle_m);
-        Ok(lattice)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ToolText {
     radius_m: f64,
     stiffness_npm: f64,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ContactText {
-    Face,
-    Node,
-}
-
-/// The part of [`IdmsParams`] that a scene may set; what is left out has its default.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ModelText {
-    dt_s: Option<f64>,
-    substeps: Option<u32>,
-    contact: Option<ContactText>,
-    patch_m: Option<f64>,
-    contact_damping_ratio: Option<f64>,
-    pinch_stiffness_npm: Option<f64>,
-    pinch_width_m: Option<f64>,
-    relax_s: Option<f64>,
-}
-
-impl ModelText {
-    fn params(&self, tool: &ToolText) -> IdmsParams {
-        let ours = IdmsParams::default();
-        let damping = self.contact_damping_ratio;
-        IdmsParams {
-            dt_s: self.dt_s.unwrap_or(ours.dt_s),
-            substeps: self.substeps.unwrap_or(ours.substeps),
-            contact: match self.contact.unwrap_or(ContactText::Face) {
-                ContactText::Face => Contact::Face {
-                    patch_m: self.patch_m.unwrap_or(0.0),
-                },
-                ContactText::Node => Contact::Node,
-            },
-            contact_damping_ratio: damping.unwrap_or(ours.contact_damping_ratio),
-            tool_stiffness_npm: tool.stiffness_npm,
-            pinch: Pinch {
-                stiffness_npm: self.pinch_stiffness_npm.unwrap_or(ours.pinch.stiffness_npm),
-                width_m: self.pinch_width_m.unwrap_or(ours.pinch.width_m),
-            },
-            relax_s: self.relax_s.unwrap_or(ours.relax_s),
-            ..ours
-        }
-    }
 }
 
 fn field(field: &'static str, value: impl ToString, expected: &'static str) -> SceneError {
@@ -463,7 +382,9 @@ mod tests {
             let scene = load(name).unwrap();
             assert_eq!(scene.name, name);
             let tissue = scene.build().unwrap();
-            assert!(tissue.caps().dt_s_max >= scene.params.dt_s, "{name}");
+            if let Body::Lattice { params, .. } = &scene.body {
+                assert!(tissue.caps().dt_s_max >= params.dt_s, "{name}");
+            }
             let rest_m = tissue.view().rest_m;
             let corner = |pick: fn(f64, f64) -> f64, axis: usize| {
                 rest_m
@@ -512,9 +433,10 @@ mod tests {
         assert_eq!(
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
-             sheet, sheet-fine, sheet-lump, seed-regular, seed-printed"
+             layered, layered-lump, block, block-nodule, sheet, sheet-fine, sheet-lump, \
+             seed-regular, seed-printed"
         );
-        let text = BUILT_IN[0].1;
+        let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));
         assert!(swap("rows = 5", "rows = 1").contains("`sheet.rows` is 1; expected"));
         assert!(swap("rows = 5", "rows = 5\nlines = 5").contains("unknown field `lines`"));
@@ -527,7 +449,7 @@ mod tests {
         assert!(refusal(&lump).contains("`lump.factor` is -1"));
         assert!(
             refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0")
-                .contains("expected one of the tables [sheet] and [fixture]")
+                .contains("expected one of the tables [sheet], [fixture] and [block]")
         );
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Model {
     pub(super) length_m: f64,
     pub(super) stress_pa: f64,
     pub(super) time_s: f64,
+    /// Mass that stiff cells have beyond their own.
+    pub(super) added: f64,
     /// Place of the block's lowest corner, the origin inside \[m\].
     pub(super) origin_m: Vec3,
 }
@@ -58,11 +60,12 @@ impl Model {
     ) -> Result<Self, ExplicitError> {
         params.check()?;
         let scale = scale(nested, stuff)?;
-        let bound = greatest_bound(nested, stuff, &scale);
+        let bound = greatest_bound(nested, stuff, &scale).min(scale.borne(params));
         let mut grids = Vec::with_capacity(nested.levels.len());
+        let mut added = 0.0;
         for (level, stuff) in nested.levels.iter().zip(stuff) {
             let low_m = level.low_m - nested.levels[0].low_m;
-            grids.push(grid((level, low_m), stuff, (&scale, bound), params));
+            grids.push(grid((level, low_m), stuff, (&scale, bound), params, &mut added));
         }
         let mut seams = Vec::new();
         for (index, level) in nested.levels.iter().enumerate().skip(1) {
@@ -83,7 +86,8 @@ impl Model {
             wave: wave(nested, stuff, &scale),
             length_m: scale.length_m,
             stress_pa: scale.stress_pa,
-            time_s: scale.length_m * (scale.density_kgpm3 / scale.stress_pa).sqrt(),
+            time_s: scale.time_s(),
+            added,
             origin_m: nested.levels[0].low_m,
             grids,
             seams,
@@ -184,6 +188,16 @@ impl Model {
 const ITERATIONS: usize = 80;
 
 impl Scale {
+    fn time_s(&self) -> f64 {
+        self.length_m * (self.density_kgpm3 / self.stress_pa).sqrt()
+    }
+
+    /// Bound of the squared frequency that the allowed sub-steps bear.
+    fn borne(&self, params: &Params) -> f64 {
+        let step = 1e-3 / f64::from(params.substeps_max) / self.time_s();
+        (2.0 * params.safety / step).powi(2)
+    }
+
     fn units(&self) -> (f64, f64) {
         (self.length_m, self.stress_pa)
     }
@@ -274,6 +288,7 @@ fn grid(
     stuff: &Stuff,
     (scale, greatest): (&Scale, f64),
     params: &Params,
+    added: &mut f64,
 ) -> Grid {
     let edge = edge(level, scale);
     let nodes = level.cells.map(|n| n + 1);
@@ -307,12 +322,15 @@ fn grid(
     for (place, cell) in own(level) {
         let at = grid.at(place);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
-        let need = bound(edge, moduli, density, scale);
+        let own = bound(edge, moduli, density, scale);
+        let need = own.min(greatest);
         needs[place[2]] = needs[place[2]].max(need);
         grid.cells.mu[at] = f32::of(moduli.mu_pa / scale.stress_pa * volume);
         grid.cells.lambda[at] = f32::of(moduli.lambda_pa / scale.stress_pa * volume);
         grid.cells.demand[at] = f32::of(need);
-        let eighth = f32::of(density / scale.density_kgpm3 * volume / 8.0);
+        let mass = density / scale.density_kgpm3 * volume;
+        *added += mass * (own / need - 1.0);
+        let eighth = f32::of(mass * (own / need) / 8.0);
         for corner in corners {
             grid.mass[at + corner] += eighth;
         }

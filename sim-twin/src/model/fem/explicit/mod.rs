@@ -54,6 +54,8 @@ pub struct Params {
     pub classes: usize,
     /// Coulomb's coefficient between tools and the top, at least 0.
     pub friction: f64,
+    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1000.
+    pub substeps_max: u32,
 }
 
 impl Default for Params {
@@ -61,11 +63,12 @@ impl Default for Params {
         Self {
             damping_hz: 10.0,
             hourglass: 1.5,
-            safety: 0.7,
+            safety: 0.75,
             contact_stiffness: 40.0,
             order: 3,
-            classes: 4,
+            classes: 1,
             friction: 0.0,
+            substeps_max: 16,
         }
     }
 }
@@ -98,6 +101,11 @@ impl Params {
                 "classes",
                 self.classes as f64,
                 (1..=CLASSES).contains(&self.classes),
+            ),
+            (
+                "substeps_max",
+                f64::from(self.substeps_max),
+                (1..=1000).contains(&self.substeps_max),
             ),
             (
                 "friction",
@@ -266,15 +274,22 @@ impl Explicit {
         f64::from(self.state.demand)
     }
 
-    /// Mass that squeezed cells have now over their own \[kg\].
+    /// How often cells had fallen in and the tissue was let back towards its rest.
     #[must_use]
-    pub fn added_mass_kg(&self) -> f64 {
+    pub fn collapses(&self) -> u64 {
+        self.state.collapses
+    }
+
+    /// Mass that stiff cells have at rest, and squeezed ones now, over their own \[kg\].
+    #[must_use]
+    pub fn added_mass_kg(&self) -> [f64; 2] {
         let pairs = self.model.grids.iter().zip(&self.state.motions);
         let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
-        let added = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
+        let squeezed = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
         // energy over speed squared
         let speed_mps = self.model.length_m / self.model.time_s;
-        added.sum::<f64>() * self.model.energy_j() / (speed_mps * speed_mps)
+        let unit_kg = self.model.energy_j() / (speed_mps * speed_mps);
+        [self.model.added, squeezed.sum()].map(|mass| mass * unit_kg)
     }
 
     /// Brings the surface that [`Tissue::view`] shows up to date.

@@ -58,6 +58,8 @@ pub(super) struct Met {
     pub(super) force: [f64; 3],
     /// Torque on the tool about its centre.
     pub(super) torque: [f64; 3],
+    /// Force and torque times the shortest sub-steps for which they act.
+    pub(super) impulse: [[f64; 3]; 2],
     pub(super) energy: f64,
     pub(super) depth: f32,
     pub(super) area: f32,
@@ -68,6 +70,8 @@ pub(super) struct Met {
     /// Mean velocity of what is touched.
     pub(super) velocity: [f32; 3],
     pub(super) contacts: u32,
+    /// Class of the faces that were looked at; none if none was due.
+    pub(super) class: Option<usize>,
 }
 
 /// Points of a face, as many as a rule has, the rest without area.
@@ -187,12 +191,14 @@ impl Skin {
             if face.class > due {
                 continue;
             }
+            met.class = Some(met.class.map_or(face.class, |class| class.min(face.class)));
             let motion = &mut motions[face.grid as usize];
             let corners = places(face, &motion.u, &rod.centre);
             let Some((place, force, pressed)) = on_face(&self.rule, (face, &corners), rod) else {
                 continue;
             };
-            met.add(face.stiffness / (1.0 + face.stiffness * rod.give), &pressed);
+            let weight = weight * f32::of(f64::from(1_u32 << face.class));
+            met.add((face.stiffness / (1.0 + face.stiffness * rod.give), weight), &pressed);
             give(face, weight, &pressed.corners, motion);
             touches.0.push(Touch {
                 face: index,
@@ -248,7 +254,8 @@ impl Skin {
                     pressed.torque[axis] += turn[axis];
                 }
             }
-            met.add(0.0, &pressed);
+            let weight = weight * f32::of(f64::from(1_u32 << face.class));
+            met.add((0.0, weight), &pressed);
             give(face, weight, &pressed.corners, &mut motions[face.grid as usize]);
         }
     }
@@ -269,10 +276,13 @@ impl Skin {
 
 impl Met {
     /// Adds a face whose points have that much pressure a depth.
-    fn add(&mut self, stiffness: f32, pressed: &Pressed) {
+    fn add(&mut self, (stiffness, weight): (f32, f32), pressed: &Pressed) {
         for axis in 0..3 {
-            self.force[axis] -= f64::from(pressed.total[axis]);
-            self.torque[axis] -= f64::from(pressed.torque[axis]);
+            let (force, torque) = (f64::from(pressed.total[axis]), f64::from(pressed.torque[axis]));
+            self.force[axis] -= force;
+            self.torque[axis] -= torque;
+            self.impulse[0][axis] -= force * f64::from(weight);
+            self.impulse[1][axis] -= torque * f64::from(weight);
         }
         self.energy += f64::from(pressed.energy);
         self.depth = self.depth.max(pressed.depth);
@@ -454,7 +464,6 @@ fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
 }
 
 fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
-    let weight = weight * f32::of(f64::from(1_u32 << face.class));
     for (&node, force) in face.nodes.iter().zip(forces) {
         for axis in 0..3 {
             motion.f[axis][node as usize] += force[axis] * weight;

@@ -10,9 +10,9 @@ use super::grid::{Grid, Motion};
 use super::seam::Seam;
 
 /// Demand that the step's safety covers, over that at rest.
-const BORNE: f32 = 1.4;
-/// Most that a node's mass grows by; a cell that needs more is falling in.
-const LOAD_MAX: f32 = 400.0;
+const BORNE: f32 = 1.15;
+/// Demand of a cell that has fallen in: squeezed to a twentieth.
+pub(super) const FALLEN: f32 = 400.0;
 
 /// Loads of the nodes of every grid, 1 without any.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ fn spread(grid: &Grid, needs: &[f32], nodes: &mut [f32]) {
     for corner in grid.cells.corners {
         let to = &mut nodes[corner..corner + count];
         for (load, need) in to.iter_mut().zip(needs) {
-            *load = load.max((need * (1.0 / BORNE)).min(LOAD_MAX));
+            *load = load.max((need * (1.0 / BORNE)).min(FALLEN));
         }
     }
 }

@@ -17,9 +17,8 @@ pub(super) struct ToolState {
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
     pub(super) shaft_m: Vec3,
-    /// Force on it, without unit.
-    pub(super) force: [f64; 3],
-    pub(super) torque: [f64; 3],
+    /// Force and torque on it at the end of the tick times the half sub-steps that they still act.
+    pub(super) impulse: [[f64; 3]; 2],
     pub(super) stick: Stick,
     pub(super) energy_j: f64,
 }
@@ -31,8 +30,7 @@ impl ToolState {
         radius_m: 0.0,
         stiffness_npm: 0.0,
         shaft_m: Vec3::new(0.0, 0.0, 0.0),
-        force: [0.0; 3],
-        torque: [0.0; 3],
+        impulse: [[0.0; 3]; 2],
         stick: Stick {
             way: [0.0; 3],
             stiffness: 0.0,
@@ -51,7 +49,7 @@ impl ToolState {
             &mut self.energy_j,
         ];
         let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.force.iter_mut().chain(&mut self.torque);
+        let arrays = self.impulse.iter_mut().flatten();
         lone.into_iter()
             .chain(vectors)
             .chain(arrays.chain(&mut self.stick.way))
@@ -72,6 +70,8 @@ pub(super) struct State {
     pub(super) demand: f32,
     /// Whether forces have to be taken anew.
     pub(super) stale: bool,
+    /// Times that cells had fallen in.
+    pub(super) collapses: u64,
 }
 
 impl State {
@@ -82,13 +82,23 @@ impl State {
             ledger: Ledger::default(),
             demand: 1.0,
             stale: true,
+            collapses: 0,
         }
+    }
+
+    /// Half of every displacement, and rest.
+    pub(super) fn let_back(&mut self) {
+        for motion in &mut self.motions {
+            motion.u.iter_mut().flatten().for_each(|u| *u *= 0.5);
+            motion.v.iter_mut().flatten().for_each(|v| *v = 0.0);
+        }
+        (self.stale, self.collapses) = (true, self.collapses + 1);
     }
 
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 1)
+        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 2)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -108,6 +118,7 @@ impl State {
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
         snapshot.numbers.push(f64::from(self.demand));
         snapshot.integers.push(u64::from(self.stale));
+        snapshot.integers.push(self.collapses);
     }
 
     pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
@@ -140,6 +151,7 @@ impl State {
         let demand = next() as f32;
         self.demand = demand;
         self.stale = whole() != 0;
+        self.collapses = whole();
         Ok(())
     }
 }

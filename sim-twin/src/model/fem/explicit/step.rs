@@ -17,7 +17,8 @@ use super::state::{TOOLS, ToolState};
 use crate::Vec3;
 use crate::contact::usable;
 use crate::law::Real;
-use crate::twin::{Reaction, Tool};
+use super::squeeze::FALLEN;
+use crate::twin::{Ledger, Reaction, Tool};
 use std::sync::Arc;
 
 /// Longest tick that is taken at all \[s\].
@@ -75,7 +76,13 @@ impl Explicit {
             self.begin(&paths);
         }
         self.go(&paths, &plan);
-        self.answer(&paths, reactions);
+        // written so that what is not a number counts too
+        let sound = self.state.demand < FALLEN && self.state.ledger.stored_j().is_finite();
+        if sound {
+            self.answer(&paths, reactions);
+        } else {
+            self.collapse(&before);
+        }
         self.see();
         let books = &mut self.state.ledger;
         let gained = books.stored_j() - before.stored_j();
@@ -83,6 +90,24 @@ impl Explicit {
             + (books.edit_j - before.edit_j)
             - (books.dissipated_j - before.dissipated_j);
         books.residual_j = before.residual_j + gained - explained;
+    }
+
+    /// Cells have fallen in: the tissue goes back towards its rest, and tools feel nothing until it
+    /// is sound again. What energy that takes counts as dissipated.
+    fn collapse(&mut self, before: &Ledger) {
+        self.state.let_back();
+        for tool in &mut self.state.tools {
+            *tool = ToolState::NEW;
+        }
+        let gone_j = before.stored_j();
+        self.state.ledger = Ledger {
+            kinetic_j: 0.0,
+            elastic_j: 0.0,
+            contact_j: 0.0,
+            dissipated_j: before.dissipated_j + gone_j,
+            ..*before
+        };
+        self.state.demand = 1.0;
     }
 
     /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
@@ -172,8 +197,8 @@ impl Explicit {
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;
-            (tool.energy_j, tool.force) = (energy_j, met[index].force);
-            tool.torque = met[index].torque;
+            tool.energy_j = energy_j;
+            tool.impulse = met[index].impulse;
             tool.stick = friction::Stick::default();
         }
         self.gather();
@@ -235,8 +260,8 @@ impl Explicit {
         let slowest = self.model.slowest;
         let mut taken = 0.0;
         let mut sums = self.state.tools.map(|tool| Sum {
-            force: 0.5 * Vec3::from(tool.force),
-            torque: 0.5 * Vec3::from(tool.torque),
+            force: Vec3::from(tool.impulse[0]),
+            torque: Vec3::from(tool.impulse[1]),
         });
         let mut found = Found::default();
         let mut met = [Met::default(); TOOLS];
@@ -252,12 +277,8 @@ impl Explicit {
                 self.pull_due::<false>(due, weight);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
-            self.press(paths, (share, plan), (weight, due), &mut met);
+            self.press(paths, (share, plan), (weight, due), (&mut met, &mut sums));
             self.gather();
-            for (sum, met) in sums.iter_mut().zip(&met) {
-                sum.force += f64::from(weight) * Vec3::from(met.force);
-                sum.torque += f64::from(weight) * Vec3::from(met.torque);
-            }
         }
         self.move_due(slowest, plan.dt, true);
         self.state.demand = found.demand;
@@ -273,7 +294,7 @@ impl Explicit {
         paths: &[Option<Path>; TOOLS],
         (share, plan): (f64, &Plan),
         (weight, due): (f32, usize),
-        all: &mut [Met; TOOLS],
+        (all, sums): (&mut [Met; TOOLS], &mut [Sum; TOOLS]),
     ) {
         let model = Arc::clone(&self.model);
         for (index, path) in paths.iter().enumerate() {
@@ -282,15 +303,19 @@ impl Explicit {
             let (near, motions) = (&self.near[index][..], &mut self.state.motions);
             let touches = &mut self.touches;
             let mut met = model.skin.press((near, &rod), (weight, due), motions, touches);
+            let Some(class) = met.class else { continue };
             if model.params.friction > 0.0 && met.normal > 0.0 {
                 met.velocity = model.skin.velocity(touches, met.normal, motions);
                 let speed = path.way / (plan.dt * f64::from(plan.substeps));
                 let stick = &mut self.state.tools[index].stick;
-                let on_tool = stick.step(&met, speed, plan.dt, model.params.friction);
+                let dt = plan.dt * f64::from(1_u32 << class);
+                let on_tool = stick.step(&met, speed, dt, model.params.friction);
                 model.skin.drag((touches, weight), on_tool, motions, &mut met);
             } else {
                 self.state.tools[index].stick.let_go();
             }
+            sums[index].force += Vec3::from(met.impulse[0]);
+            sums[index].torque += Vec3::from(met.impulse[1]);
             all[index] = met;
         }
     }
@@ -312,7 +337,7 @@ impl Explicit {
                 books.tool_work_j -= self.mean[index].0.dot(&path.way) * unit_j;
             }
             let met = &self.met[index];
-            (tool.force, tool.torque) = (met.force, met.torque);
+            tool.impulse = met.impulse;
             let held = tool.stick.energy();
             books.dissipated_j += tool.stick.take_spent() * unit_j;
             tool.energy_j = (met.energy + held) * unit_j;

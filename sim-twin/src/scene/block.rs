@@ -1,0 +1,382 @@
+//! Scenes of a continuum: a block in layers over a rigid ground, with inclusions, for finite elements.
+//!
+//! Source: ours; materials from [`crate::law::tissue`] by name or from numbers. The block is centred
+//! under the origin: its top is at z = 0 and its ground at minus its height.
+
+use serde::Deserialize;
+
+use super::Lump;
+use crate::Vec3;
+use crate::law::{Material, MaterialError, Mixing, tissue};
+use crate::mesh::hex::HexError;
+use crate::mesh::nested::{Nested, NestedError, Zone};
+use crate::mesh::region::{Region, RegionError, Shape, Shares};
+use crate::model::fem::explicit::{Explicit, ExplicitError, Params, Stuff};
+use crate::twin::Tissue;
+
+/// Samples along each edge of a cell, for shares of layers and inclusions.
+const SAMPLES: u32 = 8;
+
+/// A layer, from its upper side to the next one's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// Its thickness \[m\].
+    pub thickness_m: f64,
+    /// What it is made of.
+    pub material: Material,
+}
+
+/// A ball of another material.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inclusion {
+    /// Its name.
+    pub name: String,
+    /// Its centre \[m\], below z = 0.
+    pub centre_m: Vec3,
+    /// Its radius \[m\].
+    pub radius_m: f64,
+    /// What it is made of.
+    pub material: Material,
+}
+
+/// A block of layers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Its edges \[m\].
+    pub size_m: [f64; 3],
+    /// Layers from the top down; together as high as the block.
+    pub layers: Vec<Layer>,
+    /// Inclusions; a later one replaces an earlier one.
+    pub inclusions: Vec<Inclusion>,
+    /// Where it is fine.
+    pub zone: Zone,
+    /// How moduli mix in a cell that several materials share.
+    pub mixing: Mixing,
+    /// Choices of the solver.
+    pub params: Params,
+}
+
+/// Why there is no such block.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BlockError {
+    /// A field is out of its range.
+    #[error("scene field `{field}` is {value}; expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: String,
+        /// Value found.
+        value: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A material is unfit.
+    #[error("scene field `{field}`: {source}")]
+    Material {
+        /// The layer or inclusion.
+        field: String,
+        /// What is wrong.
+        source: MaterialError,
+    },
+    /// The grids cannot be made.
+    #[error(transparent)]
+    Grid(#[from] NestedError),
+    /// A level is no mesh.
+    #[error(transparent)]
+    Mesh(#[from] HexError),
+    /// A place has no material.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// The solver refuses it.
+    #[error(transparent)]
+    Solver(#[from] ExplicitError),
+}
+
+impl Block {
+    /// Places and materials, a later one replacing an earlier one, in the frame of the scene.
+    #[must_use]
+    pub fn regions(&self) -> Vec<Region> {
+        let mut regions = Vec::with_capacity(self.layers.len() + self.inclusions.len());
+        let mut top_m = f64::MAX;
+        let mut next_m = 0.0;
+        for (index, layer) in self.layers.iter().enumerate() {
+            next_m -= layer.thickness_m;
+            let last = index + 1 == self.layers.len();
+            let from_m = if last { f64::MIN } else { next_m };
+            regions.push(Region {
+                shape: Shape::Layer { from_m, to_m: top_m },
+                material: layer.material,
+            });
+            top_m = next_m;
+        }
+        regions.extend(self.inclusions.iter().map(|inclusion| Region {
+            shape: Shape::Ball {
+                centre_m: inclusion.centre_m,
+                radius_m: inclusion.radius_m,
+            },
+            material: inclusion.material,
+        }));
+        regions
+    }
+
+    /// Lowest and highest corner \[m\].
+    #[must_use]
+    pub fn corners_m(&self) -> [Vec3; 2] {
+        let [x, y, z] = self.size_m;
+        [
+            Vec3::new(-0.5 * x, -0.5 * y, -z),
+            Vec3::new(0.5 * x, 0.5 * y, 0.0),
+        ]
+    }
+
+    /// Grids and materials.
+    ///
+    /// # Errors
+    /// If the grids cannot be made.
+    pub fn grids(&self) -> Result<(Nested, Vec<Stuff>), BlockError> {
+        let [low_m, high_m] = self.corners_m();
+        let nested = Nested::new(low_m, high_m, &self.zone)?;
+        let regions = self.regions();
+        let mut stuff = Vec::with_capacity(nested.levels.len());
+        for level in &nested.levels {
+            let shares = Shares::take(&level.mesh()?, &regions, SAMPLES)?;
+            stuff.push(Stuff {
+                moduli: shares.moduli(&regions, self.mixing),
+                densities_kgpm3: shares.densities_kgpm3(&regions),
+            });
+        }
+        Ok((nested, stuff))
+    }
+
+    /// A new tissue, at rest.
+    ///
+    /// # Errors
+    /// If grids cannot be made or the solver refuses them.
+    pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
+        let (nested, stuff) = self.grids()?;
+        Ok(Box::new(Explicit::new(&nested, &stuff, &self.params)?))
+    }
+
+    /// Inclusions as seen from above, with their stiffness over that of the layer around them.
+    pub(super) fn lumps(&self) -> Vec<Lump> {
+        let lump = |inclusion: &Inclusion| {
+            let mut depth_m = -inclusion.centre_m.z;
+            let around = self.layers.iter().find(|layer| {
+                depth_m -= layer.thickness_m;
+                depth_m <= 0.0
+            });
+            let host_pa = around.or(self.layers.last())?.material.young_pa();
+            Some(Lump {
+                center_m: [inclusion.centre_m.x, inclusion.centre_m.y],
+                radius_m: inclusion.radius_m,
+                factor: inclusion.material.young_pa() / host_pa,
+            })
+        };
+        self.inclusions.iter().filter_map(lump).collect()
+    }
+}
+
+/// The table `[block]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BlockText {
+    size_m: [f64; 3],
+    cell_m: f64,
+    levels: usize,
+    fine_half_m: [f64; 2],
+    fine_depth_m: f64,
+    #[serde(default)]
+    fine_centre_m: [f64; 2],
+    #[serde(default)]
+    mixing: MixingText,
+    damping_hz: Option<f64>,
+    hourglass: Option<f64>,
+    contact_stiffness: Option<f64>,
+    friction: Option<f64>,
+    substeps_max: Option<u32>,
+    classes: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum MixingText {
+    Voigt,
+    Reuss,
+    Hill,
+    #[default]
+    Geometric,
+}
+
+/// A material: a published one by name, or numbers.
+#[derive(Debug, Clone, Deserialize)]
+struct MaterialText {
+    tissue: Option<String>,
+    young_pa: Option<f64>,
+    poisson: Option<f64>,
+    density_kgpm3: Option<f64>,
+}
+
+/// An entry of `[[layer]]`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct LayerText {
+    name: Option<String>,
+    /// The last layer may leave it out: it goes down to the ground.
+    thickness_m: Option<f64>,
+    #[serde(flatten)]
+    material: MaterialText,
+}
+
+/// An entry of `[[inclusion]]`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct InclusionText {
+    name: Option<String>,
+    center_m: [f64; 3],
+    radius_m: f64,
+    #[serde(flatten)]
+    material: MaterialText,
+}
+
+fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
+    BlockError::Field {
+        field,
+        value: value.to_string(),
+        expected: expected.to_owned(),
+    }
+}
+
+fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(wrong(field.into(), value, "a finite number greater than 0"))
+}
+
+impl MaterialText {
+    fn material(&self, field: &str) -> Result<Material, BlockError> {
+        let base = match &self.tissue {
+            Some(name) => {
+                let found = tissue::find(name).ok_or_else(|| {
+                    let known: Vec<&str> = tissue::LIBRARY.iter().map(|t| t.name).collect();
+                    let expected = format!("one of: {}", known.join(", "));
+                    wrong(format!("{field}.tissue"), name, &expected)
+                })?;
+                Some(found)
+            }
+            None => None,
+        };
+        let Some(young_pa) = self.young_pa.or(base.map(|tissue| tissue.young_pa)) else {
+            let expected = "a stiffness, or `tissue` with the name of a published one";
+            return Err(wrong(format!("{field}.young_pa"), "missing", expected));
+        };
+        let poisson = self.poisson.unwrap_or(tissue::POISSON);
+        let density = self.density_kgpm3.or(base.map(|tissue| tissue.density_kgpm3));
+        Material::new(young_pa, poisson, density.unwrap_or(1000.0)).map_err(|source| {
+            BlockError::Material {
+                field: field.to_owned(),
+                source,
+            }
+        })
+    }
+}
+
+impl BlockText {
+    pub(super) fn block(
+        &self,
+        layers: &[LayerText],
+        inclusions: &[InclusionText],
+    ) -> Result<Block, BlockError> {
+        for (axis, &edge_m) in self.size_m.iter().enumerate() {
+            positive(format!("block.size_m[{axis}]"), edge_m)?;
+        }
+        let ours = Params::default();
+        let block = Block {
+            size_m: self.size_m,
+            layers: self.layers(layers)?,
+            inclusions: self.inclusions(inclusions)?,
+            zone: Zone {
+                cell_m: self.cell_m,
+                levels: self.levels,
+                centre_m: self.fine_centre_m,
+                half_m: self.fine_half_m,
+                depth_m: self.fine_depth_m,
+            },
+            mixing: match self.mixing {
+                MixingText::Voigt => Mixing::Voigt,
+                MixingText::Reuss => Mixing::Reuss,
+                MixingText::Hill => Mixing::Hill,
+                MixingText::Geometric => Mixing::Geometric,
+            },
+            params: Params {
+                damping_hz: self.damping_hz.unwrap_or(ours.damping_hz),
+                hourglass: self.hourglass.unwrap_or(ours.hourglass),
+                contact_stiffness: self.contact_stiffness.unwrap_or(ours.contact_stiffness),
+                friction: self.friction.unwrap_or(ours.friction),
+                substeps_max: self.substeps_max.unwrap_or(ours.substeps_max),
+                classes: self.classes.unwrap_or(ours.classes),
+                ..ours
+            },
+        };
+        // built once here, so that a scene that loads can also be built
+        block.build()?;
+        Ok(block)
+    }
+
+    fn layers(&self, texts: &[LayerText]) -> Result<Vec<Layer>, BlockError> {
+        if texts.is_empty() {
+            return Err(wrong("layer".into(), "missing", "at least one [[layer]]"));
+        }
+        let mut left_m = self.size_m[2];
+        let mut layers = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            let field = format!("layer[{index}]");
+            let last = index + 1 == texts.len();
+            let thickness_m = match text.thickness_m {
+                None if last => left_m,
+                None => {
+                    let expected = "a number; only the last layer goes down to the ground";
+                    return Err(wrong(format!("{field}.thickness_m"), "missing", expected));
+                }
+                Some(thickness_m) => thickness_m,
+            };
+            positive(format!("{field}.thickness_m"), thickness_m)?;
+            left_m -= thickness_m;
+            let beyond = left_m < -1e-9 * self.size_m[2];
+            let short = last && left_m > 1e-9 * self.size_m[2];
+            if beyond || short {
+                let expected = format!("layers of {} m together", self.size_m[2]);
+                return Err(wrong(format!("{field}.thickness_m"), thickness_m, &expected));
+            }
+            layers.push(Layer {
+                name: text.name.clone().or(text.material.tissue.clone()).unwrap_or(field.clone()),
+                thickness_m,
+                material: text.material.material(&field)?,
+            });
+        }
+        Ok(layers)
+    }
+
+    fn inclusions(&self, texts: &[InclusionText]) -> Result<Vec<Inclusion>, BlockError> {
+        let mut inclusions = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            let field = format!("inclusion[{index}]");
+            positive(format!("{field}.radius_m"), text.radius_m)?;
+            let centre_m = Vec3::from(text.center_m);
+            let inside = centre_m.x.abs() <= 0.5 * self.size_m[0]
+                && centre_m.y.abs() <= 0.5 * self.size_m[1]
+                && (-self.size_m[2]..=0.0).contains(&centre_m.z);
+            if !inside {
+                let expected = "a place inside the block, whose top is at z = 0";
+                let value = format!("{:?}", text.center_m);
+                return Err(wrong(format!("{field}.center_m"), value, expected));
+            }
+            inclusions.push(Inclusion {
+                name: text.name.clone().unwrap_or(field.clone()),
+                centre_m,
+                radius_m: text.radius_m,
+                material: text.material.material(&field)?,
+            });
+        }
+        Ok(inclusions)
+    }
+}
