@@ -100,7 +100,9 @@ pub enum Finding {
         ratio: f64,
     },
     /// A triangle without area.
-    #[error("{element} has {ratio} of the area of a square on its longest edge; expected more than 0")]
+    #[error(
+        "{element} has {ratio} of the area of a square on its longest edge; expected more than 0"
+    )]
     Sliver {
         /// The triangle.
         element: Element,
@@ -219,7 +221,9 @@ pub fn warnings(parts: &Parts) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = extent(parts.size_m().max()).into_iter().collect();
     let pieces = Pieces::of(parts);
     let limit = parts.nodes_m.len();
-    let sound = pieces.elements().all(|(_, nodes)| nodes.iter().all(|&node| (node as usize) < limit));
+    let sound = pieces
+        .elements()
+        .all(|(_, nodes)| nodes.iter().all(|&node| (node as usize) < limit));
     if pieces.has_cells() || parts.triangles.is_empty() || !sound {
         return warnings;
     }
@@ -279,7 +283,8 @@ impl<'a> Pieces<'a> {
     fn elements(&self) -> impl Iterator<Item = (Element, &'a [u32])> {
         let tets = numbered(Kind::Tet, self.tets);
         let hexes = numbered(Kind::Hex, self.hexes);
-        tets.chain(hexes).chain(numbered(Kind::Triangle, self.triangles))
+        tets.chain(hexes)
+            .chain(numbered(Kind::Triangle, self.triangles))
     }
 
     /// Everything that is wrong.
@@ -315,7 +320,11 @@ impl<'a> Pieces<'a> {
         for (element, nodes) in self.elements() {
             for (place, &node) in nodes.iter().enumerate() {
                 if node as usize >= limit {
-                    findings.push(Finding::Dangling { element, node, limit });
+                    findings.push(Finding::Dangling {
+                        element,
+                        node,
+                        limit,
+                    });
                 } else if nodes[..place].contains(&node) {
                     findings.push(Finding::Repeated { element, node });
                 }
@@ -326,9 +335,13 @@ impl<'a> Pieces<'a> {
     fn shapes(&self, findings: &mut Vec<Finding>) {
         let at_m = |node: u32| self.nodes_m[node as usize];
         let cells = self.tets.iter().map(|tet| tet_ratio(tet.map(at_m)));
-        let tets = (0..).zip(cells).map(|(index, ratio)| (Kind::Tet, index, ratio));
+        let tets = (0..)
+            .zip(cells)
+            .map(|(index, ratio)| (Kind::Tet, index, ratio));
         let cells = self.hexes.iter().map(|hex| hex_ratio(&hex.map(at_m)));
-        let hexes = (0..).zip(cells).map(|(index, ratio)| (Kind::Hex, index, ratio));
+        let hexes = (0..)
+            .zip(cells)
+            .map(|(index, ratio)| (Kind::Hex, index, ratio));
         for (kind, index, ratio) in tets.chain(hexes) {
             if ratio.is_nan() || ratio <= FLAT {
                 let element = Element { kind, index };
@@ -365,7 +378,10 @@ impl<'a> Pieces<'a> {
     }
 }
 
-fn numbered<const N: usize>(kind: Kind, cells: &[[u32; N]]) -> impl Iterator<Item = (Element, &[u32])> {
+fn numbered<const N: usize>(
+    kind: Kind,
+    cells: &[[u32; N]],
+) -> impl Iterator<Item = (Element, &[u32])> {
     let element = move |index| Element { kind, index };
     let cells = cells.iter().enumerate();
     cells.map(move |(index, nodes)| (element(index), nodes.as_slice()))
@@ -382,7 +398,13 @@ fn tet_ratio(corners_m: [Vec3; 4]) -> f64 {
 /// Least Jacobian of the corners; 1 in a cube.
 fn hex_ratio(corners_m: &[Vec3; 8]) -> f64 {
     let ratios = (0..8).map(|corner| corner_ratio(corners_m, corner));
-    ratios.fold(f64::INFINITY, |least, ratio| if ratio.is_nan() { ratio } else { least.min(ratio) })
+    ratios.fold(f64::INFINITY, |least, ratio| {
+        if ratio.is_nan() {
+            ratio
+        } else {
+            least.min(ratio)
+        }
+    })
 }
 
 #[cfg(test)]

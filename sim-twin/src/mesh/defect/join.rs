@@ -42,7 +42,9 @@ impl Pieces<'_> {
         }
         let mut edges: Vec<Edge> = Vec::new();
         if self.has_cells() {
-            outside.iter().for_each(|(_, _, element, ring)| edge_ring(*element, ring, &mut edges));
+            outside
+                .iter()
+                .for_each(|(_, _, element, ring)| edge_ring(*element, ring, &mut edges));
         } else {
             edges = self.triangle_edges();
         }
@@ -50,12 +52,22 @@ impl Pieces<'_> {
         for group in edges.chunk_by(|a, b| a.0 == b.0) {
             let (edge, upward, other) = group[0];
             if group.len() > 2 {
-                let (element, faces) = (group[group.len() - 1].2, group.len());
-                findings.push(Finding::NonManifoldEdge { element, edge, faces });
+                // they are sorted by how they run first
+                let element = group.iter().fold(other, |last, edge| last.max(edge.2));
+                let faces = group.len();
+                findings.push(Finding::NonManifoldEdge {
+                    element,
+                    edge,
+                    faces,
+                });
             } else if let Some(&(_, also, element)) = group.get(1)
                 && also == upward
             {
-                findings.push(Finding::Flipped { element, other, edge });
+                findings.push(Finding::Flipped {
+                    element,
+                    other,
+                    edge,
+                });
             }
         }
     }
@@ -64,13 +76,19 @@ impl Pieces<'_> {
     fn outside(&self, findings: &mut Vec<Finding>) -> Vec<Side> {
         let mut sides: Vec<Side> = Vec::new();
         for (index, tet) in self.tets.iter().enumerate() {
-            let element = Element { kind: Kind::Tet, index };
+            let element = Element {
+                kind: Kind::Tet,
+                index,
+            };
             for [a, b, c] in FACES {
                 sides.push(side(element, [tet[a], tet[b], tet[c], NONE]));
             }
         }
         for (index, hex) in self.hexes.iter().enumerate() {
-            let element = Element { kind: Kind::Hex, index };
+            let element = Element {
+                kind: Kind::Hex,
+                index,
+            };
             for face in SIDES {
                 sides.push(side(element, face.corners().map(|corner| hex[corner])));
             }
@@ -84,14 +102,22 @@ impl Pieces<'_> {
                 [one] => outside.push(*one),
                 [_, (_, also, element, _)] if *also == upward => {
                     let element = *element;
-                    findings.push(Finding::Overlap { element, other, nodes });
+                    findings.push(Finding::Overlap {
+                        element,
+                        other,
+                        nodes,
+                    });
                 }
                 [_, _] => {}
-                [.., (_, _, element, _)] => {
-                    let (element, cells) = (*element, group.len());
-                    findings.push(Finding::NonManifoldFace { element, nodes, cells });
+                _ => {
+                    let element = group.iter().fold(other, |last, side| last.max(side.2));
+                    let cells = group.len();
+                    findings.push(Finding::NonManifoldFace {
+                        element,
+                        nodes,
+                        cells,
+                    });
                 }
-                [] => {}
             }
         }
         outside
@@ -100,7 +126,10 @@ impl Pieces<'_> {
     fn triangle_edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (index, &[a, b, c]) in self.triangles.iter().enumerate() {
-            let element = Element { kind: Kind::Triangle, index };
+            let element = Element {
+                kind: Kind::Triangle,
+                index,
+            };
             edge_ring(element, &[a, b, c, NONE], &mut edges);
         }
         edges
@@ -111,10 +140,16 @@ impl Pieces<'_> {
         let mut edges = self.triangle_edges();
         edges.sort_unstable();
         let groups = edges.chunk_by(|a, b| a.0 == b.0);
-        let mut single = groups.filter(|group| group.len() == 1).map(|group| group[0]);
+        let mut single = groups
+            .filter(|group| group.len() == 1)
+            .map(|group| group[0]);
         let (edge, _, element) = single.next()?;
         let (edges, triangle) = (1 + single.count(), element.index);
-        Some(Warning::Open { edges, edge, triangle })
+        Some(Warning::Open {
+            edges,
+            edge,
+            triangle,
+        })
     }
 }
 
@@ -122,15 +157,25 @@ impl Pieces<'_> {
 fn side(element: Element, ring: [u32; 4]) -> Side {
     let mut key = ring;
     key.sort_unstable();
-    let nodes = if ring[3] == NONE { &ring[..3] } else { &ring[..] };
-    let least = (0..nodes.len()).min_by_key(|&corner| nodes[corner]).unwrap_or(0);
+    let nodes = if ring[3] == NONE {
+        &ring[..3]
+    } else {
+        &ring[..]
+    };
+    let least = (0..nodes.len())
+        .min_by_key(|&corner| nodes[corner])
+        .unwrap_or(0);
     let next = nodes[(least + 1) % nodes.len()];
     let before = nodes[(least + nodes.len() - 1) % nodes.len()];
     (key, next < before, element, ring)
 }
 
 fn edge_ring(element: Element, ring: &[u32; 4], edges: &mut Vec<Edge>) {
-    let nodes = if ring[3] == NONE { &ring[..3] } else { &ring[..] };
+    let nodes = if ring[3] == NONE {
+        &ring[..3]
+    } else {
+        &ring[..]
+    };
     for (corner, &from) in nodes.iter().enumerate() {
         let to = nodes[(corner + 1) % nodes.len()];
         edges.push(([from.min(to), from.max(to)], from < to, element));

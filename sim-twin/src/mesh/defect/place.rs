@@ -28,7 +28,10 @@ impl Pieces<'_> {
                 }
             }
         }
-        let twins = first_of.iter().enumerate().filter(|(node, first)| node != *first);
+        let twins = first_of
+            .iter()
+            .enumerate()
+            .filter(|(node, first)| node != *first);
         findings.extend(twins.map(|(node, &first)| Finding::DuplicateNode { node, first }));
     }
 }

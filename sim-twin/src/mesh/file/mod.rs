@@ -77,7 +77,10 @@ pub fn read(format: Format, bytes: &[u8], units: &Units) -> Result<Parts, MeshEr
         Format::Stl => stl::read(bytes),
         Format::Ply => ply::read(bytes),
     }?;
-    parts.nodes_m.iter_mut().for_each(|at_m| *at_m *= units.length_m);
+    parts
+        .nodes_m
+        .iter_mut()
+        .for_each(|at_m| *at_m *= units.length_m);
     Ok(parts)
 }
 
@@ -156,9 +159,18 @@ fn missing(place: Place, field: &'static str, expected: &str) -> MeshError {
 /// The index of the node that comes next.
 fn next_node(nodes_m: &[Vec3], place: Place) -> Result<u32, MeshError> {
     // the last index is kept free, as a mark for `none`
-    let index = u32::try_from(nodes_m.len()).ok().filter(|&index| index < u32::MAX);
+    let index = u32::try_from(nodes_m.len())
+        .ok()
+        .filter(|&index| index < u32::MAX);
     let found = nodes_m.len().to_string();
-    index.ok_or_else(|| wrong(place, "number of nodes", found.as_bytes(), "fewer than 2^32 - 1"))
+    index.ok_or_else(|| {
+        wrong(
+            place,
+            "number of nodes",
+            found.as_bytes(),
+            "fewer than 2^32 - 1",
+        )
+    })
 }
 
 /// Places of the nodes in the units of a file, each proven to be writable.
@@ -184,7 +196,11 @@ fn writable(kind: &str, index: usize, value: Vec3) -> Result<Vec3, MeshError> {
 }
 
 /// Every cell names nodes that are there, or why not.
-fn check_indices<const N: usize>(kind: &str, cells: &[[u32; N]], nodes: usize) -> Result<(), MeshError> {
+fn check_indices<const N: usize>(
+    kind: &str,
+    cells: &[[u32; N]],
+    nodes: usize,
+) -> Result<(), MeshError> {
     for (index, cell) in cells.iter().enumerate() {
         if let Some(node) = cell.iter().find(|&&node| node as usize >= nodes) {
             return Err(MeshError::Unwritable {

@@ -37,14 +37,25 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
             _ => skip(&mut scan, name)?,
         }
         elements |= name == b"Elements";
-        if [b"PhysicalNames", b"Entities".as_slice(), b"Nodes", b"Elements"].contains(&name) {
+        if [
+            b"PhysicalNames",
+            b"Entities".as_slice(),
+            b"Nodes",
+            b"Elements",
+        ]
+        .contains(&name)
+        {
             end(&mut scan, name, version)?;
         }
     }
     if elements {
         return Ok(mesh.parts);
     }
-    Err(missing(scan.line(), "section", "`$Nodes` and then `$Elements`"))
+    Err(missing(
+        scan.line(),
+        "section",
+        "`$Nodes` and then `$Elements`",
+    ))
 }
 
 /// Version of the format.
@@ -86,7 +97,10 @@ fn skip(scan: &mut Scan<'_>, name: &[u8]) -> Result<(), MeshError> {
             return Ok(());
         }
     }
-    let expected = format!("`$End{}`", String::from_utf8_lossy(&name[..name.len().min(40)]));
+    let expected = format!(
+        "`$End{}`",
+        String::from_utf8_lossy(&name[..name.len().min(40)])
+    );
     Err(missing(scan.line(), "end of section", &expected))
 }
 
@@ -95,7 +109,10 @@ fn end(scan: &mut Scan<'_>, name: &[u8], version: Version) -> Result<(), MeshErr
     if name == b"Entities" && version == Version::Two {
         return Ok(());
     }
-    let expected = format!("`$End{}`: more or fewer records than stated", String::from_utf8_lossy(name));
+    let expected = format!(
+        "`$End{}`: more or fewer records than stated",
+        String::from_utf8_lossy(name)
+    );
     let (place, word) = scan.word("end of section", &expected)?;
     if word.strip_prefix(b"$End") == Some(name) {
         return Ok(());
@@ -112,7 +129,9 @@ fn names(scan: &mut Scan<'_>, parts: &mut Parts) -> Result<(), MeshError> {
         };
         let number = region(scan.line(), scan.signed("physical group")?)?;
         let (place, name) = scan.row().unwrap_or((scan.line(), b""));
-        let quoted = name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\""));
+        let quoted = name
+            .strip_prefix(b"\"")
+            .and_then(|name| name.strip_suffix(b"\""));
         let name = quoted.ok_or_else(|| wrong(place, "name", name, "a name in double quotes"))?;
         let name = String::from_utf8_lossy(name).into_owned();
         parts.names.insert((dimension, number), name);
@@ -124,7 +143,12 @@ fn names(scan: &mut Scan<'_>, parts: &mut Parts) -> Result<(), MeshError> {
 fn region(place: Place, group: i64) -> Result<u32, MeshError> {
     let number = u32::try_from(group.unsigned_abs());
     number.map_err(|_| {
-        wrong(place, "physical group", group.to_string().as_bytes(), "fewer than 2^32")
+        wrong(
+            place,
+            "physical group",
+            group.to_string().as_bytes(),
+            "fewer than 2^32",
+        )
     })
 }
 
@@ -146,7 +170,12 @@ impl Mesh {
             Some(pair) => {
                 let number = pair[0].0.to_string();
                 let expected = "a number that no other node of this section has";
-                Err(wrong(place, "number of a node", number.as_bytes(), expected))
+                Err(wrong(
+                    place,
+                    "number of a node",
+                    number.as_bytes(),
+                    expected,
+                ))
             }
         }
     }
@@ -222,10 +251,18 @@ impl Shape {
             5 => return Ok(Self::Hex),
             6 => "it is a prism",
             7 => "it is a pyramid",
-            8..=14 | 16..=31 => "it is of second or higher order: export with Mesh.ElementOrder = 1",
+            8..=14 | 16..=31 => {
+                "it is of second or higher order: export with Mesh.ElementOrder = 1"
+            }
             _ => "it is unknown",
         };
-        let expected = format!("4 (tetrahedron), 5 (hexahedron), 2 or 3 (faces), 1 or 15; {reason}");
-        Err(wrong(place, "element type", number.to_string().as_bytes(), &expected))
+        let expected =
+            format!("4 (tetrahedron), 5 (hexahedron), 2 or 3 (faces), 1 or 15; {reason}");
+        Err(wrong(
+            place,
+            "element type",
+            number.to_string().as_bytes(),
+            &expected,
+        ))
     }
 }

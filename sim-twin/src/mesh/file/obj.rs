@@ -39,7 +39,12 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
         // an index may look ahead, so it is judged when all vertices are known
         if let Some(&node) = corners.iter().find(|&&node| node as usize >= count) {
             let (index, expected) = (u64::from(node) + 1, format!("1 to {count}"));
-            return Err(wrong(place, "vertex of a face", index.to_string().as_bytes(), &expected));
+            return Err(wrong(
+                place,
+                "vertex of a face",
+                index.to_string().as_bytes(),
+                &expected,
+            ));
         }
         fan(&corners).for_each(|triangle| parts.triangles.push(triangle, 0));
     }
@@ -48,7 +53,8 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
 
 fn words(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     let row = row.split(|&byte| byte == b'#').next().unwrap_or_default();
-    row.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    row.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
 }
 
 fn vertex<'a>(place: Place, mut words: impl Iterator<Item = &'a [u8]>) -> Result<Vec3, MeshError> {
@@ -57,7 +63,11 @@ fn vertex<'a>(place: Place, mut words: impl Iterator<Item = &'a [u8]>) -> Result
         let word = word.ok_or_else(|| missing(place, field, "three numbers `v x y z`"))?;
         number(place, field, word)
     };
-    Ok(Vec3::new(coordinate("x")?, coordinate("y")?, coordinate("z")?))
+    Ok(Vec3::new(
+        coordinate("x")?,
+        coordinate("y")?,
+        coordinate("z")?,
+    ))
 }
 
 /// Corners `vertex/texture/normal` of a face; only the vertex is used.
@@ -84,7 +94,12 @@ fn face<'a>(
     }
     if corners.len() < 3 {
         let found = corners.len().to_string();
-        return Err(wrong(place, "number of corners", found.as_bytes(), "at least 3"));
+        return Err(wrong(
+            place,
+            "number of corners",
+            found.as_bytes(),
+            "at least 3",
+        ));
     }
     Ok(corners)
 }

@@ -25,10 +25,19 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
             element.check_vertex()?;
         }
         if element.name == b"tristrips" && element.count > 0 {
-            return Err(wrong(element.place, "element", element.name, "`face`: strips are not read"));
+            return Err(wrong(
+                element.place,
+                "element",
+                element.name,
+                "`face`: strips are not read",
+            ));
         }
         // elements without properties take no bytes, however many are claimed
-        let count = if element.properties.is_empty() { 0 } else { element.count };
+        let count = if element.properties.is_empty() {
+            0
+        } else {
+            element.count
+        };
         for _ in 0..count {
             let place = body.place();
             let mut at = Vec3::zeros();
@@ -63,7 +72,12 @@ fn check(parts: &Parts, end: Place) -> Result<(), MeshError> {
     for (triangle, nodes) in parts.triangles.nodes.iter().enumerate() {
         if let Some(node) = nodes.iter().find(|&&node| node as usize >= count) {
             let expected = format!("an index below {count} (triangle {triangle})");
-            return Err(wrong(end, "vertex of a face", node.to_string().as_bytes(), &expected));
+            return Err(wrong(
+                end,
+                "vertex of a face",
+                node.to_string().as_bytes(),
+                &expected,
+            ));
         }
     }
     Ok(())
@@ -118,7 +132,9 @@ struct Property<'a> {
 
 impl Property<'_> {
     fn axis(&self) -> Option<usize> {
-        [b"x", b"y", b"z"].iter().position(|name| *name == self.name)
+        [b"x", b"y", b"z"]
+            .iter()
+            .position(|name| *name == self.name)
     }
 }
 
@@ -134,16 +150,22 @@ impl Element<'_> {
     /// Index of the property that lists the corners of a face.
     fn corners(&self) -> Option<usize> {
         let names = [b"vertex_indices".as_slice(), b"vertex_index"];
-        let corners = |property: &Property<'_>| names.contains(&property.name) && property.list.is_some();
+        let corners =
+            |property: &Property<'_>| names.contains(&property.name) && property.list.is_some();
         let found = self.properties.iter().position(corners);
         found.filter(|_| self.name == b"face")
     }
 
     fn check_vertex(&self) -> Result<(), MeshError> {
         for (axis, field) in ["x", "y", "z"].into_iter().enumerate() {
-            let has = |property: &Property<'_>| property.axis() == Some(axis) && property.list.is_none();
+            let has =
+                |property: &Property<'_>| property.axis() == Some(axis) && property.list.is_none();
             if !self.properties.iter().any(has) {
-                return Err(missing(self.place, field, "properties x, y and z of `vertex`"));
+                return Err(missing(
+                    self.place,
+                    field,
+                    "properties x, y and z of `vertex`",
+                ));
             }
         }
         Ok(())
@@ -159,7 +181,10 @@ fn header<'a>(scan: &mut Scan<'a>) -> Result<(Order, Vec<Element<'a>>), MeshErro
     let mut order = None;
     let mut elements: Vec<Element<'a>> = Vec::new();
     while let Some((place, row)) = scan.row() {
-        let words: Vec<&[u8]> = row.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&[u8]> = row
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty())
+            .collect();
         match words[..] {
             [] | [b"comment" | b"obj_info", ..] => {}
             [b"format", kind, _] => order = Some(format(place, kind)?),
@@ -173,7 +198,10 @@ fn header<'a>(scan: &mut Scan<'a>) -> Result<(Order, Vec<Element<'a>>), MeshErro
                 let property = property(place, row, rest)?;
                 let expected = "`element` before `property`";
                 let element = elements.last_mut();
-                element.ok_or_else(|| wrong(place, "header", row, expected))?.properties.push(property);
+                element
+                    .ok_or_else(|| wrong(place, "header", row, expected))?
+                    .properties
+                    .push(property);
             }
             [b"end_header"] => {
                 let order = order.ok_or_else(|| missing(place, "format", "`format ascii 1.0`"))?;
@@ -243,7 +271,11 @@ impl Body<'_> {
         macro_rules! number {
             ($kind:ty) => {{
                 let bytes = self.scan.take(field)?;
-                let value = if little { <$kind>::from_le_bytes(bytes) } else { <$kind>::from_be_bytes(bytes) };
+                let value = if little {
+                    <$kind>::from_le_bytes(bytes)
+                } else {
+                    <$kind>::from_be_bytes(bytes)
+                };
                 f64::from(value)
             }};
         }
@@ -264,26 +296,51 @@ impl Body<'_> {
             return Ok(value);
         }
         let field = ["x", "y", "z"][property.axis().unwrap_or(0)];
-        Err(wrong(self.place(), field, value.to_string().as_bytes(), "a finite number"))
+        Err(wrong(
+            self.place(),
+            field,
+            value.to_string().as_bytes(),
+            "a finite number",
+        ))
     }
 
     /// A list; its items go to `corners` if it is the one that is wanted.
-    fn list(&mut self, length: Kind, item: Kind, mut corners: Option<&mut Vec<u32>>) -> Result<(), MeshError> {
+    fn list(
+        &mut self,
+        length: Kind,
+        item: Kind,
+        mut corners: Option<&mut Vec<u32>>,
+    ) -> Result<(), MeshError> {
         let place = self.place();
         let length = self.value(length, "length of a list")?;
         let count = index(length).ok_or_else(|| {
             let expected = "a whole number that is not negative";
-            wrong(place, "length of a list", length.to_string().as_bytes(), expected)
+            wrong(
+                place,
+                "length of a list",
+                length.to_string().as_bytes(),
+                expected,
+            )
         })?;
         if corners.is_some() && count < 3 {
-            return Err(wrong(place, "number of corners", count.to_string().as_bytes(), "at least 3"));
+            return Err(wrong(
+                place,
+                "number of corners",
+                count.to_string().as_bytes(),
+                "at least 3",
+            ));
         }
         for _ in 0..count {
             let place = self.place();
             let value = self.value(item, "item of a list")?;
             if let Some(corners) = &mut corners {
                 let corner = index(value).ok_or_else(|| {
-                    wrong(place, "vertex of a face", value.to_string().as_bytes(), "an index from 0")
+                    wrong(
+                        place,
+                        "vertex of a face",
+                        value.to_string().as_bytes(),
+                        "an index from 0",
+                    )
                 })?;
                 corners.push(corner);
             }
@@ -295,7 +352,11 @@ impl Body<'_> {
 /// A number as an index, if it is one.
 fn index(value: f64) -> Option<u32> {
     let whole = value >= 0.0 && value < f64::from(u32::MAX) && value.fract() == 0.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "just checked")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "just checked"
+    )]
     let index = value as u32;
     whole.then_some(index)
 }

@@ -32,7 +32,8 @@ pub fn write(parts: &Parts, units: &Units) -> Result<Vec<u8>, MeshError> {
     }
     for face in &surface.faces {
         bytes.push(3);
-        face.iter().for_each(|node| bytes.extend(node.to_le_bytes()));
+        face.iter()
+            .for_each(|node| bytes.extend(node.to_le_bytes()));
     }
     Ok(bytes)
 }

@@ -72,7 +72,11 @@ impl<'a> Scan<'a> {
     }
 
     /// The next word, which must be there.
-    pub(super) fn word(&mut self, field: &'static str, expected: &str) -> Result<(Place, &'a [u8]), MeshError> {
+    pub(super) fn word(
+        &mut self,
+        field: &'static str,
+        expected: &str,
+    ) -> Result<(Place, &'a [u8]), MeshError> {
         self.next_word()
             .ok_or_else(|| missing(self.line(), field, expected))
     }
@@ -98,11 +102,18 @@ impl<'a> Scan<'a> {
 
     /// Three numbers.
     pub(super) fn place_of(&mut self) -> Result<Vec3, MeshError> {
-        Ok(Vec3::new(self.number("x")?, self.number("y")?, self.number("z")?))
+        Ok(Vec3::new(
+            self.number("x")?,
+            self.number("y")?,
+            self.number("z")?,
+        ))
     }
 
     /// The next bytes as they are.
-    pub(super) fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], MeshError> {
+    pub(super) fn take<const N: usize>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<[u8; N], MeshError> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.first_chunk::<N>() else {
             let expected = format!("{N} bytes, {} are left", rest.len());

@@ -34,9 +34,18 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
         Some(_) if binary => binary_triangles(bytes),
         Some(count) => {
             let expected = format!("that of the {follow} bytes that follow, 50 for each triangle");
-            Err(wrong(place, "number of triangles", count.to_string().as_bytes(), &expected))
+            Err(wrong(
+                place,
+                "number of triangles",
+                count.to_string().as_bytes(),
+                &expected,
+            ))
         }
-        None => Err(missing(place, "number of triangles", "4 bytes after a header of 80")),
+        None => Err(missing(
+            place,
+            "number of triangles",
+            "4 bytes after a header of 80",
+        )),
     }
 }
 

@@ -12,7 +12,13 @@ use crate::mesh::tet::halves;
 use roxmltree::{Document, Node};
 
 /// Cell arrays that number regions, the first that is there is taken.
-const REGIONS: [&str; 5] = ["region", "gmsh:physical", "medit:ref", "CellEntityIds", "MaterialIds"];
+const REGIONS: [&str; 5] = [
+    "region",
+    "gmsh:physical",
+    "medit:ref",
+    "CellEntityIds",
+    "MaterialIds",
+];
 
 /// Begin of the element whose content may be no XML.
 const APPENDED: &[u8] = b"<AppendedData";
@@ -26,7 +32,12 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
     let document = Document::parse(&text).map_err(|error| {
         let row = usize::try_from(error.pos().row).unwrap_or(1);
         let message = error.to_string();
-        wrong(Place::Line(row), "XML", message.as_bytes(), "well-formed XML")
+        wrong(
+            Place::Line(row),
+            "XML",
+            message.as_bytes(),
+            "well-formed XML",
+        )
     })?;
     let root = document.root_element();
     let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
@@ -37,7 +48,12 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
     if root.tag_name().name() != "VTKFile" || kind != Some("UnstructuredGrid") {
         let found = kind.unwrap_or_else(|| root.tag_name().name());
         let expected = "`VTKFile` of type `UnstructuredGrid`";
-        return Err(wrong(file.place(root), "root element", found.as_bytes(), expected));
+        return Err(wrong(
+            file.place(root),
+            "root element",
+            found.as_bytes(),
+            expected,
+        ));
     }
     let arrays = Arrays::of(root, appended, &file)?;
     let grid = file.child(root, "UnstructuredGrid")?;
@@ -51,7 +67,9 @@ pub fn read(bytes: &[u8]) -> Result<Parts, MeshError> {
 
 /// The XML, with the content of appended data taken out, and that content.
 fn split(bytes: &[u8]) -> Result<(String, &[u8]), MeshError> {
-    let found = bytes.windows(APPENDED.len()).position(|window| window == APPENDED);
+    let found = bytes
+        .windows(APPENDED.len())
+        .position(|window| window == APPENDED);
     let Some(start) = found else {
         return Ok((as_text(bytes)?, b""));
     };
@@ -71,12 +89,19 @@ fn split(bytes: &[u8]) -> Result<(String, &[u8]), MeshError> {
 }
 
 fn as_text(bytes: &[u8]) -> Result<String, MeshError> {
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|error| {
-        let good = error.valid_up_to();
-        let line = 1 + bytes[..good].iter().filter(|&&byte| byte == b'\n').count();
-        let rest = &bytes[good..];
-        wrong(Place::Line(line), "text", &rest[..rest.len().min(4)], "UTF-8")
-    })
+    std::str::from_utf8(bytes)
+        .map(str::to_owned)
+        .map_err(|error| {
+            let good = error.valid_up_to();
+            let line = 1 + bytes[..good].iter().filter(|&&byte| byte == b'\n').count();
+            let rest = &bytes[good..];
+            wrong(
+                Place::Line(line),
+                "text",
+                &rest[..rest.len().min(4)],
+                "UTF-8",
+            )
+        })
 }
 
 /// The lines of the file, so that the line of an element is known at once.
@@ -105,18 +130,31 @@ impl File {
     }
 
     /// An array must have as many numbers as this.
-    fn demand(&self, node: Node<'_, '_>, field: &'static str, found: usize, expected: usize) -> Result<(), MeshError> {
+    fn demand(
+        &self,
+        node: Node<'_, '_>,
+        field: &'static str,
+        found: usize,
+        expected: usize,
+    ) -> Result<(), MeshError> {
         if found == expected {
             return Ok(());
         }
         let found = format!("{found} numbers");
-        Err(wrong(self.place(node), field, found.as_bytes(), &expected.to_string()))
+        Err(wrong(
+            self.place(node),
+            field,
+            found.as_bytes(),
+            &expected.to_string(),
+        ))
     }
 }
 
 /// An array of this name inside an element.
 fn named<'b>(node: Node<'b, 'b>, name: &str) -> Option<Node<'b, 'b>> {
-    let mut arrays = node.children().filter(|child| child.has_tag_name("DataArray"));
+    let mut arrays = node
+        .children()
+        .filter(|child| child.has_tag_name("DataArray"));
     arrays.find(|array| array.attribute("Name") == Some(name))
 }
 
@@ -137,7 +175,8 @@ fn read_piece(
     let part = file.child(piece, "Cells")?;
     let table = |name: &'static str| {
         let array = named(part, name);
-        let array = array.ok_or_else(|| missing(file.place(part), name, "a `DataArray` of this name"))?;
+        let array =
+            array.ok_or_else(|| missing(file.place(part), name, "a `DataArray` of this name"))?;
         Ok::<_, MeshError>((array, arrays.read(file, array)?))
     };
     let (types_at, types) = table("types")?;
@@ -149,10 +188,17 @@ fn read_piece(
     let mut start = 0;
     for cell in 0..cells {
         let end = whole(file, ends_at, "offset", &ends, cell)?;
-        let end = usize::try_from(end).ok().filter(|&end| end >= start && end <= nodes.len());
+        let end = usize::try_from(end)
+            .ok()
+            .filter(|&end| end >= start && end <= nodes.len());
         let end = end.ok_or_else(|| {
             let expected = format!("{start} to {}, ascending (cell {cell})", nodes.len());
-            wrong(file.place(ends_at), "offset", ends.text(cell).as_bytes(), &expected)
+            wrong(
+                file.place(ends_at),
+                "offset",
+                ends.text(cell).as_bytes(),
+                &expected,
+            )
         })?;
         let mut corners = [0; 8];
         let count = (end - start).min(8);
@@ -161,17 +207,28 @@ fn read_piece(
             let known = u32::try_from(node).ok().filter(|_| node < points as u64);
             let node = known.ok_or_else(|| {
                 let expected = format!("an index below {points} (cell {cell})");
-                wrong(file.place(nodes_at), "node", node.to_string().as_bytes(), &expected)
+                wrong(
+                    file.place(nodes_at),
+                    "node",
+                    node.to_string().as_bytes(),
+                    &expected,
+                )
             })?;
             *corner = first + node;
         }
         let kind = whole(file, types_at, "type", &types, cell)?;
         let region = regions.get(cell).copied().unwrap_or(0);
-        let fits = (count == end - start || kind <= 4) && push(parts, kind, &corners[..count], region);
+        let fits =
+            (count == end - start || kind <= 4) && push(parts, kind, &corners[..count], region);
         if !fits {
             let found = format!("{kind} with {} nodes", end - start);
             let expected = "10 (tetrahedron, 4 nodes), 12 or 11 (8 nodes), 5 or 9 (faces), 1 to 4";
-            return Err(wrong(file.place(types_at), "type of a cell", found.as_bytes(), expected));
+            return Err(wrong(
+                file.place(types_at),
+                "type of a cell",
+                found.as_bytes(),
+                expected,
+            ));
         }
         start = end;
     }
@@ -191,14 +248,24 @@ fn read_points(
     let part = file.child(piece, "Points")?;
     let array = file.child(part, "DataArray")?;
     let numbers = arrays.read(file, array)?;
-    file.demand(array, "number of coordinates", numbers.len(), points.saturating_mul(3))?;
+    file.demand(
+        array,
+        "number of coordinates",
+        numbers.len(),
+        points.saturating_mul(3),
+    )?;
     for point in 0..points {
         let mut at = Vec3::zeros();
         for (axis, field) in ["x", "y", "z"].into_iter().enumerate() {
             let value = numbers.number(3 * point + axis);
             if !value.is_finite() {
                 let expected = format!("a finite number (point {point})");
-                return Err(wrong(file.place(array), field, value.to_string().as_bytes(), &expected));
+                return Err(wrong(
+                    file.place(array),
+                    field,
+                    value.to_string().as_bytes(),
+                    &expected,
+                ));
             }
             at[axis] = value;
         }
@@ -213,8 +280,11 @@ fn read_regions(
     piece: Node<'_, '_>,
     cells: usize,
 ) -> Result<Vec<u32>, MeshError> {
-    let part = piece.children().find(|child| child.has_tag_name("CellData"));
-    let Some(array) = part.and_then(|part| REGIONS.iter().find_map(|name| named(part, name))) else {
+    let part = piece
+        .children()
+        .find(|child| child.has_tag_name("CellData"));
+    let Some(array) = part.and_then(|part| REGIONS.iter().find_map(|name| named(part, name)))
+    else {
         return Ok(Vec::new());
     };
     let numbers = arrays.read(file, array)?;
@@ -223,7 +293,14 @@ fn read_regions(
         let value = whole(file, array, "region", &numbers, cell)?;
         let expected = "fewer than 2^32";
         let region = u32::try_from(value);
-        region.map_err(|_| wrong(file.place(array), "region", value.to_string().as_bytes(), expected))
+        region.map_err(|_| {
+            wrong(
+                file.place(array),
+                "region",
+                value.to_string().as_bytes(),
+                expected,
+            )
+        })
     };
     (0..cells).map(region).collect()
 }
@@ -238,7 +315,12 @@ fn whole(
 ) -> Result<u64, MeshError> {
     numbers.whole(index).ok_or_else(|| {
         let expected = format!("a whole number that is not negative (number {index})");
-        wrong(file.place(array), field, numbers.text(index).as_bytes(), &expected)
+        wrong(
+            file.place(array),
+            field,
+            numbers.text(index).as_bytes(),
+            &expected,
+        )
     })
 }
 

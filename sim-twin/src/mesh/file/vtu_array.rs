@@ -51,7 +51,11 @@ impl Numbers {
             Self::Real(values) => {
                 let value = *values.get(index)?;
                 let whole = value >= 0.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0;
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "checked"
+                )]
                 whole.then_some(value as u64)
             }
         }
@@ -111,10 +115,18 @@ impl Kind {
         let unused = 64 - 8 * u32::try_from(self.bytes).unwrap_or(8);
         match (self.letter, self.bytes) {
             #[expect(clippy::cast_possible_truncation, reason = "four bytes were taken")]
-            (b'f', 4) => Numbers::Real(items.map(|item| f64::from(f32::from_bits(word(item) as u32))).collect()),
+            (b'f', 4) => Numbers::Real(
+                items
+                    .map(|item| f64::from(f32::from_bits(word(item) as u32)))
+                    .collect(),
+            ),
             (b'f', _) => Numbers::Real(items.map(|item| f64::from_bits(word(item))).collect()),
             // the sign is at the top after the shift; more than 2^63 becomes negative, and is refused
-            (b'i', _) => Numbers::Whole(items.map(|item| (word(item) << unused).cast_signed() >> unused).collect()),
+            (b'i', _) => Numbers::Whole(
+                items
+                    .map(|item| (word(item) << unused).cast_signed() >> unused)
+                    .collect(),
+            ),
             _ => Numbers::Whole(items.map(|item| word(item).cast_signed()).collect()),
         }
     }
@@ -122,7 +134,11 @@ impl Kind {
 
 impl<'a> Arrays<'a> {
     /// As the root element says.
-    pub(super) fn of(root: Node<'_, '_>, appended: &'a [u8], file: &File) -> Result<Self, MeshError> {
+    pub(super) fn of(
+        root: Node<'_, '_>,
+        appended: &'a [u8],
+        file: &File,
+    ) -> Result<Self, MeshError> {
         let mut arrays = Self {
             little: true,
             long_headers: false,
@@ -137,14 +153,21 @@ impl<'a> Arrays<'a> {
             if allowed.contains(&value) {
                 return Ok(value == allowed[1]);
             }
-            let other = if allowed[0].is_empty() { "none" } else { allowed[0] };
+            let other = if allowed[0].is_empty() {
+                "none"
+            } else {
+                allowed[0]
+            };
             let expected = format!("{} or {other}", allowed[1]);
             Err(wrong(file.place(node), field, value.as_bytes(), &expected))
         };
         arrays.little = !choose(root, "byte_order", ["LittleEndian", "BigEndian"])?;
         arrays.long_headers = choose(root, "header_type", ["UInt32", "UInt64"])?;
         arrays.compressed = choose(root, "compressor", ["", "vtkZLibDataCompressor"])?;
-        if let Some(node) = root.children().find(|node| node.has_tag_name("AppendedData")) {
+        if let Some(node) = root
+            .children()
+            .find(|node| node.has_tag_name("AppendedData"))
+        {
             arrays.base64 = !choose(node, "encoding", ["base64", "raw"])?;
         }
         Ok(arrays)
@@ -168,7 +191,11 @@ impl<'a> Arrays<'a> {
                     let expected = format!("at most {}, the appended bytes", self.appended.len());
                     wrong(place, "offset", offset.as_bytes(), &expected)
                 })?;
-                let source = if self.base64 { Source::Base64(content) } else { Source::Raw(content) };
+                let source = if self.base64 {
+                    Source::Base64(content)
+                } else {
+                    Source::Raw(content)
+                };
                 self.unpack(place, source)?
             }
             other => {
@@ -178,7 +205,12 @@ impl<'a> Arrays<'a> {
         };
         if bytes.len() % kind.bytes != 0 {
             let expected = format!("a multiple of {}", kind.bytes);
-            return Err(wrong(place, "bytes of an array", bytes.len().to_string().as_bytes(), &expected));
+            return Err(wrong(
+                place,
+                "bytes of an array",
+                bytes.len().to_string().as_bytes(),
+                &expected,
+            ));
         }
         Ok(kind.numbers(&bytes, self.little))
     }
@@ -191,18 +223,35 @@ impl<'a> Arrays<'a> {
             let end = first.saturating_add(width);
             let mut bytes = source.peek(place, end)?;
             if bytes.len() < end {
-                let expected = format!("at most {} bytes, as follow", bytes.len().saturating_sub(width));
+                let expected = format!(
+                    "at most {} bytes, as follow",
+                    bytes.len().saturating_sub(width)
+                );
                 let length = first.to_string();
-                return Err(wrong(place, "length of an array", length.as_bytes(), &expected));
+                return Err(wrong(
+                    place,
+                    "length of an array",
+                    length.as_bytes(),
+                    &expected,
+                ));
             }
             bytes.truncate(end);
             return Ok(bytes.split_off(width));
         }
         let count = first;
-        let head = count.checked_add(3).and_then(|words| words.checked_mul(width));
-        let head = head.filter(|&bytes| bytes <= source.left()).ok_or_else(|| {
-            wrong(place, "number of blocks", count.to_string().as_bytes(), "as many as there are sizes for")
-        })?;
+        let head = count
+            .checked_add(3)
+            .and_then(|words| words.checked_mul(width));
+        let head = head
+            .filter(|&bytes| bytes <= source.left())
+            .ok_or_else(|| {
+                wrong(
+                    place,
+                    "number of blocks",
+                    count.to_string().as_bytes(),
+                    "as many as there are sizes for",
+                )
+            })?;
         let sizes = source.take(place, head)?;
         let mut packed = 0_usize;
         for block in 0..count {
@@ -215,8 +264,16 @@ impl<'a> Arrays<'a> {
             let size = self.header(place, &sizes, 3 + block)?;
             let end = start.checked_add(size);
             let packed = end.and_then(|end| blocks.get(start..end)).ok_or_else(|| {
-                let expected = format!("at most {} bytes, as follow", blocks.len().saturating_sub(start));
-                wrong(place, "size of a block", size.to_string().as_bytes(), &expected)
+                let expected = format!(
+                    "at most {} bytes, as follow",
+                    blocks.len().saturating_sub(start)
+                );
+                wrong(
+                    place,
+                    "size of a block",
+                    size.to_string().as_bytes(),
+                    &expected,
+                )
             })?;
             start = start.saturating_add(size);
             let limit = block_max.min(packed.len().saturating_mul(RATIO_MAX));
@@ -240,7 +297,12 @@ impl<'a> Arrays<'a> {
             let expected = format!("{width} bytes for each of its numbers");
             missing(place, "header of an array", &expected)
         })?;
-        let value = Kind { letter, bytes: width }.numbers(item, self.little).whole(0);
+        let value = Kind {
+            letter,
+            bytes: width,
+        }
+        .numbers(item, self.little)
+        .whole(0);
         let value = value.and_then(|value| usize::try_from(value).ok());
         value.ok_or_else(|| missing(place, "header of an array", "a length that fits"))
     }
@@ -248,7 +310,8 @@ impl<'a> Arrays<'a> {
 
 /// The numbers of an array of text.
 fn text(place: Place, kind: Kind, text: &str) -> Result<Numbers, MeshError> {
-    let refuse = |word: &str, expected| wrong(place, "number of an array", word.as_bytes(), expected);
+    let refuse =
+        |word: &str, expected| wrong(place, "number of an array", word.as_bytes(), expected);
     let words = text.split_ascii_whitespace();
     Ok(if kind.letter == b'f' {
         let value = |word: &str| word.parse().map_err(|_| refuse(word, "a number"));
@@ -281,7 +344,9 @@ impl Source<'_> {
             Self::Base64(text) => {
                 // one group more: a header may be padded for itself
                 let text = &text[..groups(count).saturating_add(4).min(text.len())];
-                let end = text.iter().position(|&byte| byte == b'<' || byte.is_ascii_whitespace());
+                let end = text
+                    .iter()
+                    .position(|&byte| byte == b'<' || byte.is_ascii_whitespace());
                 base64(place, &text[..end.unwrap_or(text.len())])
             }
         }
@@ -310,7 +375,8 @@ fn base64(place: Place, text: &[u8]) -> Result<Vec<u8>, MeshError> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     for group in text.chunks(4) {
         let digits = group.iter().take_while(|&&byte| byte != b'=').count();
-        let padded = group.len() == 4 && digits >= 2 && group[digits..].iter().all(|&byte| byte == b'=');
+        let padded =
+            group.len() == 4 && digits >= 2 && group[digits..].iter().all(|&byte| byte == b'=');
         let mut word = 0_u32;
         for &byte in &group[..digits] {
             let digit = match byte {
@@ -322,7 +388,8 @@ fn base64(place: Place, text: &[u8]) -> Result<Vec<u8>, MeshError> {
                 _ => None,
             };
             let digit = digit.filter(|_| padded);
-            let digit = digit.ok_or_else(|| wrong(place, "base64", group, "groups of four letters"))?;
+            let digit =
+                digit.ok_or_else(|| wrong(place, "base64", group, "groups of four letters"))?;
             word = word << 6 | u32::from(digit);
         }
         if !padded {

@@ -15,7 +15,11 @@ use std::fmt::{Display, Write as _};
 /// # Errors
 /// [`MeshError::Unwritable`] if a number is not finite, an index points at nothing, or there are not
 /// as many displacements as nodes.
-pub fn write(parts: &Parts, displacement_m: Option<&[Vec3]>, units: &Units) -> Result<String, MeshError> {
+pub fn write(
+    parts: &Parts,
+    displacement_m: Option<&[Vec3]>,
+    units: &Units,
+) -> Result<String, MeshError> {
     units.check()?;
     let count = parts.nodes_m.len();
     check_indices("tetrahedron", &parts.tets.nodes, count)?;
@@ -30,18 +34,32 @@ pub fn write(parts: &Parts, displacement_m: Option<&[Vec3]>, units: &Units) -> R
     if let Some(displacement_m) = displacement_m {
         let rows = displacements(displacement_m, count, units)?;
         text.push_str("<PointData Vectors=\"displacement\">\n");
-        array(&mut text, "displacement", "Float64", Some(3), rows.into_iter());
+        array(
+            &mut text,
+            "displacement",
+            "Float64",
+            Some(3),
+            rows.into_iter(),
+        );
         text.push_str("</PointData>\n");
     }
     text.push_str("<CellData Scalars=\"region\">\n");
     let regions = parts.tets.regions.iter().chain(&parts.hexes.regions);
-    array(&mut text, "region", "UInt32", None, regions.chain(&parts.triangles.regions));
+    array(
+        &mut text,
+        "region",
+        "UInt32",
+        None,
+        regions.chain(&parts.triangles.regions),
+    );
     text.push_str("</CellData>\n<Points>\n");
     let places = file_places(parts, units).map(|at| at.map(|at| row(&at)));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     array(&mut text, "Points", "Float64", Some(3), places.into_iter());
     text.push_str("</Points>\n<Cells>\n");
-    let rows = rows(&parts.tets).chain(rows(&parts.hexes)).chain(rows(&parts.triangles));
+    let rows = rows(&parts.tets)
+        .chain(rows(&parts.hexes))
+        .chain(rows(&parts.triangles));
     array(&mut text, "connectivity", "Int64", None, rows);
     let widths = || {
         let tets = std::iter::repeat_n((4, 10), parts.tets.len());
@@ -54,12 +72,22 @@ pub fn write(parts: &Parts, displacement_m: Option<&[Vec3]>, units: &Units) -> R
         Some(*end)
     });
     array(&mut text, "offsets", "Int64", None, offsets);
-    array(&mut text, "types", "UInt8", None, widths().map(|(_, kind)| kind));
+    array(
+        &mut text,
+        "types",
+        "UInt8",
+        None,
+        widths().map(|(_, kind)| kind),
+    );
     text.push_str("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n");
     Ok(text)
 }
 
-fn displacements(displacement_m: &[Vec3], count: usize, units: &Units) -> Result<Vec<String>, MeshError> {
+fn displacements(
+    displacement_m: &[Vec3],
+    count: usize,
+    units: &Units,
+) -> Result<Vec<String>, MeshError> {
     if displacement_m.len() != count {
         return Err(MeshError::Unwritable {
             element: "the mesh".to_owned(),
@@ -78,14 +106,28 @@ fn row(at: &Vec3) -> String {
 }
 
 fn rows<const N: usize>(cells: &Cells<N>) -> impl Iterator<Item = String> {
-    cells.nodes.iter().map(|nodes| nodes.map(|node| node.to_string()).join(" "))
+    cells
+        .nodes
+        .iter()
+        .map(|nodes| nodes.map(|node| node.to_string()).join(" "))
 }
 
 /// One array, a row for each item.
-fn array(text: &mut String, name: &str, kind: &str, width: Option<u8>, items: impl Iterator<Item = impl Display>) {
-    let width = width.map_or(String::new(), |width| format!(" NumberOfComponents=\"{width}\""));
+fn array(
+    text: &mut String,
+    name: &str,
+    kind: &str,
+    width: Option<u8>,
+    items: impl Iterator<Item = impl Display>,
+) {
+    let width = width.map_or(String::new(), |width| {
+        format!(" NumberOfComponents=\"{width}\"")
+    });
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "<DataArray type=\"{kind}\" Name=\"{name}\"{width} format=\"ascii\">");
+    let _ = writeln!(
+        text,
+        "<DataArray type=\"{kind}\" Name=\"{name}\"{width} format=\"ascii\">"
+    );
     for item in items {
         let _ = writeln!(text, "{item}");
     }

@@ -52,7 +52,12 @@ pub(super) fn nodes(scan: &mut Scan<'_>, mesh: &mut Mesh) -> Result<(), MeshErro
             let number = scan.whole("number of a node")?;
             let next = mesh.tags.len();
             let index = u32::try_from(next).map_err(|_| {
-                wrong(scan.line(), "number of nodes", next.to_string().as_bytes(), "fewer than 2^32")
+                wrong(
+                    scan.line(),
+                    "number of nodes",
+                    next.to_string().as_bytes(),
+                    "fewer than 2^32",
+                )
             })?;
             mesh.tags.push((number, index));
         }
@@ -69,7 +74,11 @@ pub(super) fn nodes(scan: &mut Scan<'_>, mesh: &mut Mesh) -> Result<(), MeshErro
     mesh.close(scan.line())
 }
 
-pub(super) fn elements(scan: &mut Scan<'_>, mesh: &mut Mesh, groups: &Groups) -> Result<(), MeshError> {
+pub(super) fn elements(
+    scan: &mut Scan<'_>,
+    mesh: &mut Mesh,
+    groups: &Groups,
+) -> Result<(), MeshError> {
     let blocks = scan.whole("number of element blocks")?;
     let stated = scan.whole("number of elements")?;
     let place = scan.line();
@@ -96,7 +105,12 @@ fn dimension(scan: &mut Scan<'_>) -> Result<u64, MeshError> {
     if dimension <= 3 {
         return Ok(dimension);
     }
-    Err(wrong(scan.line(), "dimension", dimension.to_string().as_bytes(), "0 to 3"))
+    Err(wrong(
+        scan.line(),
+        "dimension",
+        dimension.to_string().as_bytes(),
+        "0 to 3",
+    ))
 }
 
 fn total(
@@ -109,5 +123,10 @@ fn total(
         return Ok(());
     }
     let expected = format!("{found}, the sum of the blocks");
-    Err(wrong(place, field, stated.to_string().as_bytes(), &expected))
+    Err(wrong(
+        place,
+        field,
+        stated.to_string().as_bytes(),
+        &expected,
+    ))
 }
