@@ -128,26 +128,6 @@ impl File {
         let count = text.trim().parse();
         count.map_err(|_| wrong(self.place(node), name, text.as_bytes(), expected))
     }
-
-    /// An array must have as many numbers as this.
-    fn demand(
-        &self,
-        node: Node<'_, '_>,
-        field: &'static str,
-        found: usize,
-        expected: usize,
-    ) -> Result<(), MeshError> {
-        if found == expected {
-            return Ok(());
-        }
-        let found = format!("{found} numbers");
-        Err(wrong(
-            self.place(node),
-            field,
-            found.as_bytes(),
-            &expected.to_string(),
-        ))
-    }
 }
 
 /// An array of this name inside an element.
@@ -173,66 +153,108 @@ fn read_piece(
         return Ok(());
     }
     let part = file.child(piece, "Cells")?;
-    let table = |name: &'static str| {
-        let array = named(part, name);
-        let array =
-            array.ok_or_else(|| missing(file.place(part), name, "a `DataArray` of this name"))?;
-        Ok::<_, MeshError>((array, arrays.read(file, array)?))
+    let column = |name: &'static str, field: &'static str| {
+        let found = named(part, name);
+        let expected = "a `DataArray` of this name";
+        let array = found.ok_or_else(|| missing(file.place(part), name, expected))?;
+        Ok::<_, MeshError>(Column {
+            place: file.place(array),
+            field,
+            numbers: arrays.read(file, array)?,
+        })
     };
-    let (types_at, types) = table("types")?;
-    let (ends_at, ends) = table("offsets")?;
-    let (nodes_at, nodes) = table("connectivity")?;
-    file.demand(types_at, "number of types", types.len(), cells)?;
-    file.demand(ends_at, "number of offsets", ends.len(), cells)?;
+    let types = column("types", "type of a cell")?;
+    let ends = column("offsets", "offset")?;
+    let nodes = column("connectivity", "node")?;
+    types.demand("number of types", cells)?;
+    ends.demand("number of offsets", cells)?;
     let regions = read_regions(file, arrays, piece, cells)?;
     let mut start = 0;
     for cell in 0..cells {
-        let end = whole(file, ends_at, "offset", &ends, cell)?;
-        let end = usize::try_from(end)
-            .ok()
-            .filter(|&end| end >= start && end <= nodes.len());
-        let end = end.ok_or_else(|| {
-            let expected = format!("{start} to {}, ascending (cell {cell})", nodes.len());
+        let range = start..ends.end(cell, start, nodes.numbers.len())?;
+        start = range.end;
+        let mut corners = [0; 8];
+        for (corner, index) in corners.iter_mut().zip(range.clone()) {
+            *corner = first + nodes.node(index, points)?;
+        }
+        let kind = types.whole(cell)?;
+        let region = regions.get(cell).copied().unwrap_or(0);
+        let named = corners.get(..range.len()).unwrap_or_default();
+        if !push(parts, kind, named, region) {
+            let found = format!("{kind} with {} nodes", range.len());
+            let expected = "10 (tetrahedron, 4 nodes), 12 or 11 (8 nodes), 5 or 9 (faces), 1 to 4";
+            return Err(wrong(types.place, types.field, found.as_bytes(), expected));
+        }
+    }
+    Ok(())
+}
+
+/// An array with its line and what its numbers are.
+struct Column {
+    place: Place,
+    field: &'static str,
+    numbers: Numbers,
+}
+
+impl Column {
+    /// There must be as many numbers as this.
+    fn demand(&self, field: &'static str, expected: usize) -> Result<(), MeshError> {
+        if self.numbers.len() == expected {
+            return Ok(());
+        }
+        let found = format!("{} numbers", self.numbers.len());
+        Err(wrong(
+            self.place,
+            field,
+            found.as_bytes(),
+            &expected.to_string(),
+        ))
+    }
+
+    /// A number that must be whole and not negative.
+    fn whole(&self, index: usize) -> Result<u64, MeshError> {
+        self.numbers.whole(index).ok_or_else(|| {
+            let expected = format!("a whole number that is not negative (number {index})");
             wrong(
-                file.place(ends_at),
-                "offset",
-                ends.text(cell).as_bytes(),
+                self.place,
+                self.field,
+                self.numbers.text(index).as_bytes(),
                 &expected,
             )
-        })?;
-        let mut corners = [0; 8];
-        let count = (end - start).min(8);
-        for (corner, index) in corners.iter_mut().zip(start..end) {
-            let node = whole(file, nodes_at, "node", &nodes, index)?;
-            let known = u32::try_from(node).ok().filter(|_| node < points as u64);
-            let node = known.ok_or_else(|| {
-                let expected = format!("an index below {points} (cell {cell})");
+        })
+    }
+
+    /// Where the nodes of a cell end.
+    fn end(&self, cell: usize, start: usize, nodes: usize) -> Result<usize, MeshError> {
+        let end = usize::try_from(self.whole(cell)?).ok();
+        end.filter(|end| (start..=nodes).contains(end))
+            .ok_or_else(|| {
+                let expected = format!("{start} to {nodes}, ascending (cell {cell})");
                 wrong(
-                    file.place(nodes_at),
-                    "node",
+                    self.place,
+                    self.field,
+                    self.numbers.text(cell).as_bytes(),
+                    &expected,
+                )
+            })
+    }
+
+    /// A node of a piece with so many points.
+    fn node(&self, index: usize, points: usize) -> Result<u32, MeshError> {
+        let node = self.whole(index)?;
+        let known = u32::try_from(node).ok();
+        known
+            .filter(|&node| (node as usize) < points)
+            .ok_or_else(|| {
+                let expected = format!("an index below {points} (number {index})");
+                wrong(
+                    self.place,
+                    self.field,
                     node.to_string().as_bytes(),
                     &expected,
                 )
-            })?;
-            *corner = first + node;
-        }
-        let kind = whole(file, types_at, "type", &types, cell)?;
-        let region = regions.get(cell).copied().unwrap_or(0);
-        let fits =
-            (count == end - start || kind <= 4) && push(parts, kind, &corners[..count], region);
-        if !fits {
-            let found = format!("{kind} with {} nodes", end - start);
-            let expected = "10 (tetrahedron, 4 nodes), 12 or 11 (8 nodes), 5 or 9 (faces), 1 to 4";
-            return Err(wrong(
-                file.place(types_at),
-                "type of a cell",
-                found.as_bytes(),
-                expected,
-            ));
-        }
-        start = end;
+            })
     }
-    Ok(())
 }
 
 fn read_points(
@@ -247,17 +269,16 @@ fn read_points(
     }
     let part = file.child(piece, "Points")?;
     let array = file.child(part, "DataArray")?;
-    let numbers = arrays.read(file, array)?;
-    file.demand(
-        array,
-        "number of coordinates",
-        numbers.len(),
-        points.saturating_mul(3),
-    )?;
+    let column = Column {
+        place: file.place(array),
+        field: "coordinate",
+        numbers: arrays.read(file, array)?,
+    };
+    column.demand("number of coordinates", points.saturating_mul(3))?;
     for point in 0..points {
         let mut at = Vec3::zeros();
         for (axis, field) in ["x", "y", "z"].into_iter().enumerate() {
-            let value = numbers.number(3 * point + axis);
+            let value = column.numbers.number(3 * point + axis);
             if !value.is_finite() {
                 let expected = format!("a finite number (point {point})");
                 return Err(wrong(
@@ -287,41 +308,26 @@ fn read_regions(
     else {
         return Ok(Vec::new());
     };
-    let numbers = arrays.read(file, array)?;
-    file.demand(array, "number of regions", numbers.len(), cells)?;
+    let column = Column {
+        place: file.place(array),
+        field: "region",
+        numbers: arrays.read(file, array)?,
+    };
+    column.demand("number of regions", cells)?;
     let region = |cell| {
-        let value = whole(file, array, "region", &numbers, cell)?;
-        let expected = "fewer than 2^32";
+        let value = column.whole(cell)?;
         let region = u32::try_from(value);
         region.map_err(|_| {
+            let expected = format!("fewer than 2^32 (cell {cell})");
             wrong(
-                file.place(array),
-                "region",
+                column.place,
+                column.field,
                 value.to_string().as_bytes(),
-                expected,
+                &expected,
             )
         })
     };
     (0..cells).map(region).collect()
-}
-
-/// A number that must be whole and not negative.
-fn whole(
-    file: &File,
-    array: Node<'_, '_>,
-    field: &'static str,
-    numbers: &Numbers,
-    index: usize,
-) -> Result<u64, MeshError> {
-    numbers.whole(index).ok_or_else(|| {
-        let expected = format!("a whole number that is not negative (number {index})");
-        wrong(
-            file.place(array),
-            field,
-            numbers.text(index).as_bytes(),
-            &expected,
-        )
-    })
 }
 
 /// One cell of VTK's type; whether the type is known and has so many nodes.
@@ -337,6 +343,7 @@ fn push(parts: &mut Parts, kind: u64, nodes: &[u32], region: u32) -> bool {
                 parts.triangles.push(half, region);
             }
         }
+        // points and lines, of any number of nodes
         (1..=4, _) => {}
         _ => return false,
     }
