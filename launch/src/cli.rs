@@ -78,7 +78,7 @@ pub enum Command {
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
-    /// Inspect, check, convert and drape tissue models (.fem and .plg)
+    /// Inspect, check, convert and drape tissue models (.fem and .plg) and meshes (.msh, .vtu, ...)
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
         /// What to do with the model.
@@ -201,34 +201,39 @@ pub struct OutputArgs {
 }
 
 /// What `palpate model` can do. A model is a .fem file, whose .plg file of the same stem gives
-/// the faces, or one of the built-in data sets `printed` and `regular`.
+/// the faces, one of the built-in data sets `printed` and `regular`, or a mesh of another program.
 #[derive(Debug, Subcommand)]
 pub enum ModelAction {
     /// Count, measure and describe a model
-    #[command(after_help = "Example:\n  palpate model inspect regular --units inch")]
+    #[command(
+        after_help = "Examples:\n  palpate model inspect regular --units inch\n  \
+        palpate model inspect liver.msh --units mm"
+    )]
     Inspect {
-        /// Model: a .fem or .plg file, or `printed`, or `regular`
+        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
         model: String,
         /// What the file counts in
         #[command(flatten)]
         units: UnitArgs,
     },
     /// Check a model: exit 1 if it is unfit to simulate
-    #[command(after_help = "Example:\n  palpate model validate patch.fem")]
+    #[command(after_help = "Examples:\n  palpate model validate patch.fem\n  \
+        palpate model validate liver.msh --units mm")]
     Validate {
-        /// Model: a .fem file, or `printed`, or `regular`
+        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
         model: String,
         /// What the file counts in
         #[command(flatten)]
         units: UnitArgs,
     },
-    /// Write a model as .fem and .plg, in the same units or others
-    #[command(after_help = "Example:\n  \
-        palpate model convert regular patch.fem --units inch --to-units si")]
+    /// Write a lattice as .fem and .plg, a mesh as .vtu, or the outside of either as .ply
+    #[command(after_help = "Examples:\n  \
+        palpate model convert regular patch.fem --units inch --to-units si\n  \
+        palpate model convert liver.msh liver.vtu --units mm")]
     Convert {
-        /// Model: a .fem file, or `printed`, or `regular`
+        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
         model: String,
-        /// File to write, .fem; the faces go beside it as .plg
+        /// File to write: .fem, with the faces beside it as .plg, or .vtu, or .ply
         target: PathBuf,
         /// What the file counts in
         #[command(flatten)]
@@ -263,6 +268,10 @@ pub struct UnitArgs {
 pub enum UnitName {
     /// metres and newtons
     Si,
+    /// millimetres and newtons
+    Mm,
+    /// centimetres and newtons
+    Cm,
     /// inches and newtons, the likely meaning of the original data set
     Inch,
 }

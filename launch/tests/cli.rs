@@ -248,3 +248,103 @@ fn models_are_converted_and_checked() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("clockwise"));
 }
+
+/// One tetrahedron of a group with a name, in Gmsh's 2.2 form.
+const MSH: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n3 4 \"fat\"\n$EndPhysicalNames\n\
+    $Nodes\n4\n1 0 0 0\n2 60 0 0\n3 0 60 0\n4 0 0 60\n$EndNodes\n\
+    $Elements\n1\n1 4 2 4 1 1 2 3 4\n$EndElements\n";
+
+#[test]
+fn meshes_are_inspected_checked_and_converted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mesh, grid) = (
+        folder.path().join("liver.msh"),
+        folder.path().join("liver.vtu"),
+    );
+    std::fs::write(&mesh, MSH).expect("writable");
+    let say = |arguments: &[&str]| {
+        let output = palpate(&[&["model"], arguments].concat());
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), stdout)
+    };
+    let (code, stdout) = say(&["inspect", text(&mesh), "--units", "mm"]);
+    assert_eq!(code, Some(0));
+    for part in [
+        "1 tetrahedra",
+        "60.0 x 60.0 x 60.0 mm",
+        "region   4 \"fat\": 1 cells, 36.000 ml",
+    ] {
+        assert!(stdout.contains(part), "{stdout}");
+    }
+    assert!(!stdout.contains("warning"), "{stdout}");
+    // taken for metres, it is no tissue
+    let (code, stdout) = say(&["validate", text(&mesh)]);
+    assert!(
+        code == Some(0) && stdout.contains("mm rather than m"),
+        "{stdout}"
+    );
+    let convert = [
+        "convert",
+        text(&mesh),
+        text(&grid),
+        "--units",
+        "mm",
+        "--to-units",
+        "cm",
+    ];
+    assert_eq!(say(&convert).0, Some(0));
+    let (_, stdout) = say(&["inspect", text(&grid), "--units", "cm"]);
+    assert!(
+        stdout.contains("60.0 x 60.0 x 60.0 mm") && stdout.contains("region   4:"),
+        "{stdout}"
+    );
+    let skin = folder.path().join("skin.ply");
+    assert_eq!(say(&["convert", text(&grid), text(&skin)]).0, Some(0));
+    let (_, stdout) = say(&["inspect", text(&skin)]);
+    assert!(
+        stdout.contains("0 tetrahedra, 0 hexahedra, 4 triangles"),
+        "{stdout}"
+    );
+    assert_eq!(say(&["convert", "regular", text(&skin)]).0, Some(0));
+    assert_eq!(say(&["validate", text(&skin)]).0, Some(0));
+    std::fs::write(&mesh, MSH.replace("1 1 2 3 4", "1 1 3 2 4")).expect("writable");
+    let (code, stdout) = say(&["validate", text(&mesh)]);
+    assert_eq!(code, Some(1));
+    assert!(
+        stdout.contains("tetrahedron 0 has -") && stdout.contains("inside out"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn bad_meshes_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mesh = folder.path().join("liver.msh");
+    std::fs::write(&mesh, MSH.replace("3 0 60 0", "3 0 sixty 0")).expect("writable");
+    check_refused(
+        &["model", "inspect", text(&mesh)],
+        &["liver.msh", "line 12", "y is `sixty`", "a finite number"],
+    );
+    check_refused(
+        &["model", "validate", "no-such.vtu"],
+        &["no-such.vtu", "readable"],
+    );
+    check_refused(
+        &["model", "inspect", "liver.vtk"],
+        &["liver.vtk", "`vtk`", ".vtu", ".fem"],
+    );
+    check_refused(
+        &["model", "inspect", "a.stl", "--units", "ell"],
+        &["--units", "ell", "mm", "cm"],
+    );
+    std::fs::write(&mesh, MSH).expect("writable");
+    let target = folder.path().join("liver.fem");
+    check_refused(
+        &["model", "convert", text(&mesh), text(&target)],
+        &["liver.fem", ".vtu", ".ply"],
+    );
+    check_refused(
+        &["model", "drape", text(&mesh), text(&target)],
+        &["liver.msh", "`msh`", "lattice"],
+    );
+}

@@ -1,14 +1,17 @@
 //! `palpate model`: look at tissue models, check, convert and drape them.
 //!
 //! Source: seed-004 3.9, 3.10 (rows S4-54 to S4-57). Here are only files and words; reading,
-//! checking and draping are those of `palpate_twin::mesh`.
+//! checking and draping are those of `palpate_twin::mesh`. A model is a lattice, or a mesh of another
+//! program, as the name of its file says.
+
+mod mesh;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use palpate_twin::Vec3;
 use palpate_twin::mesh::drape::{self, DrapeParams, Form};
-use palpate_twin::mesh::{Lattice, Units, check, fem, fixture, plg};
+use palpate_twin::mesh::{Lattice, Parts, Surface, Units, check, fem, fixture, plg};
 
 use super::{Done, Failure};
 use crate::cli::{ModelAction, UnitArgs, UnitName};
@@ -19,16 +22,29 @@ use crate::cli::{ModelAction, UnitArgs, UnitName};
 /// [`Failure::Usage`] naming the file, its line or field, the value and what would be right.
 pub fn model(action: &ModelAction) -> Result<Done, Failure> {
     match action {
-        ModelAction::Inspect { model, units } => inspect(model, *units),
-        ModelAction::Validate { model, units } => validate(model, *units),
+        ModelAction::Inspect { model, units } => match load_mesh(model, *units)? {
+            Some(parts) => Ok(mesh::inspect(&parts)),
+            None => inspect(model, *units),
+        },
+        ModelAction::Validate { model, units } => match load_mesh(model, *units)? {
+            Some(parts) => Ok(mesh::validate(model, &parts)),
+            None => validate(model, *units),
+        },
         ModelAction::Convert {
             model,
             target,
             units,
             to_units,
         } => {
+            let to = si_of(to_units.unwrap_or(units.units));
+            if let Some(parts) = load_mesh(model, *units)? {
+                return mesh::write(&parts, target, &to);
+            }
             let lattice = load(model, si_of(units.units))?;
-            write(&lattice, target, si_of(to_units.unwrap_or(units.units)))
+            match mesh::format_of(target) {
+                Some(_) => mesh::write(&skin(&lattice), target, &to),
+                None => write(&lattice, target, to),
+            }
         }
         ModelAction::Drape {
             model,
@@ -41,8 +57,25 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
 fn si_of(name: UnitName) -> Units {
     match name {
         UnitName::Si => Units::SI,
+        UnitName::Mm => Units::MILLIMETRE_NEWTON,
+        UnitName::Cm => Units::CENTIMETRE_NEWTON,
         UnitName::Inch => Units::INCH_NEWTON,
     }
+}
+
+/// A mesh of another program, if the name of the file says that it is one.
+fn load_mesh(model: &str, units: UnitArgs) -> Result<Option<Parts>, Failure> {
+    let path = Path::new(model);
+    let format = mesh::format_of(path);
+    format
+        .map(|format| mesh::load(path, format, &si_of(units.units)))
+        .transpose()
+}
+
+/// The surface of a lattice as a mesh.
+fn skin(lattice: &Lattice) -> Parts {
+    let places_m: Vec<Vec3> = lattice.atoms.iter().map(|atom| atom.position_m).collect();
+    Surface::compact(&places_m, &lattice.faces).to_parts()
 }
 
 fn inspect(model: &str, units: UnitArgs) -> Result<Done, Failure> {
@@ -135,6 +168,18 @@ fn load(model: &str, units: Units) -> Result<Lattice, Failure> {
         "regular" => return Ok(units.import(&fixture::regular())),
         _ => {}
     }
+    let given = Path::new(model)
+        .extension()
+        .and_then(|ending| ending.to_str());
+    if let Some(ending) = given.filter(|ending| !["fem", "plg"].contains(ending)) {
+        let expected = format!(
+            "a lattice: a .fem file, or `printed`, or `regular`; meshes are {}",
+            mesh::endings()
+        );
+        return Err(Failure::Usage(format!(
+            "{model}: its ending is `{ending}`; expected {expected}"
+        )));
+    }
     let path = Path::new(model).with_extension("fem");
     let faces = path.with_extension("plg");
     let fem_bytes = read(&path)?;
@@ -164,7 +209,10 @@ fn write(lattice: &Lattice, target: &Path, units: Units) -> Result<Done, Failure
         .extension()
         .is_none_or(|extension| extension != "fem")
     {
-        let message = format!("{}: expected a file that ends in .fem", target.display());
+        let message = format!(
+            "{}: expected a file that ends in .fem, .vtu or .ply",
+            target.display()
+        );
         return Err(Failure::Usage(message));
     }
     let refused =

@@ -21,7 +21,10 @@ pub const CORNERS: [[f64; 3]; 8] = [
 ];
 
 /// Nodes closer than this share of the mesh's extent are one place.
-const SAME: f64 = 1e-9;
+pub(super) const SAME: f64 = 1e-9;
+
+/// A cell whose volume is less than this share of a cube of its edge is flat.
+pub(super) const FLAT: f64 = 1e-9;
 
 /// A side of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -304,17 +307,9 @@ impl HexMesh {
 
     fn check_shape(&self, cell: usize) -> Result<(), HexError> {
         let corners_m = self.corners_m(cell);
-        // at a corner the Jacobian is the triple product of its three edges
-        for (corner, signs) in CORNERS.iter().enumerate() {
-            let mut edges = [Vec3::zeros(); 3];
-            for (axis, edge) in edges.iter_mut().enumerate() {
-                let other = opposite(corner, axis);
-                *edge = (corners_m[other] - corners_m[corner]) * -signs[axis];
-            }
-            let longest = edges.iter().map(|edge| edge.norm()).fold(0.0, f64::max);
-            let volume = edges[0].dot(&edges[1].cross(&edges[2]));
-            let ratio = volume / (longest * longest * longest);
-            if ratio.is_nan() || ratio <= 1e-9 {
+        for corner in 0..8 {
+            let ratio = corner_ratio(&corners_m, corner);
+            if ratio.is_nan() || ratio <= FLAT {
                 return Err(HexError::Inverted {
                     cell,
                     corner,
@@ -324,6 +319,18 @@ impl HexMesh {
         }
         Ok(())
     }
+}
+
+/// Jacobian at a corner of a cell over the volume of a cube with the corner's longest edge.
+pub(super) fn corner_ratio(corners_m: &[Vec3; 8], corner: usize) -> f64 {
+    // at a corner the Jacobian is the triple product of its three edges
+    let mut edges = [Vec3::zeros(); 3];
+    for (axis, edge) in edges.iter_mut().enumerate() {
+        let other = opposite(corner, axis);
+        *edge = (corners_m[other] - corners_m[corner]) * -CORNERS[corner][axis];
+    }
+    let longest = edges.iter().map(|edge| edge.norm()).fold(0.0, f64::max);
+    edges[0].dot(&edges[1].cross(&edges[2])) / (longest * longest * longest)
 }
 
 /// The corner at the other end of the edge along `axis`.

@@ -1,18 +1,27 @@
 //! Neutral descriptions of tissue geometry and the files that carry them.
 
 pub mod check;
+pub mod defect;
 pub mod drape;
 pub mod fem;
+pub mod file;
 pub mod fixture;
 pub mod grade;
 pub mod hex;
 pub mod lattice;
 pub mod nested;
+pub mod parts;
 pub mod plg;
 pub mod region;
 mod rows;
+pub mod surface;
+pub mod tet;
 pub mod units;
 
+pub use file::{Format, MeshError};
 pub use lattice::{Atom, Face, Lattice, Link};
+pub use parts::{Cells, Parts};
 pub use rows::FileError;
+pub use surface::Surface;
+pub use tet::TetMesh;
 pub use units::{UnitError, Units};

@@ -34,6 +34,16 @@ impl Units {
         length_m: 1.0,
         force_n: 1.0,
     };
+    /// Millimetres and newtons, as most medical and CAD programs count.
+    pub const MILLIMETRE_NEWTON: Self = Self {
+        length_m: 1e-3,
+        force_n: 1.0,
+    };
+    /// Centimetres and newtons.
+    pub const CENTIMETRE_NEWTON: Self = Self {
+        length_m: 1e-2,
+        force_n: 1.0,
+    };
     /// Inches and newtons, the reading of seed-004 4C.
     pub const INCH_NEWTON: Self = Self {
         length_m: 0.0254,
