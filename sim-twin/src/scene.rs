@@ -163,6 +163,15 @@ pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
 }
 
 impl Scene {
+    /// The tissue model of this scene, as in `--method`.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        match self.body {
+            Body::Lattice { .. } => "idms",
+            Body::Block(_) => "fem",
+        }
+    }
+
     /// A new tissue of this scene, at rest.
     ///
     /// # Errors

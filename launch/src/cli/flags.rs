@@ -86,14 +86,15 @@ pub struct MethodArgs {
     #[arg(long, value_name = "B", allow_negative_numbers = true, value_parser = impedance)]
     pub impedance: Option<f64>,
     /// What the remote side touches: a built-in scene, a scene file, `wall:K` with a stiffness in
-    /// N/m, or `free` [default: sheet-lump]
+    /// N/m, or `free` [default: layered-lump]
     #[arg(long, value_name = "SCENE")]
     pub tissue: Option<String>,
-    /// What the master believes: a built-in scene or a scene file [default: sheet]
+    /// What the master believes: a built-in scene or a scene file [default: layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
-    /// Tissue model of the twin [default: idms]
-    #[arg(long, value_name = "METHOD", value_parser = ["idms"])]
+    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs; refused if
+    /// the twin's scene is of the other kind, and without `--twin` it chooses one [default: fem]
+    #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms"])]
     pub method: Option<String>,
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
@@ -151,10 +152,32 @@ impl MethodArgs {
         coupling.impedance_nspm = self.impedance.unwrap_or(coupling.impedance_nspm);
         config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
         config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
+        if let Some(method) = &self.method {
+            self.choose(method, config)?;
+        }
         if let Some(grip) = &self.grip {
             config.set(&format!("operator.grip={grip}"))?;
         }
         Ok(())
+    }
+}
+
+impl MethodArgs {
+    /// The default twin of a method, unless one was named; that must be of the method.
+    fn choose(&self, method: &str, config: &mut Config) -> Result<(), ConfigError> {
+        if self.twin.is_none() && crate::lab::load_scene(&config.twin, "twin")?.method() != method {
+            config.twin = if method == "idms" { "sheet" } else { "layered" }.into();
+        }
+        let found = crate::lab::load_scene(&config.twin, "twin")?.method();
+        if found == method {
+            return Ok(());
+        }
+        let message = format!(
+            "--method is {method}, and the twin {} is of method {found}; expected --method {found} \
+             or another --twin",
+            config.twin
+        );
+        Err(ConfigError::Field { message })
     }
 }
 
@@ -302,7 +325,7 @@ mod tests {
             ("--loss", "NaN", "0 to 1"),
             ("--outage", "3", "5,0.5"),
             ("--mode", "sideways", "direct, wave, mmt, auto"),
-            ("--method", "fem", "idms"),
+            ("--method", "voxels", "idms"),
             ("--duration", "0", "0.01"),
         ] {
             let error = Only::try_parse_from(["test", flag, value])

@@ -317,7 +317,7 @@ impl Clone for Explicit {
 impl Tissue for Explicit {
     fn caps(&self) -> Caps {
         Caps {
-            method: "fem-explicit",
+            method: "fem",
             nodes: self.model.free,
             elements: self.model.cells,
             tools_max: TOOLS,
