@@ -217,7 +217,7 @@ impl Implicit {
 }
 
 impl super::Model {
-    fn sphere(&self, tool: &Tool) -> Sphere {
+    pub(super) fn sphere(&self, tool: &Tool) -> Sphere {
         let radius = tool.radius_m / self.length_m;
         // the tool's boundary as a bed of springs over its disc
         let bed = tool.stiffness_npm
