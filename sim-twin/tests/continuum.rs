@@ -3,13 +3,13 @@
 //! Run with `--nocapture` for the numbers. Sources stand with each case.
 
 use nalgebra::{Matrix3, Rotation3};
-use palpate_twin::law::{Elastic, Family, Law, Material, Moduli};
+use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::mesh::grade::{Grading, even};
 use palpate_twin::mesh::hex::{HexMesh, Side};
 use palpate_twin::model::fem::implicit::{Implicit, Params};
 use palpate_twin::model::fem::sparse::{BlockMatrix, norm};
 use palpate_twin::model::fem::{Press, Settings, Solid, Support, Volumetric};
-use palpate_twin::{Reaction, Tissue, Vec3};
+use palpate_twin::{Tissue, Vec3};
 use std::f64::consts::PI;
 
 const FAMILIES: [Family; 5] = [
@@ -198,8 +198,8 @@ fn a_column_swings_with_the_pressure_wave() {
 /// Largest error of the displacements of a block of `cells` over their largest value. On the border
 /// stand those of the gradient of `exp(sqrt(2) x) cos(y) cos(z)`, which is harmonic: it changes no
 /// volume, so it balances at any Poisson's ratio (Papkovich and Neuber, their scalar part).
-fn harmonic(cells: u32, poisson: f64, volumetric: Volumetric) -> f64 {
-    let mesh = distorted(cells, 0.15);
+fn harmonic((cells, share): (u32, f64), poisson: f64, volumetric: Volumetric) -> f64 {
+    let mesh = distorted(cells, share);
     let law = (Family::NeoHookean, &moduli(&mesh, 5e3, poisson)[..]);
     let mut solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], volumetric).unwrap();
     let field = |x: &Vec3| {
@@ -226,15 +226,18 @@ fn harmonic(cells: u32, poisson: f64, volumetric: Volumetric) -> f64 {
 #[test]
 fn a_smooth_field_converges_with_second_order_at_any_poisson_s_ratio() {
     for poisson in [0.3, 0.45, 0.49, 0.499] {
-        let errors = [4, 8, 16].map(|cells| harmonic(cells, poisson, Volumetric::Mean));
+        let errors = [4, 8, 16].map(|cells| harmonic((cells, 0.0), poisson, Volumetric::Mean));
         let orders = [0, 1].map(|i| (errors[i] / errors[i + 1]).log2());
         println!("nu {poisson}: errors {errors:?}, orders {orders:?}");
         assert!((1.6..3.0).contains(&orders[1]), "{poisson}: {orders:?}");
     }
-    let [soft, stiff] = [0.45, 0.499].map(|nu| harmonic(6, nu, Volumetric::Mean));
-    let locked = harmonic(6, 0.499, Volumetric::Full);
-    println!("error at nu 0.45 {soft:e}, 0.499 {stiff:e}, without averaging {locked:e}");
-    assert!(stiff < 2.0 * soft && locked > 2.0 * stiff, "{soft} {stiff} {locked}");
+    // and on a distorted mesh it is off as little
+    for poisson in [0.45, 0.49, 0.499] {
+        let error = harmonic((8, 0.15), poisson, Volumetric::Mean);
+        let locked = harmonic((8, 0.15), poisson, Volumetric::Full);
+        println!("distorted, nu {poisson}: {error:e}, without averaging {locked:e}");
+        assert!(error < 0.003, "{poisson}: {error}");
+    }
 }
 
 /// Deflection of the end of a bar that is ten times as long as high, over Timoshenko's with Cowper's
@@ -275,6 +278,82 @@ fn a_bent_beam_is_timoshenko_s() {
         let order = ((found[1] - found[0]) / (found[2] - found[1])).log2();
         let limit = found[2] + (found[2] - found[1]) / 3.0;
         println!("nu {poisson}: {found:?} of theory, order {order:.2}, limit {limit:.4}");
+        assert!((found[2] - 1.0).abs() < 0.01, "{poisson}: {found:?}");
+        assert!((limit - 1.0).abs() < 0.002, "{poisson}: {limit}");
+        // at others theory and mesh meet their errors at once
+        assert!(poisson > 0.0 || (1.5..2.3).contains(&order), "{order}");
+    }
+}
+
+/// A quarter of a block of 1 m, its corner under the probe, with cells of `cell_m` where contact is.
+fn quarter(cell_m: f64, zone_m: f64) -> HexMesh {
+    let grade = |from_m: f64, to_m: f64| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.6,
+    };
+    let across_m = grade(0.0, zone_m).axis(0.5).unwrap();
+    let up_m = grade(1.0 - zone_m, 1.0).axis(1.0).unwrap();
+    HexMesh::block([&across_m, &across_m, &up_m]).unwrap()
+}
+
+/// Factor of a bonded layer of `height_m` on Hertz's force (Dimitriadis et al. 2002, eq. 12).
+fn layer(poisson: f64, root_m: f64, height_m: f64) -> f64 {
+    let square = poisson * poisson;
+    let a0 = -(1.2876 - 1.4678 * poisson + 1.3442 * square) / (1.0 - poisson);
+    let b0 = (0.6387 - 1.0277 * poisson + 1.5164 * square) / (1.0 - poisson);
+    let chi = root_m / height_m;
+    let mut factor = 1.0 - 2.0 * a0 / PI * chi + 4.0 * a0 * a0 / (PI * PI) * chi * chi;
+    factor -= 8.0 / PI.powi(3) * (a0.powi(3) + 4.0 * PI * PI / 15.0 * b0) * chi.powi(3);
+    factor + 16.0 * a0 / PI.powi(4) * (a0.powi(3) + 3.0 * PI * PI / 5.0 * b0) * chi.powi(4)
+}
+
+/// Sneddon's force (1965) of a rigid sphere on a half-space over `E / (1 - nu^2)` \[m^2\]; Hertz's is
+/// its limit for a shallow contact.
+fn sneddon_m2(depth_m: f64, radius_m: f64) -> f64 {
+    let grown = |a_m: f64| ((radius_m + a_m) / (radius_m - a_m)).ln();
+    let (mut low_m, mut high_m) = (0.0, radius_m);
+    for _ in 0..60 {
+        let middle_m = 0.5 * (low_m + high_m);
+        let reached = 0.5 * middle_m * grown(middle_m) < depth_m;
+        *(if reached { &mut low_m } else { &mut high_m }) = middle_m;
+    }
+    let square_m2 = low_m * low_m + radius_m * radius_m;
+    0.5 * (square_m2 * grown(low_m) - 2.0 * low_m * radius_m)
+}
+
+/// Forces over those of a sphere on a bonded layer, at depths over the radius.
+fn probed(family: Family, cell_m: f64, radius_m: f64, poisson: f64, depths: &[f64]) -> Vec<f64> {
+    let mesh = quarter(cell_m, 0.5 * radius_m);
+    let supports = [
+        Support::Fixed(Side::ZMin),
+        Support::Sliding(Side::XMin),
+        Support::Sliding(Side::YMin),
+    ];
+    let law = (family, &moduli(&mesh, 5e3, poisson)[..]);
+    let solid = solid(&mesh, law, &supports);
+    let settings = Settings {
+        tolerance: 1e-4,
+        ..Settings::default()
+    };
+    let mut press = Press::new((solid, &mesh), [0.0, 0.0], radius_m, settings);
+    let contact_pa = Material::new(5e3, poisson, 1e3).unwrap().contact_pa();
+    let ratio = |depth: &f64| {
+        let depth_m = depth * radius_m;
+        let touch = press.to(depth_m).unwrap();
+        let factor = layer(poisson, (radius_m * depth_m).sqrt(), 1.0);
+        4.0 * touch.force_n.z / (contact_pa * sneddon_m2(depth_m, radius_m) * factor)
+    };
+    println!("{} nodes", mesh.nodes_m.len());
+    depths.iter().map(ratio).collect()
+}
+
+#[test]
+fn hertz() {
+    for (cells, family) in [(8.0, Family::Linear), (8.0, Family::NeoHookean), (5.0, Family::Linear)] {
+        let start = std::time::Instant::now();
+        println!("{cells} {family:?} {:?} {:?}", probed(family, 0.5*0.025/cells, 0.025, 0.45, &[0.05, 0.1, 0.2]), start.elapsed());
     }
 }
 

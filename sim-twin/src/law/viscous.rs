@@ -71,6 +71,21 @@ impl<T: Real> KelvinVoigt<T> {
         }
     }
 
+    /// The part that follows the change of shape alone.
+    #[must_use]
+    pub fn of_shape(&self) -> Self {
+        Self {
+            shear: self.shear,
+            bulk: T::zero(),
+        }
+    }
+
+    /// Viscosity for change of volume.
+    #[must_use]
+    pub fn bulk(&self) -> T {
+        self.bulk
+    }
+
     /// First Piola stress at the gradient `f` that changes at `rate` \[1/s\].
     #[must_use]
     pub fn stress(&self, f: &Matrix3<T>, rate: &Matrix3<T>) -> Matrix3<T> {

@@ -143,8 +143,10 @@ impl Model {
             let index = found.unwrap_or(known.len());
             if found.is_none() {
                 known.push(*viscosity);
+                let dashpot = viscosity.kelvin_voigt.scaled(1.0 / unit_pas);
                 self.materials.push(Material {
-                    kelvin_voigt: viscosity.kelvin_voigt.scaled(1.0 / unit_pas),
+                    dashpot: dashpot.of_shape(),
+                    bulk: dashpot.bulk(),
                     prony: viscosity.prony,
                     step: viscosity.prony.step(0.0),
                 });

@@ -12,7 +12,7 @@ use crate::law::{Law, Tangent};
 use crate::model::fem::element::{
     Deformed, POINTS, Points, Stiffness, Volumetric, add_point, mirror,
 };
-use nalgebra::Matrix3;
+use nalgebra::{Matrix3, SMatrix};
 
 /// What the Gauss points of a cell remember.
 pub(super) type Memories = [Memory<f64>; POINTS];
@@ -20,7 +20,10 @@ pub(super) type Memories = [Memory<f64>; POINTS];
 /// A viscous material without units, but for the times of its branches.
 #[derive(Debug, Clone)]
 pub(super) struct Material {
-    pub(super) kelvin_voigt: KelvinVoigt<f64>,
+    /// What follows the change of shape.
+    pub(super) dashpot: KelvinVoigt<f64>,
+    /// Viscosity for change of volume.
+    pub(super) bulk: f64,
     pub(super) prony: Prony,
     /// The branches for the step that is being taken.
     pub(super) step: PronyStep<f64>,
@@ -104,11 +107,11 @@ impl Lag<'_> {
     }
 
     fn stress(&self) -> Matrix3<f64> {
-        self.material.kelvin_voigt.stress(&self.f0, &self.rate()) + self.f1 * self.branches()
+        self.material.dashpot.stress(&self.f0, &self.rate()) + self.f1 * self.branches()
     }
 
     fn potential(&self) -> f64 {
-        let heat = self.material.kelvin_voigt.dissipation(&self.f0, &self.rate());
+        let heat = self.material.dashpot.dissipation(&self.f0, &self.rate());
         let branches = self.memory.map_or(0.0, |memory| {
             let step = &self.material.step;
             step.potential(memory, &self.elastic(), self.shear)
@@ -126,7 +129,7 @@ fn tangent(material: &Material, f: &Matrix3<f64>, dt: f64, shear: f64) -> Tangen
         df[column] = 1.0;
         let half = f.transpose() * df;
         let strain = shape(&((half + half.transpose()) * 0.5));
-        let change = material.kelvin_voigt.stress(f, &(df / dt))
+        let change = material.dashpot.stress(f, &(df / dt))
             + f * strain * (material.step.slope() * shear);
         whole.column_mut(column).copy_from_slice(change.as_slice());
     }
@@ -138,19 +141,46 @@ impl Cell {
         self.nodes.map(|node| u[node as usize])
     }
 
+    /// Deformation gradient at a Gauss point.
+    fn gradient(&self, point: usize, u: &[Vec3]) -> Matrix3<f64> {
+        let mut f = Matrix3::identity();
+        for (&node, gradient) in self.nodes.iter().zip(&self.points.gradients[point]) {
+            f += u[node as usize] * gradient.transpose();
+        }
+        f
+    }
+
+    /// What the nodes' ways change of the mean trace of the Green strain, at displacements `u`.
+    fn swelling(&self, u: &[Vec3]) -> [Vec3; 8] {
+        let mut sums = [Vec3::zeros(); 8];
+        for point in 0..POINTS {
+            let f = self.gradient(point, u) * self.points.weights[point];
+            for (sum, gradient) in sums.iter_mut().zip(&self.points.gradients[point]) {
+                *sum += f * gradient;
+            }
+        }
+        let volume = self.points.volume();
+        sums.map(|sum| sum / volume)
+    }
+
+    /// Heat of the mean change of volume over a step to `u`, with the force on every node.
+    fn swell(&self, begin: &Begin<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; 8]) {
+        let slopes = self.swelling(begin.u);
+        let ways = self.nodes.iter().map(|&node| u[node as usize] - begin.u[node as usize]);
+        let grown: f64 = ways.zip(&slopes).map(|(way, slope)| way.dot(slope)).sum();
+        let push = bulk * self.points.volume() * grown / begin.dt;
+        (push * grown, slopes.map(|slope| slope * push))
+    }
+
     fn lag<'a>(
         &self,
         (begin, material): (&Begin<'a>, &'a Material),
         point: usize,
         f1: Matrix3<f64>,
     ) -> Lag<'a> {
-        let mut f0 = Matrix3::identity();
-        for (&node, gradient) in self.nodes.iter().zip(&self.points.gradients[point]) {
-            f0 += begin.u[node as usize] * gradient.transpose();
-        }
         let remembers = !material.prony.is_empty();
         Lag {
-            f0,
+            f0: self.gradient(point, begin.u),
             f1,
             dt: begin.dt,
             material,
@@ -182,8 +212,13 @@ impl Cell {
         let Some(material) = self.material else {
             return true;
         };
+        let material = &begin.materials[material];
+        let (heat, pushes) = self.swell(begin, material.bulk, u);
+        sums.viscous += 0.5 * heat;
+        for (&node, push) in self.nodes.iter().zip(&pushes) {
+            forces[node as usize] += push;
+        }
         for point in 0..POINTS {
-            let material = &begin.materials[material];
             let lag = self.lag((begin, material), point, *deformed.gradient(point));
             let weight = self.points.weights[point];
             sums.viscous += lag.potential() * weight;
@@ -201,12 +236,16 @@ impl Cell {
         let deformed = Deformed::new(&self.points, &self.law, Volumetric::Mean, &moved);
         let mut whole = deformed.stiffness();
         if let Some(material) = self.material {
+            let material = &materials[material];
             for point in 0..POINTS {
-                let (material, f) = (&materials[material], deformed.gradient(point));
+                let f = deformed.gradient(point);
                 let tangent = tangent(material, f, dt, self.shear) * self.points.weights[point];
                 add_point(&mut whole, &tangent, &self.points.gradients[point]);
             }
             mirror(&mut whole);
+            let swelling = self.swelling(u);
+            let row = SMatrix::<f64, 24, 1>::from_fn(|at, _| swelling[at / 3][at % 3]);
+            whole += row * row.transpose() * (material.bulk * self.points.volume() / dt);
         }
         whole
     }
@@ -217,15 +256,12 @@ impl Cell {
         let Some(material) = self.material else {
             return sum;
         };
+        let material = &begin.materials[material];
+        sum.physical += self.swell(begin, material.bulk, u).0;
         for point in 0..POINTS {
-            let mut f1 = Matrix3::identity();
-            for (&node, gradient) in self.nodes.iter().zip(&self.points.gradients[point]) {
-                f1 += u[node as usize] * gradient.transpose();
-            }
-            let material = &begin.materials[material];
-            let lag = self.lag((begin, material), point, f1);
+            let lag = self.lag((begin, material), point, self.gradient(point, u));
             let weight = self.points.weights[point];
-            let heat = material.kelvin_voigt.dissipation(&lag.f0, &lag.rate());
+            let heat = material.dashpot.dissipation(&lag.f0, &lag.rate());
             sum.physical += weight * begin.dt * heat;
             let Some(before) = lag.memory else {
                 continue;

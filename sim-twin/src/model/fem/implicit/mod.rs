@@ -91,7 +91,7 @@ impl Params {
 /// What the material of a cell has beside its elastic law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Viscosity {
-    /// A dashpot beside the law; a viscosity of volume is not averaged over the cell.
+    /// A dashpot beside the law; it sees the mean rate of volume of the cell, as the law its volume.
     pub kelvin_voigt: KelvinVoigt<f64>,
     /// Branches that forget. Shear only: the law keeps the share of its shear modulus that the
     /// branches leave, each branch is linear in the shape part of the Green strain (finite linear
