@@ -21,7 +21,7 @@ const FAMILIES: [Family; 5] = [
 ];
 
 fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {
-    let material = Material::new(young_pa, poisson, 1e3).unwrap();
+    let material = Material::new(young_pa, poisson, 1e3).expect("in range");
     vec![material.moduli(); mesh.cells.len()]
 }
 
@@ -68,7 +68,7 @@ fn small(solid: &Solid, mut u: Vec<Vec3>, loads: &[Vec3]) -> Vec<Vec3> {
 /// A block of 0.1 m whose inner nodes are moved, in a fixed pattern, by up to `share` of a cell.
 fn distorted(cells: u32, share: f64) -> HexMesh {
     let axis_m = even(0.1, cells);
-    let mut mesh = HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap();
+    let mut mesh = HexMesh::block([&axis_m, &axis_m, &axis_m]).expect("valid");
     let cell_m = 0.1 / f64::from(cells);
     for (node, x_m) in mesh.nodes_m.iter_mut().enumerate() {
         if x_m.iter().all(|&x| x > 0.001 && x < 0.099) {
@@ -77,7 +77,7 @@ fn distorted(cells: u32, share: f64) -> HexMesh {
             }
         }
     }
-    mesh.check().unwrap();
+    mesh.check().expect("no cell is inside out");
     mesh
 }
 
@@ -91,7 +91,7 @@ fn strain() -> Matrix3<f64> {
 }
 
 fn solid(mesh: &HexMesh, law: (Family, &[Moduli]), supports: &[Support]) -> Solid {
-    Solid::new(mesh, law, supports, Volumetric::Mean).unwrap()
+    Solid::new(mesh, law, supports, Volumetric::Mean).expect("valid")
 }
 
 /// Patch test (Irons 1966): an even strain on the border is the even strain inside.
@@ -127,7 +127,7 @@ fn a_plane_motion_stays_plane() {
         tissue.step(&[], 1e-3, &mut []);
         let moved: Vec<Vec3> = tissue.displacements_m().collect();
         for (x, u) in mesh.nodes_m.iter().zip(&moved) {
-            let first = moved[mesh.nodes_m.iter().position(|y| y.z == x.z).unwrap()];
+            let first = moved[mesh.nodes_m.iter().position(|y| y.z == x.z).expect("valid")];
             assert!(u.x.abs() < 1e-14 && u.y.abs() < 1e-14 && (u.z - first.z).abs() < 1e-14);
         }
     }
@@ -136,7 +136,7 @@ fn a_plane_motion_stays_plane() {
 /// A column of 0.1 m and its implicit tissue, fixed below, between smooth walls.
 fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
     let across_m = even(width_m, 2);
-    let mesh = HexMesh::block([&across_m, &across_m, &even(0.1, cells)]).unwrap();
+    let mesh = HexMesh::block([&across_m, &across_m, &even(0.1, cells)]).expect("valid");
     let mut supports = vec![Support::Fixed(Side::ZMin)];
     supports.extend([Side::XMin, Side::XMax, Side::YMin, Side::YMax].map(Support::Sliding));
     let (moduli, densities) = (moduli(&mesh, 5e3, 0.45), vec![1e3; mesh.cells.len()]);
@@ -146,7 +146,7 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
         damping_hz,
         ..Params::default()
     };
-    let tissue = Implicit::new(&mesh, matter, &supports, &params).unwrap();
+    let tissue = Implicit::new(&mesh, matter, &supports, &params).expect("valid");
     (mesh, tissue)
 }
 
@@ -154,7 +154,9 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
 /// `2 L / c`, and what is left of its energy.
 fn swing(cells: u32, steps: u32) -> (f64, f64) {
     let (mesh, mut tissue) = column(cells, 0.1 / f64::from(cells), 0.0);
-    let speed_mps = Material::new(5e3, 0.45, 1e3).unwrap().pressure_wave_mps();
+    let speed_mps = Material::new(5e3, 0.45, 1e3)
+        .expect("in range")
+        .pressure_wave_mps();
     let half_s = 2.0 * 0.1 / speed_mps;
     let wave = |x: &Vec3| Vec3::z() * (1e-5 * (0.5 * PI * x.z / 0.1).sin());
     let start: Vec<Vec3> = mesh.nodes_m.iter().map(wave).collect();
@@ -165,7 +167,7 @@ fn swing(cells: u32, steps: u32) -> (f64, f64) {
     let top = mesh.nodes_m.len() - 1;
     loop {
         tissue.step(&[], dt_s, &mut []);
-        let now_m = tissue.displacements_m().nth(top).unwrap().z;
+        let now_m = tissue.displacements_m().nth(top).expect("a top").z;
         if now_m <= 0.0 {
             // the instant between two steps
             time_s += dt_s * last_m / (last_m - now_m);
@@ -201,7 +203,8 @@ fn a_column_swings_with_the_pressure_wave() {
 fn harmonic((cells, share): (u32, f64), poisson: f64, volumetric: Volumetric) -> f64 {
     let mesh = distorted(cells, share);
     let law = (Family::NeoHookean, &moduli(&mesh, 5e3, poisson)[..]);
-    let mut solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], volumetric).unwrap();
+    let mut solid =
+        Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], volumetric).expect("valid");
     let field = |x: &Vec3| {
         let (root, grown) = (2.0_f64.sqrt(), (2.0_f64.sqrt() * x.x).exp());
         let (cy, cz) = (x.y.cos(), x.z.cos());
@@ -229,14 +232,15 @@ fn a_smooth_field_converges_with_second_order_at_any_poisson_s_ratio() {
         let errors = [4, 8, 16].map(|cells| harmonic((cells, 0.0), poisson, Volumetric::Mean));
         let orders = [0, 1].map(|i| (errors[i] / errors[i + 1]).log2());
         println!("nu {poisson}: errors {errors:?}, orders {orders:?}");
-        assert!((1.6..3.0).contains(&orders[1]), "{poisson}: {orders:?}");
+        let second = orders.iter().all(|order| (1.8..2.1).contains(order));
+        assert!(second, "{poisson}: {orders:?}");
     }
     // and on a distorted mesh it is off as little
     for poisson in [0.45, 0.49, 0.499] {
         let error = harmonic((8, 0.15), poisson, Volumetric::Mean);
         let locked = harmonic((8, 0.15), poisson, Volumetric::Full);
         println!("distorted, nu {poisson}: {error:e}, without averaging {locked:e}");
-        assert!(error < 0.003, "{poisson}: {error}");
+        assert!(error < 0.002 && (poisson < 0.499 || locked > 2.0 * error));
     }
 }
 
@@ -245,7 +249,7 @@ fn a_smooth_field_converges_with_second_order_at_any_poisson_s_ratio() {
 /// wall holds its sections along the bar and its middle line, so that they contract as the theory's.
 fn bent((along, across, up): (u32, u32, u32), poisson: f64) -> f64 {
     let (x_m, y_m, z_m) = (even(1.0, along), even(0.05, across), even(0.1, up));
-    let mesh = HexMesh::block([&x_m, &y_m, &z_m]).unwrap();
+    let mesh = HexMesh::block([&x_m, &y_m, &z_m]).expect("valid");
     let law = (Family::NeoHookean, &moduli(&mesh, 1e6, poisson)[..]);
     let mut solid = solid(&mesh, law, &[Support::Fixed(Side::XMin)]);
     for (node, x) in solid.nodes.iter().enumerate() {
@@ -293,9 +297,9 @@ fn quarter(cell_m: f64, zone_m: f64) -> HexMesh {
         cell_m,
         growth: 1.6,
     };
-    let across_m = grade(0.0, zone_m).axis(0.5).unwrap();
-    let up_m = grade(1.0 - zone_m, 1.0).axis(1.0).unwrap();
-    HexMesh::block([&across_m, &across_m, &up_m]).unwrap()
+    let across_m = grade(0.0, zone_m).axis(0.5).expect("valid");
+    let up_m = grade(1.0 - zone_m, 1.0).axis(1.0).expect("valid");
+    HexMesh::block([&across_m, &across_m, &up_m]).expect("valid")
 }
 
 /// Factor of a bonded layer of `height_m` on Hertz's force (Dimitriadis et al. 2002, eq. 12).
@@ -323,38 +327,62 @@ fn sneddon_m2(depth_m: f64, radius_m: f64) -> f64 {
     0.5 * (square_m2 * grown(low_m) - 2.0 * low_m * radius_m)
 }
 
-/// Forces over those of a sphere on a bonded layer, at depths over the radius.
-fn probed(family: Family, cell_m: f64, radius_m: f64, poisson: f64, depths: &[f64]) -> Vec<f64> {
-    let mesh = quarter(cell_m, 0.5 * radius_m);
+/// Forces over those of a sphere of 1/40 of the height on a bonded layer, at depths over the radius,
+/// with so many cells in half a radius; nu = 0.45.
+fn probed(cells: f64, depths: &[f64]) -> Vec<f64> {
+    let (radius_m, poisson) = (0.025, 0.45);
+    let mesh = quarter(0.5 * radius_m / cells, 0.5 * radius_m);
     let supports = [
         Support::Fixed(Side::ZMin),
         Support::Sliding(Side::XMin),
         Support::Sliding(Side::YMin),
     ];
-    let law = (family, &moduli(&mesh, 5e3, poisson)[..]);
+    let law = (Family::NeoHookean, &moduli(&mesh, 5e3, poisson)[..]);
     let solid = solid(&mesh, law, &supports);
     let settings = Settings {
         tolerance: 1e-4,
         ..Settings::default()
     };
     let mut press = Press::new((solid, &mesh), [0.0, 0.0], radius_m, settings);
-    let contact_pa = Material::new(5e3, poisson, 1e3).unwrap().contact_pa();
+    let contact_pa = Material::new(5e3, poisson, 1e3)
+        .expect("in range")
+        .contact_pa();
     let ratio = |depth: &f64| {
         let depth_m = depth * radius_m;
-        let touch = press.to(depth_m).unwrap();
+        let touch = press.to(depth_m).expect("an equilibrium");
         let factor = layer(poisson, (radius_m * depth_m).sqrt(), 1.0);
         4.0 * touch.force_n.z / (contact_pa * sneddon_m2(depth_m, radius_m) * factor)
     };
-    println!("{} nodes", mesh.nodes_m.len());
     depths.iter().map(ratio).collect()
 }
 
+/// Hertz's and Sneddon's sphere on a bonded layer. The mesh is off at the shallow end, where few faces
+/// touch, and large strain at the deep one: theory is linear, the law is not.
 #[test]
-fn hertz() {
-    for (cells, family) in [(8.0, Family::Linear), (8.0, Family::NeoHookean), (5.0, Family::Linear)] {
-        let start = std::time::Instant::now();
-        println!("{cells} {family:?} {:?} {:?}", probed(family, 0.5*0.025/cells, 0.025, 0.45, &[0.05, 0.1, 0.2]), start.elapsed());
-    }
+fn a_shallow_probe_meets_a_sphere_on_a_layer() {
+    let depths = [0.1, 0.2];
+    let found = probed(4.0, &depths);
+    println!("d/R {depths:?}: {found:?} of theory");
+    assert!(
+        found.iter().all(|ratio| (ratio - 1.0).abs() < 0.01),
+        "{found:?}"
+    );
+}
+
+#[test]
+#[ignore = "two minutes"]
+fn a_shallow_probe_of_a_fine_mesh_is_within_a_percent_and_a_half() {
+    let depths = [0.05, 0.1, 0.2];
+    let found = probed(8.0, &depths);
+    println!("d/R {depths:?}: {found:?} of theory");
+    assert!(
+        found.iter().all(|ratio| (ratio - 1.0).abs() < 0.015),
+        "{found:?}"
+    );
+    assert!(
+        found[..2].iter().all(|ratio| (ratio - 1.0).abs() < 0.01),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -379,7 +407,10 @@ fn a_rigid_motion_gives_no_force_and_forces_sum_to_nothing() {
         let size: f64 = forces.iter().map(|f| f.norm()).sum();
         let sum: Vec3 = forces.iter().sum();
         let moment: Vec3 = at.iter().zip(&forces).map(|(x, f)| x.cross(f)).sum();
-        assert!(sum.norm() < 1e-13 * size && moment.norm() < 1e-13 * size, "{sum} {moment}");
+        assert!(
+            sum.norm() < 1e-13 * size && moment.norm() < 1e-13 * size,
+            "{sum} {moment}"
+        );
         assert!(size > 0.1);
     }
 }

@@ -129,8 +129,8 @@ fn tangent(material: &Material, f: &Matrix3<f64>, dt: f64, shear: f64) -> Tangen
         df[column] = 1.0;
         let half = f.transpose() * df;
         let strain = shape(&((half + half.transpose()) * 0.5));
-        let change = material.dashpot.stress(f, &(df / dt))
-            + f * strain * (material.step.slope() * shear);
+        let change =
+            material.dashpot.stress(f, &(df / dt)) + f * strain * (material.step.slope() * shear);
         whole.column_mut(column).copy_from_slice(change.as_slice());
     }
     whole
@@ -166,7 +166,10 @@ impl Cell {
     /// Heat of the mean change of volume over a step to `u`, with the force on every node.
     fn swell(&self, begin: &Begin<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; 8]) {
         let slopes = self.swelling(begin.u);
-        let ways = self.nodes.iter().map(|&node| u[node as usize] - begin.u[node as usize]);
+        let ways = self
+            .nodes
+            .iter()
+            .map(|&node| u[node as usize] - begin.u[node as usize]);
         let grown: f64 = ways.zip(&slopes).map(|(way, slope)| way.dot(slope)).sum();
         let push = bulk * self.points.volume() * grown / begin.dt;
         (push * grown, slopes.map(|slope| slope * push))
@@ -258,9 +261,8 @@ impl Cell {
         };
         let material = &begin.materials[material];
         sum.physical += self.swell(begin, material.bulk, u).0;
-        for point in 0..POINTS {
+        for (point, &weight) in self.points.weights.iter().enumerate() {
             let lag = self.lag((begin, material), point, self.gradient(point, u));
-            let weight = self.points.weights[point];
             let heat = material.dashpot.dissipation(&lag.f0, &lag.rate());
             sum.physical += weight * begin.dt * heat;
             let Some(before) = lag.memory else {

@@ -215,7 +215,9 @@ impl Implicit {
     /// that this brings is booked as an edit. A list of another length, or one with what is not a
     /// number, does nothing.
     pub fn set_velocities_mps(&mut self, velocities_mps: &[Vec3]) {
-        let finite = velocities_mps.iter().all(|v| v.iter().all(|x| x.is_finite()));
+        let finite = velocities_mps
+            .iter()
+            .all(|v| v.iter().all(|x| x.is_finite()));
         if finite && velocities_mps.len() == self.state.v.len() {
             self.set_in_motion(velocities_mps);
         }

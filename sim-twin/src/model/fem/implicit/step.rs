@@ -4,6 +4,7 @@
 //! work goes along the way with the mean of the forces at both ends, as a hand that samples it would
 //! reckon.
 
+use super::cells::{Begin, Heat};
 use super::newton::{Potential, Solver, place};
 use super::state::{TOOLS, ToolState};
 use super::{Implicit, STEP_MAX, STEP_MIN};
@@ -68,9 +69,8 @@ impl Implicit {
         for (index, path) in paths.iter_mut().enumerate() {
             let slot = &mut self.state.tools[index];
             let books = &mut self.state.ledger;
-            let fits = |tool: &&Tool| {
-                usable(tool) && tool.radius_m <= RADIUS_MAX * self.model.length_m
-            };
+            let fits =
+                |tool: &&Tool| usable(tool) && tool.radius_m <= RADIUS_MAX * self.model.length_m;
             let Some(tool) = tools.get(index).filter(fits) else {
                 books.dissipated_j += slot.energy * unit_j;
                 books.contact_j -= slot.energy * unit_j;
@@ -110,24 +110,59 @@ impl Implicit {
         (dt, settled): (f64, bool),
         reactions: &mut [Reaction],
     ) {
-        let (mut physical, mut numerical) = (0.0, 0.0);
-        let mut held = 0.0;
-        let begin = super::cells::Begin {
+        let before = self.state.kinetic(&self.model.masses)
+            + self.state.elastic
+            + self.state.held
+            + self.contact_energy();
+        let heat = self.remember(dt);
+        let square = self.move_on(dt);
+        let kinetic = self.state.kinetic(&self.model.masses);
+        let contacts = self.touch(paths, reactions);
+        let taken = heat.physical
+            + heat.numerical
+            + 2.0 * self.model.damping * dt * kinetic
+            + 0.5 * square
+            + end.cells.work
+            - (end.cells.elastic - self.state.elastic)
+            + contacts.numerical;
+        let stored = end.cells.elastic + heat.held + contacts.energy;
+        let residual = kinetic + stored - before - contacts.work + taken;
+        let stopped = if settled { 0.0 } else { self.stop(residual) };
+        (self.state.elastic, self.state.held) = (end.cells.elastic, heat.held);
+        let unit_j = self.model.energy_j();
+        let books = &mut self.state.ledger;
+        books.kinetic_j = (kinetic - stopped) * unit_j;
+        books.elastic_j = (end.cells.elastic + heat.held) * unit_j;
+        books.contact_j = contacts.energy * unit_j;
+        books.tool_work_j += contacts.work * unit_j;
+        books.dissipated_j += (taken + stopped) * unit_j;
+        books.residual_j += residual * unit_j;
+    }
+
+    /// Lets the memories go on to the end of the step.
+    fn remember(&mut self, dt: f64) -> Heat {
+        let begin = Begin {
             dt,
             u: &self.state.u,
             materials: &self.model.materials,
             memories: &self.state.memories,
         };
-        // memories go on in a copy, since a cell compares both
+        let mut sum = Heat::default();
+        // in a copy, since a cell compares both
         self.work.memories.copy_from_slice(&self.state.memories);
         for cell in &self.model.cells {
             let heat = cell.book(&begin, &self.work.u, &mut self.work.memories);
-            physical += heat.physical;
-            numerical += heat.numerical;
-            held += heat.held;
+            sum.held += heat.held;
+            sum.physical += heat.physical;
+            sum.numerical += heat.numerical;
         }
         std::mem::swap(&mut self.state.memories, &mut self.work.memories);
-        let before = self.state.kinetic(&self.model.masses);
+        sum
+    }
+
+    /// Moves the nodes to the end of the step, and leaves their ways where that stood; gives the
+    /// squared change of velocities times the masses.
+    fn move_on(&mut self, dt: f64) -> f64 {
         let mut square = 0.0;
         for (node, mass) in self.model.masses.iter().enumerate() {
             let way = self.work.u[node] - self.state.u[node];
@@ -135,50 +170,32 @@ impl Implicit {
             square += mass * (v - self.state.v[node]).norm_squared();
             self.state.v[node] = v;
             self.state.u[node] = self.work.u[node];
-            // from here on the way stands where the end was
             self.work.u[node] = way;
         }
-        let mut kinetic = self.state.kinetic(&self.model.masses);
-        physical += 2.0 * self.model.damping * dt * kinetic;
-        numerical += 0.5 * square;
-        numerical += end.cells.work - (end.cells.elastic - self.state.elastic);
-        let old = before + self.state.elastic + self.state.held + self.contact_energy();
-        let contacts = self.touch(paths, reactions);
-        numerical += contacts.numerical;
-        let taken = physical + numerical;
-        let new = kinetic + end.cells.elastic + held + contacts.energy;
-        let residual = new - old - contacts.work + taken;
-        let mut stopped = 0.0;
-        if !settled && residual > 0.0 {
-            // a step that found no end must not give energy: motion pays for it
-            let left = (1.0 - residual / kinetic).max(0.0);
-            for v in &mut self.state.v {
-                *v *= left.sqrt();
-            }
-            stopped = kinetic - self.state.kinetic(&self.model.masses);
-            kinetic -= stopped;
+        square
+    }
+
+    /// A step that found no end must not give energy: motion pays for what it gave. Gives what was
+    /// paid.
+    fn stop(&mut self, given: f64) -> f64 {
+        let kinetic = self.state.kinetic(&self.model.masses);
+        if given <= 0.0 || kinetic <= 0.0 {
+            return 0.0;
         }
-        (self.state.elastic, self.state.held) = (end.cells.elastic, held);
-        let unit_j = self.model.energy_j();
-        let books = &mut self.state.ledger;
-        books.kinetic_j = kinetic * unit_j;
-        books.elastic_j = (end.cells.elastic + held) * unit_j;
-        books.contact_j = contacts.energy * unit_j;
-        books.tool_work_j += contacts.work * unit_j;
-        books.dissipated_j += (taken + stopped) * unit_j;
-        books.residual_j += residual * unit_j;
+        let left = (1.0 - given / kinetic).max(0.0).sqrt();
+        for v in &mut self.state.v {
+            *v *= left;
+        }
+        kinetic - self.state.kinetic(&self.model.masses)
     }
 
     fn contact_energy(&self) -> f64 {
         self.state.tools.iter().map(|tool| tool.energy).sum()
     }
 
-    /// Looks at every contact at the end of the step; the way of the nodes is in [`super::Work::u`].
-    fn touch(
-        &mut self,
-        paths: &[Option<Path>; TOOLS],
-        reactions: &mut [Reaction],
-    ) -> Contacts {
+    /// Looks at every contact at the end of the step; the ways of the nodes are where
+    /// [`Self::move_on`] left them.
+    fn touch(&mut self, paths: &[Option<Path>; TOOLS], reactions: &mut [Reaction]) -> Contacts {
         let mut sum = Contacts::default();
         place(&mut self.work.at, &self.model.rest, &self.state.u);
         for (index, path) in paths.iter().enumerate() {

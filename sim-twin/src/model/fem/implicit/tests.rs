@@ -133,6 +133,81 @@ fn what_the_scheme_takes_is_what_its_theory_says() {
     assert!((ledger.edit_j - start_j).abs() < 1e-12 * start_j);
 }
 
+/// What a hand reckons from the forces that it samples, at the speeds of palpation and beyond.
+#[test]
+fn a_closed_way_gives_the_hand_no_energy() {
+    for speed_mps in [0.02, 0.1, 0.5] {
+        let mut tissue = tissue(&block(0.1, 5), Family::NeoHookean, &Params::default());
+        let mut reaction = [Reaction::default()];
+        let (mut by_hand_j, mut most_j) = (0.0, 0.0_f64);
+        let (mut last_n, mut last_m) = (0.0, 0.12);
+        let ticks = (0.01 / (speed_mps * DT_S)).ceil() as u32;
+        for k in 0..=4 * ticks {
+            // twice down and up
+            let turn = f64::from(k % (2 * ticks)) / f64::from(ticks) - 1.0;
+            let z_m = 0.12 - 0.01 * (1.0 - turn.abs());
+            let way_m = z_m - last_m;
+            last_m = z_m;
+            tissue.step(&[ball([0.05, 0.05, z_m], 0.02)], DT_S, &mut reaction);
+            let force_n = reaction[0].force_n.z;
+            by_hand_j -= 0.5 * (force_n + last_n) * way_m;
+            most_j = most_j.max(by_hand_j);
+            last_n = force_n;
+        }
+        let ledger = tissue.view().ledger;
+        assert!(by_hand_j > 0.0 && most_j > 1e-4, "{speed_mps}: {by_hand_j}");
+        let booked_j = ledger.tool_work_j;
+        assert!(
+            (booked_j - by_hand_j).abs() < 1e-9 * most_j,
+            "{booked_j} {by_hand_j}"
+        );
+        println!("{speed_mps} m/s: {by_hand_j:e} J of {most_j:e} J stay");
+    }
+}
+
+/// An even strain of a distorted mesh, also one that grows, pulls no inner node (Irons 1966): with
+/// all that is viscous, since a step adds only what is a function of its gradients.
+#[test]
+fn the_patch_test_is_exact_with_viscous_materials() {
+    let mut mesh = block(0.1, 3);
+    for (node, x_m) in mesh.nodes_m.iter_mut().enumerate() {
+        if x_m.iter().all(|&x| x > 0.001 && x < 0.099) {
+            x_m.x += 0.005 * (12.9 * node as f64).sin();
+            x_m.z -= 0.005 * (7.3 * node as f64).cos();
+        }
+    }
+    let tissue = viscous::soft(&mesh, &[(0.3, 0.02), (0.2, 0.1)], 5.0);
+    let model = &tissue.model;
+    #[rustfmt::skip]
+    let strain = nalgebra::Matrix3::new(
+        0.10, 0.05, 0.02,
+        -0.03, -0.08, 0.04,
+        0.01, 0.03, 0.06,
+    );
+    let [before, after] = [0.5, 1.0].map(|share| {
+        let even = |x: &Vec3| strain * x * share;
+        model.rest.iter().map(even).collect::<Vec<Vec3>>()
+    });
+    let begin = cells::Begin {
+        dt: 1e-3,
+        u: &before,
+        materials: &model.materials,
+        memories: &tissue.state.memories,
+    };
+    let mut forces = vec![Vec3::zeros(); after.len()];
+    let mut sums = cells::Pulled::default();
+    for cell in &model.cells {
+        assert!(cell.pull(&begin, &after, &mut forces, &mut sums));
+    }
+    assert!(sums.viscous > 1e-3);
+    let size = forces.iter().map(|f| f.norm()).fold(0.0, f64::max);
+    for (x, force) in model.rest.iter().zip(&forces) {
+        if x.iter().all(|&x| x > 1e-3 && x < 1.0 - 1e-3) {
+            assert!(force.norm() < 1e-13 * size, "{force}");
+        }
+    }
+}
+
 #[test]
 fn wrong_tissues_are_refused() {
     let mesh = block(0.1, 2);

@@ -18,14 +18,21 @@ fn bits(snapshot: &Snapshot) -> Vec<u64> {
 fn caps_are_honest() {
     let mut tissue = tissue(&block(0.1, 4), Family::NeoHookean, &Params::default());
     let caps = tissue.caps();
-    assert_eq!((caps.method, caps.nodes, caps.elements), ("fem-implicit", 100, 64));
+    assert_eq!(
+        (caps.method, caps.nodes, caps.elements),
+        ("fem-implicit", 100, 64)
+    );
     let tools = [ball([0.05, 0.05, 0.108], 0.01); TOOLS + 1];
     let mut reactions = [Reaction::default(); TOOLS + 1];
     for dt_s in [1e-6, 1e-3, caps.dt_s_max] {
         for _ in 0..50 {
             tissue.step(&tools, dt_s, &mut reactions);
             assert_eq!(reactions[TOOLS].force_n, Vec3::zeros());
-            assert!(reactions.iter().all(|r| is_finite(r) && r.force_n.norm() < 1e3));
+            assert!(
+                reactions
+                    .iter()
+                    .all(|r| is_finite(r) && r.force_n.norm() < 1e3)
+            );
         }
     }
     let cut = Edit::Cut {
@@ -69,10 +76,14 @@ fn a_thawed_tissue_repeats_bit_for_bit_and_so_do_two_runs() {
 
 #[test]
 fn force_is_the_slope_of_the_energy() {
-    let mut tissue = tissue(&block(0.1, 6), Family::NeoHookean, &Params {
-        tolerance: 1e-10,
-        ..Params::default()
-    });
+    let mut tissue = tissue(
+        &block(0.1, 6),
+        Family::NeoHookean,
+        &Params {
+            tolerance: 1e-10,
+            ..Params::default()
+        },
+    );
     let mut held = |z_m: f64| {
         let mut reaction = [Reaction::default()];
         for _ in 0..60 {
@@ -85,7 +96,10 @@ fn force_is_the_slope_of_the_energy() {
     let ((force_n, _), (_, up_j)) = (held(height_m), held(height_m + h_m));
     let (_, down_j) = held(height_m - h_m);
     let slope_n = (down_j - up_j) / (2.0 * h_m);
-    assert!(force_n > 0.1 && (slope_n / force_n - 1.0).abs() < 1e-5, "{slope_n} {force_n}");
+    assert!(
+        force_n > 0.1 && (slope_n / force_n - 1.0).abs() < 1e-5,
+        "{slope_n} {force_n}"
+    );
 }
 
 /// Contact pushes the surface as it pushes the tool, cells pull all of their nodes together with
@@ -113,7 +127,12 @@ fn action_is_reaction_to_rounding() {
         let sum = |forces: &[Vec3]| forces.iter().sum::<Vec3>();
         let size: f64 = forces.iter().map(|f| f.norm()).sum();
         assert!(sum(&forces).norm() <= 1e-13 * (size + 1.0));
-        let at: Vec<Vec3> = state.u.iter().zip(&model.rest).map(|(u, x)| u + x).collect();
+        let at: Vec<Vec3> = state
+            .u
+            .iter()
+            .zip(&model.rest)
+            .map(|(u, x)| u + x)
+            .collect();
         let mut pushed = vec![Vec3::zeros(); u.len()];
         let sphere = probe_of(model, &tools(k + 1)[0]);
         let (force, _) = model.surface.add_forces(&at, &sphere, &mut pushed);
@@ -131,7 +150,10 @@ fn action_is_reaction_to_rounding() {
                 }
             }
         }
-        assert!(unbalanced.norm() < 1e-4 * (force.norm() + size * 1e-3), "{unbalanced}");
+        assert!(
+            unbalanced.norm() < 1e-4 * (force.norm() + size * 1e-3),
+            "{unbalanced}"
+        );
     }
     assert!(reaction[0].force_n.z > 0.5);
 }
@@ -166,7 +188,11 @@ fn size_does_not_matter() {
     }
     for (k, exact) in runs[1].iter().enumerate() {
         for run in [&runs[0], &runs[2]] {
-            assert!((run[k] - exact).abs() <= 1e-6 * exact.abs() + 1e-12, "{} {exact}", run[k]);
+            assert!(
+                (run[k] - exact).abs() <= 1e-6 * exact.abs() + 1e-12,
+                "{} {exact}",
+                run[k]
+            );
         }
     }
     assert!(runs[1][59] > 0.1);
@@ -197,7 +223,10 @@ fn a_held_press_is_the_static_truth() {
     let truth_n = press.to(6e-3).unwrap().force_n.z;
     let found_n = reaction[0].force_n.z;
     // the tool of 1 MN/m gives by 1e-4 of the contact
-    assert!((found_n / truth_n - 1.0).abs() < 1e-3, "{found_n} {truth_n}");
+    assert!(
+        (found_n / truth_n - 1.0).abs() < 1e-3,
+        "{found_n} {truth_n}"
+    );
 }
 
 /// Numbers in [0, 1), the same in every run.
@@ -260,18 +289,28 @@ fn wild(ticks: u32) {
         let dt_s = [1e-3, 1e-3, 1e-3, 1e-5, 1e-2, f64::NAN][(chance.next() * 6.0) as usize];
         tissue.step(&tools[..count], dt_s, &mut reactions);
         assert!(
-            reactions.iter().all(|r| is_finite(r) && r.force_n.norm() < 2e4),
+            reactions
+                .iter()
+                .all(|r| is_finite(r) && r.force_n.norm() < 2e4),
             "tick {tick}: {reactions:?}"
         );
     }
     let view = tissue.view();
-    assert!(view.positions_m.iter().all(|x| x.iter().all(|x| x.is_finite())));
+    assert!(
+        view.positions_m
+            .iter()
+            .all(|x| x.iter().all(|x| x.is_finite()))
+    );
     assert!(view.ledger.stored_j().is_finite());
     println!("{:?} {:?}", tissue.effort(), view.ledger);
     for _ in 0..3000 {
         tissue.step(&[], DT_S, &mut reactions);
     }
     let view = tissue.view();
-    let moved = view.positions_m.iter().zip(view.rest_m).map(|(x, rest)| (x - rest).norm());
+    let moved = view
+        .positions_m
+        .iter()
+        .zip(view.rest_m)
+        .map(|(x, rest)| (x - rest).norm());
     assert!(moved.fold(0.0, f64::max) < 1e-6);
 }

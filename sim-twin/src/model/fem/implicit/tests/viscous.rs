@@ -28,7 +28,9 @@ fn the_books_close_with_viscous_materials() {
         assert!(put_in_j > 1e-4 && ledger.dissipated_j > 0.0);
         assert!(
             ledger.residual_j.abs() < 1e-6 * put_in_j,
-            "{:e} {:?}", ledger.residual_j / put_in_j, tissue.effort()
+            "{:e} {:?}",
+            ledger.residual_j / put_in_j,
+            tissue.effort()
         );
         assert!((balance_j(&ledger) - ledger.residual_j).abs() < 1e-12 * put_in_j);
     }
