@@ -63,7 +63,7 @@ impl Default for Params {
             damping_hz: 10.0,
             contact_stiffness: 300.0,
             order: 3,
-            tolerance: 1e-6,
+            tolerance: 2e-7,
             newton_max: 12,
             krylov_max: 200,
         }
