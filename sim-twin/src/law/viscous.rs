@@ -62,6 +62,30 @@ impl<T: Real> KelvinVoigt<T> {
         })
     }
 
+    /// Both viscosities times `factor`, as a solver without units needs them.
+    #[must_use]
+    pub fn scaled(&self, factor: T) -> Self {
+        Self {
+            shear: self.shear * factor,
+            bulk: self.bulk * factor,
+        }
+    }
+
+    /// The part that follows the change of shape alone.
+    #[must_use]
+    pub fn of_shape(&self) -> Self {
+        Self {
+            shear: self.shear,
+            bulk: T::zero(),
+        }
+    }
+
+    /// Viscosity for change of volume.
+    #[must_use]
+    pub fn bulk(&self) -> T {
+        self.bulk
+    }
+
     /// First Piola stress at the gradient `f` that changes at `rate` \[1/s\].
     #[must_use]
     pub fn stress(&self, f: &Matrix3<T>, rate: &Matrix3<T>) -> Matrix3<T> {
@@ -100,6 +124,7 @@ pub struct Prony {
 pub struct PronyStep<T> {
     decay: [T; BRANCHES_MAX],
     gain: [T; BRANCHES_MAX],
+    share: [T; BRANCHES_MAX],
     lasting: T,
     count: usize,
 }
@@ -151,6 +176,12 @@ impl Prony {
         })
     }
 
+    /// Whether it has no branch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Share of the stress that is left `time_s` after a sudden strain that is held.
     #[must_use]
     pub fn relaxation(&self, time_s: f64) -> f64 {
@@ -162,6 +193,7 @@ impl Prony {
     #[must_use]
     pub fn step<T: Real>(&self, dt_s: f64) -> PronyStep<T> {
         let (mut decay, mut gain) = ([T::zero(); BRANCHES_MAX], [T::zero(); BRANCHES_MAX]);
+        let mut shares = [T::zero(); BRANCHES_MAX];
         for (branch, &(share, tau)) in self.branches[..self.count].iter().enumerate() {
             let ratio = dt_s / tau;
             // mean of the decay over the step; 1 in the limit of no step
@@ -172,10 +204,12 @@ impl Prony {
             };
             decay[branch] = T::of(libm::exp(-ratio));
             gain[branch] = T::of(share * mean);
+            shares[branch] = T::of(share);
         }
         PronyStep {
             decay,
             gain,
+            share: shares,
             lasting: T::of(self.relaxation(f64::INFINITY)),
             count: self.count,
         }
@@ -194,5 +228,82 @@ impl<T: Real> PronyStep<T> {
         }
         memory.elastic = *elastic;
         stress
+    }
+
+    /// Sum of the branches' stresses after one step, as [`PronyStep::advance`] would leave them.
+    #[must_use]
+    pub fn branches(&self, memory: &Memory<T>, elastic: &Matrix3<T>) -> Matrix3<T> {
+        let rise = elastic - memory.elastic;
+        let held = memory.branch[..self.count].iter().enumerate();
+        held.fold(Matrix3::zeros(), |sum, (branch, held)| {
+            sum + held * self.decay[branch] + rise * self.gain[branch]
+        })
+    }
+
+    /// Slope of [`PronyStep::branches`] against `elastic`.
+    #[must_use]
+    pub fn slope(&self) -> T {
+        self.gain[..self.count]
+            .iter()
+            .fold(T::zero(), |sum, &gain| sum + gain)
+    }
+
+    /// Function of `elastic = stiffness * strain` whose gradient in the strain is
+    /// [`PronyStep::branches`], for a linear elastic law.
+    #[must_use]
+    pub fn potential(&self, memory: &Memory<T>, elastic: &Matrix3<T>, stiffness: T) -> T {
+        let rise = elastic - memory.elastic;
+        let curved = rise.norm_squared() * self.slope() * T::of(0.5);
+        let held = memory.branch[..self.count].iter().enumerate();
+        let straight = held.fold(T::zero(), |sum, (branch, held)| {
+            sum + held.dot(elastic) * self.decay[branch]
+        });
+        (curved + straight) / stiffness
+    }
+
+    /// Energy that the branches hold a reference volume, each a spring of its share of `stiffness`.
+    #[must_use]
+    pub fn energy(&self, memory: &Memory<T>, stiffness: T) -> T {
+        let held = memory.branch[..self.count].iter().enumerate();
+        held.fold(T::zero(), |sum, (branch, held)| {
+            sum + held.norm_squared() / (T::of(2.0) * stiffness * self.share[branch])
+        })
+    }
+
+    /// Heat of one step a reference volume, between the memories before and after; never negative.
+    ///
+    /// With `d` decay, `c` mean of the decay over the step and `h` a branch's stress, a branch of
+    /// stiffness `k` gives `((1/c - 1/2) h1^2 - (d/c) h0 h1 + h0^2 / 2) / k` (ours: work of the end's
+    /// stress less the energy gained); positive since `d^2 <= c (2 - c)` for every step.
+    #[must_use]
+    pub fn dissipation(&self, (before, after): (&Memory<T>, &Memory<T>), stiffness: T) -> T {
+        let mut heat = T::zero();
+        let half = T::of(0.5);
+        for branch in 0..self.count {
+            let (old, new) = (&before.branch[branch], &after.branch[branch]);
+            let mean = self.gain[branch] / self.share[branch];
+            let form = new.norm_squared() * (T::one() / mean - half)
+                - new.dot(old) * (self.decay[branch] / mean)
+                + old.norm_squared() * half;
+            heat += form / (stiffness * self.share[branch]);
+        }
+        heat
+    }
+}
+
+/// Numbers of a [`Memory`].
+pub const MEMORY_NUMBERS: usize = 9 * (BRANCHES_MAX + 1);
+
+impl<T: Real> Memory<T> {
+    /// All numbers, in an order of its own.
+    pub fn numbers(&self) -> impl Iterator<Item = T> {
+        let matrices = self.branch.iter().chain([&self.elastic]);
+        matrices.flat_map(|matrix| matrix.iter().copied())
+    }
+
+    /// All numbers to write, in the same order.
+    pub fn numbers_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let matrices = self.branch.iter_mut().chain([&mut self.elastic]);
+        matrices.flat_map(|matrix| matrix.iter_mut())
     }
 }

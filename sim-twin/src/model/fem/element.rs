@@ -144,6 +144,12 @@ impl<'a> Deformed<'a> {
         }
     }
 
+    /// Deformation gradient at a Gauss point.
+    #[must_use]
+    pub fn gradient(&self, point: usize) -> &Matrix3<f64> {
+        &self.strained[point].f
+    }
+
     /// Elastic energy; infinite if a Gauss point is inverted under a law of volume.
     #[must_use]
     pub fn energy(&self) -> f64 {
@@ -287,7 +293,7 @@ fn add_row(row: &mut Row, form: &Column, factor: f64, gradients: &[Vec3; 8]) {
 }
 
 /// Adds one Gauss point's tangent to the blocks on and below the diagonal.
-fn add_point(whole: &mut Stiffness, tangent: &Tangent<f64>, gradients: &[Vec3; 8]) {
+pub(super) fn add_point(whole: &mut Stiffness, tangent: &Tangent<f64>, gradients: &[Vec3; 8]) {
     for (b, gradient) in gradients.iter().enumerate() {
         // column k: change of stress as node b moves along k
         let mut moved = SMatrix::<f64, 9, 3>::zeros();
@@ -306,7 +312,7 @@ fn add_point(whole: &mut Stiffness, tangent: &Tangent<f64>, gradients: &[Vec3; 8
 }
 
 /// Copies what is below the diagonal above it.
-fn mirror(whole: &mut Stiffness) {
+pub(super) fn mirror(whole: &mut Stiffness) {
     for column in 0..24 {
         for row in 0..column {
             whole[(row, column)] = whole[(column, row)];

@@ -14,6 +14,7 @@ pub mod condense;
 pub mod element;
 pub mod explicit;
 pub mod front;
+pub mod implicit;
 pub mod predictor;
 pub mod probe;
 pub mod solid;

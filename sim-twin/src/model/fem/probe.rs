@@ -18,6 +18,27 @@ pub struct Sphere {
     pub centre: Vec3,
     /// Its radius.
     pub radius: f64,
+    /// Depth a pressure of its own boundary; 0 if it is rigid.
+    pub give: f64,
+}
+
+/// What a sphere met.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Met {
+    /// Force on the sphere.
+    pub force: Vec3,
+    /// Energy of the contact.
+    pub energy: f64,
+    /// Work that the sphere did on the surface along its last way, at the present forces.
+    pub work: f64,
+    /// Depth of the deepest point.
+    pub depth: f64,
+    /// Touched area at rest.
+    pub area: f64,
+    /// Slope of the force against depth, with the surface held.
+    pub slope: f64,
+    /// Number of touched points.
+    pub contacts: u32,
 }
 
 /// One quadrature point of the surface.
@@ -35,6 +56,8 @@ pub struct Surface {
     points: Vec<Point>,
     /// Pressure a depth.
     pub stiffness: f64,
+    /// Depth to which the pressure grows, so that no tool meets an unlimited force.
+    pub deepest: f64,
 }
 
 /// Where a point of the surface stands to the sphere.
@@ -42,6 +65,10 @@ struct Touching {
     normal: Vec3,
     distance: f64,
     pressure: f64,
+    /// Energy an area.
+    energy: f64,
+    /// Slope of the pressure against depth.
+    slope: f64,
 }
 
 impl Surface {
@@ -70,7 +97,11 @@ impl Surface {
                 }
             }
         }
-        Self { points, stiffness }
+        Self {
+            points,
+            stiffness,
+            deepest: f64::INFINITY,
+        }
     }
 
     /// The point's state, if the sphere presses on it.
@@ -81,11 +112,15 @@ impl Surface {
         }
         let offset = place - sphere.centre;
         let distance = offset.norm();
-        let pressure = point.multiplier - self.stiffness * (distance - sphere.radius);
-        (pressure > 0.0 && distance > 0.0).then(|| Touching {
+        let stiffness = self.stiffness / (1.0 + self.stiffness * sphere.give);
+        let asked = point.multiplier - stiffness * (distance - sphere.radius);
+        let pressure = asked.min(stiffness * self.deepest);
+        (pressure > 0.0 && distance > 1e-9 * sphere.radius).then(|| Touching {
             normal: offset / distance,
             distance,
             pressure,
+            energy: pressure * (asked - 0.5 * pressure) / stiffness,
+            slope: if asked > pressure { 0.0 } else { stiffness },
         })
     }
 
@@ -94,9 +129,39 @@ impl Surface {
     pub fn energy(&self, at: &[Vec3], sphere: &Sphere) -> f64 {
         let parts = self.points.iter().filter_map(|point| {
             let touch = self.touching(point, at, sphere)?;
-            Some(point.area * touch.pressure * touch.pressure)
+            Some(point.area * touch.energy)
         });
-        parts.sum::<f64>() / (2.0 * self.stiffness)
+        parts.sum()
+    }
+
+    /// What the sphere meets, with the surface's nodes at `at` after a last way of `way`.
+    #[must_use]
+    pub fn meet(&self, at: &[Vec3], way: &[Vec3], sphere: &Sphere) -> Met {
+        let mut met = Met {
+            force: Vec3::zeros(),
+            energy: 0.0,
+            work: 0.0,
+            depth: 0.0,
+            area: 0.0,
+            slope: 0.0,
+            contacts: 0,
+        };
+        for point in &self.points {
+            let Some(touch) = self.touching(point, at, sphere) else {
+                continue;
+            };
+            let push = touch.normal * (touch.pressure * point.area);
+            met.force -= push;
+            met.energy += touch.energy * point.area;
+            met.depth = met.depth.max(sphere.radius - touch.distance);
+            met.area += point.area;
+            met.slope += touch.slope * point.area;
+            met.contacts += 1;
+            for (&node, &share) in point.nodes.iter().zip(&point.shares) {
+                met.work += share * push.dot(&way[node as usize]);
+            }
+        }
+        met
     }
 
     /// Adds the energy's gradient to `forces`; gives the force on the sphere and the touched area.
@@ -118,16 +183,28 @@ impl Surface {
 
     /// Adds the slope of the forces to `matrix`.
     pub fn add_stiffness(&self, at: &[Vec3], sphere: &Sphere, matrix: &mut BlockMatrix) {
+        self.each_slope(at, sphere, |row, column, block| {
+            matrix.add(row, column, &block);
+        });
+    }
+
+    /// Gives the slope of the forces, block by block.
+    pub fn each_slope(
+        &self,
+        at: &[Vec3],
+        sphere: &Sphere,
+        mut take: impl FnMut(u32, u32, Matrix3<f64>),
+    ) {
         for point in &self.points {
             let Some(touch) = self.touching(point, at, sphere) else {
                 continue;
             };
             let along = touch.normal * touch.normal.transpose();
             let across = Matrix3::identity() - along;
-            let slope = along * self.stiffness - across * (touch.pressure / touch.distance);
+            let slope = along * touch.slope - across * (touch.pressure / touch.distance);
             for (&row, &a) in point.nodes.iter().zip(&point.shares) {
                 for (&column, &b) in point.nodes.iter().zip(&point.shares) {
-                    matrix.add(row, column, &(slope * (a * b * point.area)));
+                    take(row, column, slope * (a * b * point.area));
                 }
             }
         }

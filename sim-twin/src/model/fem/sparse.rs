@@ -28,6 +28,31 @@ pub struct Solved {
     pub indefinite: bool,
 }
 
+/// What a solve works in, kept from one to the next so that none allocates.
+#[derive(Debug, Clone)]
+pub struct Krylov {
+    inverse: Vec<Matrix3<f64>>,
+    residual: Vec<Vec3>,
+    z: Vec<Vec3>,
+    along: Vec<Vec3>,
+    image: Vec<Vec3>,
+}
+
+impl Krylov {
+    /// Room for systems of so many block rows.
+    #[must_use]
+    pub fn new(rows: usize) -> Self {
+        let zeros = vec![Vec3::zeros(); rows];
+        Self {
+            inverse: vec![Matrix3::identity(); rows],
+            residual: zeros.clone(),
+            z: zeros.clone(),
+            along: zeros.clone(),
+            image: zeros,
+        }
+    }
+}
+
 impl BlockMatrix {
     /// The empty pattern of a mesh: a block wherever two nodes share a cell.
     #[must_use]
@@ -76,6 +101,25 @@ impl BlockMatrix {
     /// Sets every block to zero, keeping the pattern.
     pub fn clear(&mut self) {
         self.blocks.fill(Matrix3::zeros());
+    }
+
+    /// Takes all blocks from a matrix of the same pattern.
+    pub fn copy_from(&mut self, from: &Self) {
+        self.blocks.copy_from_slice(&from.blocks);
+    }
+
+    /// Takes the blocks of some rows from a matrix of the same pattern.
+    pub fn copy_rows(&mut self, from: &Self, rows: &[u32]) {
+        for &row in rows {
+            let range = self.starts[row as usize]..self.starts[row as usize + 1];
+            self.blocks[range.clone()].copy_from_slice(&from.blocks[range]);
+        }
+    }
+
+    /// Adds a multiple of the identity to the diagonal block of a row.
+    pub fn add_diagonal(&mut self, row: usize, value: f64) {
+        let place = self.diagonal[row];
+        self.blocks[place] += Matrix3::identity() * value;
     }
 
     /// Place of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
@@ -133,13 +177,10 @@ impl BlockMatrix {
         }
     }
 
-    /// Inverses of the diagonal blocks; a singular one counts as the identity.
-    #[must_use]
-    pub fn inverse_diagonal(&self) -> Vec<Matrix3<f64>> {
-        let blocks = self.diagonal.iter().map(|&place| self.blocks[place]);
-        blocks
-            .map(|block| block.try_inverse().unwrap_or_else(Matrix3::identity))
-            .collect()
+    /// Inverse of a diagonal block; a singular one counts as the identity.
+    fn inverse(&self, row: usize) -> Matrix3<f64> {
+        let block = self.blocks[self.diagonal[row]];
+        block.try_inverse().unwrap_or_else(Matrix3::identity)
     }
 
     /// `out = M^-1 x` with the symmetric Gauss-Seidel `M = (D + L) D^-1 (D + U)`.
@@ -164,10 +205,28 @@ impl BlockMatrix {
 
     /// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
     pub fn solve(&self, b: &[Vec3], tolerance: f64, limit: usize) -> (Vec<Vec3>, Solved) {
-        let inverse = self.inverse_diagonal();
         let mut x = vec![Vec3::zeros(); b.len()];
-        let (mut residual, mut z) = (b.to_vec(), x.clone());
-        let (mut along, mut image) = (x.clone(), x.clone());
+        let mut krylov = Krylov::new(b.len());
+        let solved = self.solve_in(&mut krylov, (b, &mut x), tolerance, limit);
+        (x, solved)
+    }
+
+    /// As [`BlockMatrix::solve`], in room that is given.
+    pub fn solve_in(
+        &self,
+        krylov: &mut Krylov,
+        (b, x): (&[Vec3], &mut [Vec3]),
+        tolerance: f64,
+        limit: usize,
+    ) -> Solved {
+        for (row, inverse) in krylov.inverse.iter_mut().enumerate() {
+            *inverse = self.inverse(row);
+        }
+        x.fill(Vec3::zeros());
+        let (residual, z) = (&mut krylov.residual, &mut krylov.z);
+        let (along, image) = (&mut krylov.along, &mut krylov.image);
+        residual.copy_from_slice(b);
+        along.fill(Vec3::zeros());
         let goal = tolerance * norm(b);
         let mut solved = Solved {
             iterations: 0,
@@ -175,19 +234,19 @@ impl BlockMatrix {
             indefinite: false,
         };
         let mut last = 0.0;
-        while norm(&residual) > goal && solved.iterations < limit {
-            self.precondition(&inverse, &residual, &mut z);
-            let now = dot(&residual, &z);
+        while norm(residual) > goal && solved.iterations < limit {
+            self.precondition(&krylov.inverse, residual, z);
+            let now = dot(residual, z);
             let keep = if solved.iterations == 0 {
                 0.0
             } else {
                 now / last
             };
-            for (along, z) in along.iter_mut().zip(&z) {
+            for (along, z) in along.iter_mut().zip(&*z) {
                 *along = z + *along * keep;
             }
-            self.multiply(&along, &mut image);
-            let curvature = dot(&along, &image);
+            self.multiply(along, image);
+            let curvature = dot(along, image);
             if curvature.is_nan() || curvature <= 0.0 {
                 solved.indefinite = true;
                 break;
@@ -201,15 +260,15 @@ impl BlockMatrix {
             solved.iterations += 1;
         }
         if solved.indefinite && solved.iterations == 0 {
-            x.copy_from_slice(&z);
+            x.copy_from_slice(z);
         }
         let size = norm(b);
         solved.residual = if size > 0.0 {
-            norm(&residual) / size
+            norm(residual) / size
         } else {
             0.0
         };
-        (x, solved)
+        solved
     }
 }
 

@@ -182,6 +182,7 @@ impl Press {
         Sphere {
             centre: self.start - Vec3::z() * self.depth,
             radius: self.radius,
+            give: 0.0,
         }
     }
 
