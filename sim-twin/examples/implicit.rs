@@ -63,6 +63,7 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
             velocity_mps: Vec3::zeros(),
             radius_m: RADIUS_M,
             stiffness_npm: 1e6,
+            shaft_m: Vec3::zeros(),
             jaws: None,
         };
         let start = Instant::now();

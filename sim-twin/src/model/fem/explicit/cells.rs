@@ -158,6 +158,7 @@ fn fill<const BOOKS: bool>(
     (buffer, needs): (&mut Buffer, &mut [f32]),
 ) -> Found {
     let mut found = Found::default();
+    let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     for first in (0..length).step_by(LANES) {
         let at = start + first;
         let x: [[&Row; 8]; 3] = std::array::from_fn(|i| {
@@ -186,15 +187,18 @@ fn fill<const BOOKS: bool>(
         if BOOKS {
             let own = row(&cells.demand, at);
             for l in 0..LANES {
-                found.energy += f64::from(energy[l]);
+                energies[l] += energy[l];
                 demand[l] *= own[l];
-                found.demand = found.demand.max(demand[l]);
+                demands[l] = if demand[l] > demands[l] { demand[l] } else { demands[l] };
+                // what is not a number has fallen in
+                demands[l] = if demand[l] >= 0.0 { demands[l] } else { f32::MAX };
             }
             needs[at..at + LANES].copy_from_slice(&demand);
         }
     }
     if BOOKS {
-        found.energy /= f64::from(weight);
+        found.energy = energies.iter().copied().map(f64::from).sum::<f64>() / f64::from(weight);
+        found.demand = demands.iter().fold(0.0, |a, &b| a.max(b));
     }
     found
 }

@@ -188,6 +188,8 @@ pub struct Explicit {
     mean: [(Vec3, Vec3); TOOLS],
     surface: Surface,
     seen_m: Vec<Vec3>,
+    /// Farthest that a node of the top is from its rest.
+    moved: f32,
 }
 
 /// What a view shows: top nodes by grid, and their triangles.
@@ -246,6 +248,7 @@ impl Explicit {
             met: [Met::default(); TOOLS],
             mean: [(Vec3::zeros(), Vec3::zeros()); TOOLS],
             seen_m: surface.rest_m.clone(),
+            moved: 0.0,
             surface,
             model,
         }
@@ -295,11 +298,15 @@ impl Explicit {
     /// Brings the surface that [`Tissue::view`] shows up to date.
     fn see(&mut self) {
         let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
+        let mut moved2 = 0.0_f32;
         for (seen_m, (&(grid, node), rest_m)) in self.seen_m.iter_mut().zip(nodes) {
-            let u = &self.state.motions[grid as usize].u;
-            let moved = Vec3::from_fn(|axis, _| f64::from(u[axis][node as usize]));
-            *seen_m = rest_m + moved * self.model.length_m;
+            let [x, y, z] = &self.state.motions[grid as usize].u;
+            let at = node as usize;
+            let u = [x[at], y[at], z[at]];
+            moved2 = moved2.max(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+            *seen_m = rest_m + Vec3::from(u.map(f64::from)) * self.model.length_m;
         }
+        self.moved = moved2.sqrt();
     }
 }
 

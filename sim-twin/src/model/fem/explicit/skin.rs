@@ -29,8 +29,10 @@ pub(super) struct Face {
     /// Grid of its nodes.
     pub(super) grid: u32,
     pub(super) nodes: [u32; 4],
-    /// Places of the nodes at rest.
+    /// Places of the nodes at rest, their middle, and the farthest from it.
     pub(super) rest: [[f32; 3]; 4],
+    middle: [f32; 3],
+    wide: f32,
     pub(super) area: f32,
     /// Pressure a depth.
     pub(super) stiffness: f32,
@@ -159,17 +161,42 @@ impl Skin {
         skin
     }
 
-    /// Lists the faces that the tool can reach before it has gone `way`.
-    pub(super) fn near(&self, rod: &Rod, way: f32, motions: &[Motion], list: &mut Vec<u32>) {
+    /// Lists the faces that the tool can reach before it has gone `way`, if no node of the top is
+    /// farther than `moved` from its rest.
+    pub(super) fn near(
+        &self,
+        rod: &Rod,
+        (way, moved): (f32, f32),
+        motions: &[Motion],
+        list: &mut Vec<u32>,
+    ) {
         list.clear();
         for (index, face) in (0..).zip(&self.faces) {
+            let mut rest = [0.0; 3];
+            for axis in 0..3 {
+                rest[axis] = face.middle[axis] - rod.centre[axis];
+            }
+            let far = rod.radius + way + moved + face.wide;
+            if square(&from_axis(&rest, &rod.shaft)) > far * far {
+                continue;
+            }
             let u = &motions[face.grid as usize].u;
             let corners = places(face, u, &rod.centre);
-            let mean = |axis: usize| corners.iter().map(|c| c[axis]).sum::<f32>() * 0.25;
-            let middle = [mean(0), mean(1), mean(2)];
-            let out = |c: &[f32; 3]| square(&[0, 1, 2].map(|axis| c[axis] - middle[axis]));
-            let wide = corners.iter().map(out).fold(0.0, f32::max).sqrt();
-            let reach = rod.radius + way + wide;
+            let mut middle = [0.0; 3];
+            for corner in &corners {
+                for axis in 0..3 {
+                    middle[axis] += 0.25 * corner[axis];
+                }
+            }
+            let mut wide2 = 0.0_f32;
+            for corner in &corners {
+                let mut out = *corner;
+                for axis in 0..3 {
+                    out[axis] -= middle[axis];
+                }
+                wide2 = wide2.max(square(&out));
+            }
+            let reach = rod.radius + way + wide2.sqrt();
             if square(&from_axis(&middle, &rod.shaft)) <= reach * reach {
                 list.push(index);
             }
@@ -401,6 +428,8 @@ fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &P
         grid: index as u32,
         nodes: at.map(|node| node as u32),
         rest: at.map(|node| grid.rest(node).map(f32::of)),
+        middle: [0, 1, 2].map(|a| f32::of(0.5 * (grid.rest(at[0])[a] + grid.rest(at[2])[a]))),
+        wide: f32::of(0.5 * grid.edge[0].hypot(grid.edge[1])),
         area: f32::of(grid.edge[0] * grid.edge[1]),
         stiffness: f32::of(params.contact_stiffness * mu / short),
         deepest: f32::of(DEEPEST * short),

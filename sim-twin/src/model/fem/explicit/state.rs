@@ -72,6 +72,8 @@ pub(super) struct State {
     pub(super) stale: bool,
     /// Times that cells had fallen in.
     pub(super) collapses: u64,
+    /// Whether it lies still: no displacement, no speed, no tool in reach.
+    pub(super) still: bool,
 }
 
 impl State {
@@ -83,7 +85,20 @@ impl State {
             demand: 1.0,
             stale: true,
             collapses: 0,
+            still: true,
         }
+    }
+
+    /// No displacement and no speed.
+    pub(super) fn lie_still(&mut self) {
+        for field in self.motions.iter_mut().flat_map(|m| m.u.iter_mut().chain(&mut m.v)) {
+            field.fill(0.0);
+        }
+        for tool in &mut self.tools {
+            (tool.impulse, tool.energy_j) = ([[0.0; 3]; 2], 0.0);
+            tool.stick = Stick::default();
+        }
+        (self.stale, self.still) = (true, true);
     }
 
     /// Half of every displacement, and rest.
@@ -98,7 +113,7 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 2)
+        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 3)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -119,6 +134,7 @@ impl State {
         snapshot.numbers.push(f64::from(self.demand));
         snapshot.integers.push(u64::from(self.stale));
         snapshot.integers.push(self.collapses);
+        snapshot.integers.push(u64::from(self.still));
     }
 
     pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
@@ -152,6 +168,7 @@ impl State {
         self.demand = demand;
         self.stale = whole() != 0;
         self.collapses = whole();
+        self.still = whole() != 0;
         Ok(())
     }
 }

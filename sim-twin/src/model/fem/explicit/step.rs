@@ -26,6 +26,9 @@ const DT_MAX_S: f64 = 1e-2;
 /// Fastest that a node may go, over the speed of pressure waves.
 const FAST: f64 = 2.0;
 
+/// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
+/// thousandth of a millionth of a press.
+const STILL: f64 = 1e-6;
 /// Speed of the surface within which a tick's contacts are found, over that of pressure waves.
 const SURFACE: f64 = 0.15;
 
@@ -72,6 +75,10 @@ impl Explicit {
         let plan = self.plan(dt_s);
         let paths = self.admit(tools);
         self.list(&paths, plan.dt * f64::from(plan.substeps));
+        if self.rest() {
+            return;
+        }
+        self.state.still = false;
         if self.state.stale {
             self.begin(&paths);
         }
@@ -90,6 +97,24 @@ impl Explicit {
             + (books.edit_j - before.edit_j)
             - (books.dissipated_j - before.dissipated_j);
         books.residual_j = before.residual_j + gained - explained;
+    }
+
+    /// Whether nothing touches and next to nothing moves: the tissue then lies still at no cost. What
+    /// little energy it had counts as dissipated.
+    fn rest(&mut self) -> bool {
+        let books = &mut self.state.ledger;
+        let stored_j = books.kinetic_j + books.elastic_j;
+        let touched = self.near.iter().any(|list| !list.is_empty());
+        if touched || stored_j.is_nan() || stored_j > STILL * self.model.energy_j() {
+            return false;
+        }
+        if !self.state.still {
+            books.dissipated_j += books.stored_j();
+            (books.kinetic_j, books.elastic_j, books.contact_j) = (0.0, 0.0, 0.0);
+            self.state.lie_still();
+            self.see();
+        }
+        true
     }
 
     /// Cells have fallen in: the tissue goes back towards its rest, and tools feel nothing until it
@@ -174,7 +199,7 @@ impl Explicit {
             if let Some(path) = path {
                 let way = f32::of(path.way.norm() + sound);
                 let skin = &self.model.skin;
-                skin.near(&path.at(0.0), way, &self.state.motions, list);
+                skin.near(&path.at(0.0), (way, self.moved), &self.state.motions, list);
             }
         }
     }

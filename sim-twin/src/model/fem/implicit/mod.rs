@@ -240,6 +240,7 @@ impl Tissue for Implicit {
             nodes: self.model.fixed.iter().filter(free).count(),
             elements: self.model.cells.len(),
             tools_max: TOOLS,
+            shafts: false,
             dt_s_max: STEP_MAX * self.model.time_s,
             stiffness_edits: false,
             cuts: false,

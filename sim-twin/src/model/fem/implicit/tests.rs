@@ -33,6 +33,7 @@ fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
         velocity_mps: Vec3::zeros(),
         radius_m,
         stiffness_npm: 1e6,
+        shaft_m: Vec3::zeros(),
         jaws: None,
     }
 }
