@@ -41,7 +41,7 @@ const SIDE_MAX: u32 = 400;
 const PRESS_S: f64 = 0.25;
 /// Longest step of a press \[s\].
 const PRESS_STEP_S: f64 = 1e-3;
-/// Share of the depth at which the chord of a press begins: before it, the touch is not yet whole.
+/// Share of the force at which the chord of a press begins: before it, the touch is not yet whole.
 const CHORD_START: f64 = 0.2;
 
 /// A tissue that can be built as often as wanted, and the tool meant for it.
@@ -92,8 +92,8 @@ pub struct Press {
     pub force_n: f64,
     /// Force over depth \[N/m\].
     pub secant_npm: f64,
-    /// Mean slope of the force from a fifth of that depth to all of it \[N/m\]: what a hand that
-    /// presses once can tell.
+    /// Mean slope of the force from the depth where it is a fifth to all of it \[N/m\]: what a
+    /// hand that presses once can tell.
     pub chord_npm: f64,
 }
 
@@ -220,15 +220,24 @@ impl Scene {
     /// # Errors
     /// If no tissue can be built.
     pub fn presses(&self, points_m: &[[f64; 2]], depth_m: f64) -> Result<Vec<Press>, SceneError> {
+        let places: Vec<_> = points_m.iter().map(|&point_m| (point_m, depth_m)).collect();
+        self.presses_to(&places)
+    }
+
+    /// As [`Scene::presses`], to a depth of its own at each point.
+    ///
+    /// # Errors
+    /// If no tissue can be built.
+    pub fn presses_to(&self, places_m: &[([f64; 2], f64)]) -> Result<Vec<Press>, SceneError> {
         let (mut tissue, dt_s) = self.build_for_presses()?;
         let mut rest = Snapshot::default();
         tissue.freeze(&mut rest);
-        let one = |&point_m: &[f64; 2]| {
+        let one = |&(point_m, depth_m): &([f64; 2], f64)| {
             // a snapshot of this very tissue fits it
             let _ = tissue.thaw(&rest);
             self.press_once(tissue.as_mut(), point_m, depth_m, dt_s)
         };
-        Ok(points_m.iter().map(one).collect())
+        Ok(places_m.iter().map(one).collect())
     }
 
     fn press_once(
@@ -238,7 +247,7 @@ impl Scene {
         depth_m: f64,
         dt_s: f64,
     ) -> Press {
-        let mut hold = |from_m: f64, to_m: f64| {
+        let mut hold = |from_m: f64, to_m: f64, curve: &mut Vec<(f64, f64)>| {
             let steps = (PRESS_S / dt_s).ceil() as u64;
             let mut reaction = [Reaction::default()];
             for step in 1..=2 * steps {
@@ -250,12 +259,17 @@ impl Scene {
                     tool.velocity_mps.z = (from_m - to_m) / PRESS_S;
                 }
                 tissue.step(&[tool], dt_s, &mut reaction);
+                curve.push((depth_m, reaction[0].force_n.z));
             }
             reaction[0].force_n.z
         };
-        let low_m = CHORD_START * depth_m;
-        let low_n = hold(0.0, low_m);
-        let force_n = hold(low_m, depth_m);
+        let mut curve = Vec::new();
+        let force_n = hold(0.0, depth_m, &mut curve);
+        let part_n = CHORD_START * force_n;
+        let low_m = curve.iter().find(|(_, force_n)| *force_n >= part_n);
+        // short of the whole depth, so that there is a chord
+        let low_m = low_m.map_or(0.0, |&(low_m, _)| low_m.min(0.9 * depth_m));
+        let low_n = hold(depth_m, low_m, &mut Vec::new());
         Press {
             force_n,
             secant_npm: force_n / depth_m,

@@ -3,7 +3,6 @@
 //! Source: ours. The stiffness under the probe is that of a slow press on a copy of the remote
 //! tissue; the delay of a frame is counted in ticks, on no clock at all.
 
-use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
@@ -15,9 +14,8 @@ use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
 use crate::metrics::{OnewayTruth, Site, TwinFacts};
 
-/// Depth at which the true stiffness is taken, as a share of the intended depth of a press: hand
-/// and tissue in series share the way about equally.
-const DEPTH_SHARE: f64 = 0.5;
+/// Least depth at which the true stiffness is taken \[m\], if a press went less deep.
+const DEPTH_MIN_M: f64 = 1e-3;
 
 /// The sites that `master` has pressed, with what is really there; none without a palpation.
 ///
@@ -42,21 +40,27 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
             site.true_stiffness_npm = stiffness.parse().ok();
         }
     } else if config.tissue != "free" && !sites.is_empty() {
-        press(config, palpation, &mut sites)?;
+        press(config, master, &mut sites)?;
     }
     Ok(sites)
 }
 
-fn press(
-    config: &Config,
-    palpation: &PalpationParams,
-    sites: &mut [Site],
-) -> Result<(), ConfigError> {
+/// Presses a copy of the remote tissue as deep as the hand went: tissue is not linear, so that a
+/// stiffness belongs to a depth.
+fn press(config: &Config, master: &[TickRecord], sites: &mut [Site]) -> Result<(), ConfigError> {
     let scene = lab::load_scene(&config.tissue, "tissue")?;
-    let depth_m = DEPTH_SHARE * palpation.press_depth_m;
-    let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
+    let radius_m = config.master.predict.tool_radius_m;
+    let deepest_m = |phase: u16| {
+        let of = master.iter().filter(|record| record.phase == phase);
+        let depth_m = of.map(|record| radius_m - record.position_m[2]);
+        depth_m.fold(DEPTH_MIN_M, f64::max)
+    };
+    let places: Vec<_> = sites
+        .iter()
+        .map(|site| (site.place_m, deepest_m(site.phase)))
+        .collect();
     // a scene that was built for the session can be built again; if not, nothing is known
-    let presses = scene.presses(&places, depth_m).unwrap_or_default();
+    let presses = scene.presses_to(&places).unwrap_or_default();
     for (site, press) in sites.iter_mut().zip(presses) {
         site.true_stiffness_npm = Some(press.chord_npm).filter(|npm| npm.is_finite());
     }
