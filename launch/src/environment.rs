@@ -5,10 +5,19 @@ use palpate_transport::Axes;
 use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
 
 /// A tissue that a simulated probe touches.
+///
+/// A robot's plant goes in shorter steps than some tissues want. Those are stepped at their own pace,
+/// and in between the force goes on with the stiffness of the last contact.
 pub struct TissueEnvironment {
     tissue: Box<dyn Tissue>,
     radius_m: f64,
     stiffness_npm: f64,
+    /// Step at which the tissue goes \[s\].
+    pace_s: f64,
+    /// Time since its last step \[s\].
+    since_s: f64,
+    last: Reaction,
+    last_at_m: Vec3,
 }
 
 impl TissueEnvironment {
@@ -16,9 +25,13 @@ impl TissueEnvironment {
     #[must_use]
     pub fn new(tissue: Box<dyn Tissue>, radius_m: f64, stiffness_npm: f64) -> Self {
         Self {
+            pace_s: tissue.caps().dt_s_best,
             tissue,
             radius_m,
             stiffness_npm,
+            since_s: 0.0,
+            last: Reaction::default(),
+            last_at_m: Vec3::zeros(),
         }
     }
 }
@@ -39,10 +52,21 @@ impl Environment for TissueEnvironment {
                 closed: probe.closed,
             }),
         };
-        let mut reactions = [Reaction::default()];
-        self.tissue.step(&[tool], dt_s, &mut reactions);
-        let force = reactions[0].force_n;
-        [force.x, force.y, force.z, reactions[0].grip_n]
+        self.since_s += dt_s;
+        // half a step short, so that rounding does not decide
+        if self.since_s + 0.5 * dt_s > self.pace_s {
+            let step_s = std::mem::take(&mut self.since_s);
+            let mut reactions = [Reaction::default()];
+            self.tissue.step(&[tool], step_s, &mut reactions);
+            [self.last] = reactions;
+            self.last_at_m = tool.position_m;
+        }
+        let deeper_m = self.last.normal.dot(&(self.last_at_m - tool.position_m));
+        let pressed_n = self.last.force_n.dot(&self.last.normal);
+        // a contact pulls at nothing
+        let more_n = (self.last.stiffness_npm * deeper_m).max(-pressed_n);
+        let force = self.last.force_n + self.last.normal * more_n;
+        [force.x, force.y, force.z, self.last.grip_n]
     }
 
     fn energy_j(&self) -> f64 {

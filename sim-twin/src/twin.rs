@@ -115,6 +115,9 @@ pub struct Caps {
     pub shafts: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].
     pub dt_s_max: f64,
+    /// Step below which shorter ones cost time and gain nothing \[s\]; between two steps a caller
+    /// goes on with the force and stiffness of the last [`Reaction`].
+    pub dt_s_best: f64,
     /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).
     pub stiffness_edits: bool,
     /// Whether elements may be removed ([`Edit::Cut`]).

@@ -330,6 +330,7 @@ impl Tissue for Explicit {
             tools_max: TOOLS,
             shafts: true,
             dt_s_max: 1e-3,
+            dt_s_best: 1e-3,
             stiffness_edits: false,
             cuts: false,
         }

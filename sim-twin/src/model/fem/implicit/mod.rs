@@ -242,6 +242,7 @@ impl Tissue for Implicit {
             tools_max: TOOLS,
             shafts: false,
             dt_s_max: STEP_MAX * self.model.time_s,
+            dt_s_best: 1e-3,
             stiffness_edits: false,
             cuts: false,
         }
