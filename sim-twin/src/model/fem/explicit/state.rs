@@ -17,9 +17,9 @@ pub(super) struct ToolState {
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
     pub(super) shaft_m: Vec3,
-    /// Force on it, without unit.
-    pub(super) force: [f64; 3],
-    pub(super) torque: [f64; 3],
+    /// Impulse on it and its turn, over the shortest sub-step, without unit.
+    pub(super) push: [f64; 3],
+    pub(super) twist: [f64; 3],
     pub(super) stick: Stick,
     pub(super) energy_j: f64,
 }
@@ -31,8 +31,8 @@ impl ToolState {
         radius_m: 0.0,
         stiffness_npm: 0.0,
         shaft_m: Vec3::new(0.0, 0.0, 0.0),
-        force: [0.0; 3],
-        torque: [0.0; 3],
+        push: [0.0; 3],
+        twist: [0.0; 3],
         stick: Stick {
             way: [0.0; 3],
             stiffness: 0.0,
@@ -51,7 +51,7 @@ impl ToolState {
             &mut self.energy_j,
         ];
         let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.force.iter_mut().chain(&mut self.torque);
+        let arrays = self.push.iter_mut().chain(&mut self.twist);
         lone.into_iter()
             .chain(vectors)
             .chain(arrays.chain(&mut self.stick.way))
