@@ -42,8 +42,8 @@ fn block() -> Explicit {
         depth_m: 0.01,
     };
     let (low_m, high_m) = (Vec3::new(-0.05, -0.05, -0.1), Vec3::new(0.05, 0.05, 0.0));
-    let nested = Nested::new(low_m, high_m, &zone).unwrap();
-    let moduli = Material::new(5e3, 0.45, 1e3).unwrap().moduli();
+    let nested = Nested::new(low_m, high_m, &zone).expect("a block");
+    let moduli = Material::new(5e3, 0.45, 1e3).expect("a material").moduli();
     let stuff = nested.levels.iter().map(|level| Stuff {
         moduli: vec![moduli; level.count()],
         densities_kgpm3: vec![1e3; level.count()],
@@ -52,7 +52,7 @@ fn block() -> Explicit {
         friction: 0.3,
         ..Params::default()
     };
-    Explicit::new(&nested, &stuff.collect::<Vec<_>>(), &params).unwrap()
+    Explicit::new(&nested, &stuff.collect::<Vec<_>>(), &params).expect("a tissue")
 }
 
 #[test]
