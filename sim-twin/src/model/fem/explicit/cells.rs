@@ -80,11 +80,26 @@ fn row(field: &[f32], at: usize) -> &Row {
 fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
     let sum = [x[0] + x[1], x[2] + x[3], x[4] + x[5], x[6] + x[7]];
     let gap = [x[1] - x[0], x[3] - x[2], x[5] - x[4], x[7] - x[6]];
-    let (both, across) = ([sum[0] + sum[1], sum[2] + sum[3]], [sum[1] - sum[0], sum[3] - sum[2]]);
-    let (along, turn) = ([gap[0] + gap[1], gap[2] + gap[3]], [gap[1] - gap[0], gap[3] - gap[2]]);
+    let (both, across) = (
+        [sum[0] + sum[1], sum[2] + sum[3]],
+        [sum[1] - sum[0], sum[3] - sum[2]],
+    );
+    let (along, turn) = (
+        [gap[0] + gap[1], gap[2] + gap[3]],
+        [gap[1] - gap[0], gap[3] - gap[2]],
+    );
     (
-        [along[0] + along[1], across[0] + across[1], both[1] - both[0]],
-        [turn[0] + turn[1], along[1] - along[0], across[1] - across[0], turn[1] - turn[0]],
+        [
+            along[0] + along[1],
+            across[0] + across[1],
+            both[1] - both[0],
+        ],
+        [
+            turn[0] + turn[1],
+            along[1] - along[0],
+            across[1] - across[0],
+            turn[1] - turn[0],
+        ],
     )
 }
 
@@ -140,8 +155,8 @@ fn cell<const BOOKS: bool>(
     let mut demand = 0.0;
     if BOOKS {
         let square = [s[0] * s[0], s[1] * s[1], s[2] * s[2]];
-        for a in 0..3 {
-            demand = strained.shrunk[a].mul_add(square[a], demand);
+        for (shrunk, square) in strained.shrunk.iter().zip(square) {
+            demand = shrunk.mul_add(square, demand);
         }
         demand /= square[0] + square[1] + square[2];
     }
@@ -161,9 +176,12 @@ fn fill<const BOOKS: bool>(
     let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     for first in (0..length).step_by(LANES) {
         let at = start + first;
-        let x: [[&Row; 8]; 3] = std::array::from_fn(|i| {
-            std::array::from_fn(|a| row(&u[i], at + cells.corners[a]))
-        });
+        let mut x: [[&Row; 8]; 3] = [[row(&u[0], at); 8]; 3];
+        for (x, u) in x.iter_mut().zip(u) {
+            for (x, corner) in x.iter_mut().zip(cells.corners) {
+                *x = row(u, at + corner);
+            }
+        }
         let (mu, lambda) = (row(&cells.mu, at), row(&cells.lambda, at));
         let mut out = [[[0.0_f32; LANES]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
@@ -246,10 +264,7 @@ fn pull_runs<const BOOKS: bool>(
 }
 
 /// As [`pull_runs`], without energies and demands.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull(
     cells: (&Cells, &[Run]),
     weight: f32,
@@ -261,10 +276,7 @@ pub(super) fn pull(
 }
 
 /// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull_and_book(
     cells: (&Cells, &[Run]),
     weight: f32,
@@ -273,4 +285,34 @@ pub(super) fn pull_and_book(
     with: (&mut Buffer, &mut [f32]),
 ) -> Found {
     pull_runs::<true>(cells, weight, u, f, with)
+}
+
+/// As [`pull`], one cell after the other.
+#[cfg(test)]
+pub(super) fn pull_plainly(
+    (cells, runs): (&Cells, &[Run]),
+    weight: f32,
+    u: &[Field; 3],
+    f: &mut [Field; 3],
+) {
+    for &(start, length) in runs {
+        // by component, corner and cell
+        let mut out = vec![[[0.0; 8]; 3]; length];
+        for (own, at) in out.iter_mut().zip(start..) {
+            let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
+            let moduli = (cells.mu[at] * weight, cells.lambda[at] * weight);
+            *own = cell::<false>(x, moduli, (cells.slope, cells.hourglass)).0;
+        }
+        for (i, f) in f.iter_mut().enumerate() {
+            for a in [0, 2, 4, 6] {
+                for place in 0..=length {
+                    let near = out.get(place).map_or(0.0, |own| own[i][a]);
+                    let far = place
+                        .checked_sub(1)
+                        .map_or(0.0, |before| out[before][i][a + 1]);
+                    f[start + place + cells.corners[a]] -= near + far;
+                }
+            }
+        }
+    }
 }

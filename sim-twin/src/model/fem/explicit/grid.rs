@@ -57,7 +57,11 @@ impl Grid {
     /// Place of a node at rest.
     pub(super) fn rest(&self, node: usize) -> [f64; 3] {
         let in_plane = node % self.plane;
-        let index = [in_plane % self.nodes[0], in_plane / self.nodes[0], node / self.plane];
+        let index = [
+            in_plane % self.nodes[0],
+            in_plane / self.nodes[0],
+            node / self.plane,
+        ];
         [0, 1, 2].map(|a| self.low[a] + self.edge[a] * index[a] as f64)
     }
 }
@@ -95,6 +99,9 @@ impl Motion {
     /// All fields, component by component, to change.
     pub(super) fn fields_mut(&mut self) -> impl Iterator<Item = &mut Field> {
         let masses = [&mut self.mass, &mut self.ease].into_iter();
-        masses.chain(&mut self.u).chain(&mut self.v).chain(&mut self.f)
+        masses
+            .chain(&mut self.u)
+            .chain(&mut self.v)
+            .chain(&mut self.f)
     }
 }

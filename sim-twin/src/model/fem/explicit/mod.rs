@@ -152,7 +152,9 @@ pub enum ExplicitError {
         found: usize,
     },
     /// A modulus or density is out of range.
-    #[error("cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite")]
+    #[error(
+        "cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite"
+    )]
     Material {
         /// The grid.
         level: usize,

@@ -53,15 +53,36 @@ pub(super) struct Rod {
     pub(super) give: f32,
 }
 
+/// Which faces push at an instant, and how much that counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beat {
+    pub(super) weight: f32,
+    /// Faces of this class and faster ones push, each for the `2^class` sub-steps until its next time.
+    pub(super) due: usize,
+    /// Whether the others are looked at too.
+    pub(super) whole: bool,
+}
+
+impl Beat {
+    /// The beat at the ends of a tick, when all faces push.
+    pub(super) fn all(weight: f32, slowest: usize) -> Self {
+        Self {
+            weight,
+            due: slowest,
+            whole: true,
+        }
+    }
+}
+
 /// What a tool met.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Met {
-    /// Force on the tool.
+    /// Force on the tool at this instant, friction left out.
     pub(super) force: [f64; 3],
-    /// Torque on the tool about its centre.
-    pub(super) torque: [f64; 3],
-    /// Force and torque times the shortest sub-steps for which they act.
-    pub(super) impulse: [[f64; 3]; 2],
+    /// Impulse on the tool over the shortest sub-step, of the faces that are due.
+    pub(super) push: [f64; 3],
+    /// Turn of those impulses about its centre.
+    pub(super) twist: [f64; 3],
     pub(super) energy: f64,
     pub(super) depth: f32,
     pub(super) area: f32,
@@ -72,8 +93,6 @@ pub(super) struct Met {
     /// Mean velocity of what is touched.
     pub(super) velocity: [f32; 3],
     pub(super) contacts: u32,
-    /// Class of the faces that were looked at; none if none was due.
-    pub(super) class: Option<usize>,
 }
 
 /// Points of a face, as many as a rule has, the rest without area.
@@ -84,6 +103,8 @@ type Points = [f32; POINTS];
 #[derive(Debug, Clone, Copy)]
 struct Touch {
     face: u32,
+    /// Sub-steps for which it pushes now, 0 if it is not due.
+    count: f32,
     force: Points,
     place: [Points; 3],
 }
@@ -203,11 +224,11 @@ impl Skin {
         }
     }
 
-    /// Adds `weight` times the forces of the tool on the listed faces whose class is due.
+    /// Adds the impulses of the tool on the listed faces that are due.
     pub(super) fn press(
         &self,
         (near, rod): (&[u32], &Rod),
-        (weight, due): (f32, usize),
+        beat: &Beat,
         motions: &mut [Motion],
         touches: &mut Touches,
     ) -> Met {
@@ -215,20 +236,21 @@ impl Skin {
         touches.0.clear();
         for &index in near {
             let face = &self.faces[index as usize];
-            if face.class > due {
+            let count = beat.count(face);
+            if count == 0.0 && !beat.whole {
                 continue;
             }
-            met.class = Some(met.class.map_or(face.class, |class| class.min(face.class)));
             let motion = &mut motions[face.grid as usize];
             let corners = places(face, &motion.u, &rod.centre);
             let Some((place, force, pressed)) = on_face(&self.rule, (face, &corners), rod) else {
                 continue;
             };
-            let weight = weight * f32::of(f64::from(1_u32 << face.class));
-            met.add((face.stiffness / (1.0 + face.stiffness * rod.give), weight), &pressed);
-            give(face, weight, &pressed.corners, motion);
+            met.add(face.stiffness / (1.0 + face.stiffness * rod.give), &pressed);
+            met.push(count, &pressed);
+            give(face, beat.weight * count, &pressed.corners, motion);
             touches.0.push(Touch {
                 face: index,
+                count,
                 force,
                 place,
             });
@@ -243,7 +265,12 @@ impl Skin {
             let face = &self.faces[touch.face as usize];
             let v = &motions[face.grid as usize].v;
             for (&node, shares) in face.nodes.iter().zip(&self.rule.shares) {
-                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                let part = touch
+                    .force
+                    .iter()
+                    .zip(shares)
+                    .map(|(f, s)| f * s)
+                    .sum::<f32>();
                 for axis in 0..3 {
                     sum[axis] += part * v[axis][node as usize];
                 }
@@ -256,20 +283,30 @@ impl Skin {
         }
     }
 
-    /// Shares out the friction `on_tool`, and adds what turns the tool to `met`.
+    /// Shares out the friction `on_tool` among the faces that are due, and adds it to what `met`
+    /// has of impulses.
     pub(super) fn drag(
         &self,
-        (touches, weight): (&Touches, f32),
+        touches: &Touches,
+        beat: &Beat,
         on_tool: [f32; 3],
         motions: &mut [Motion],
         met: &mut Met,
     ) {
+        if met.normal <= 0.0 {
+            return;
+        }
         let push = on_tool.map(|f| -f / met.normal);
-        for touch in &touches.0 {
+        for touch in touches.0.iter().filter(|touch| touch.count > 0.0) {
             let face = &self.faces[touch.face as usize];
             let mut pressed = Pressed::default();
             for (corner, shares) in pressed.corners.iter_mut().zip(&self.rule.shares) {
-                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                let part = touch
+                    .force
+                    .iter()
+                    .zip(shares)
+                    .map(|(f, s)| f * s)
+                    .sum::<f32>();
                 *corner = push.map(|p| p * part);
             }
             for (force, p) in touch.force.iter().zip(0..) {
@@ -281,9 +318,14 @@ impl Skin {
                     pressed.torque[axis] += turn[axis];
                 }
             }
-            let weight = weight * f32::of(f64::from(1_u32 << face.class));
-            met.add((0.0, weight), &pressed);
-            give(face, weight, &pressed.corners, &mut motions[face.grid as usize]);
+            met.push(touch.count, &pressed);
+            let weight = beat.weight * touch.count;
+            give(
+                face,
+                weight,
+                &pressed.corners,
+                &mut motions[face.grid as usize],
+            );
         }
     }
 
@@ -301,15 +343,29 @@ impl Skin {
     }
 }
 
+impl Beat {
+    /// Sub-steps for which a face pushes now.
+    fn count(&self, face: &Face) -> f32 {
+        if face.class > self.due {
+            return 0.0;
+        }
+        f32::of(f64::from(1_u32 << face.class))
+    }
+}
+
 impl Met {
-    /// Adds a face whose points have that much pressure a depth.
-    fn add(&mut self, (stiffness, weight): (f32, f32), pressed: &Pressed) {
+    /// Adds the impulses of a face that pushes for so many sub-steps.
+    fn push(&mut self, count: f32, pressed: &Pressed) {
         for axis in 0..3 {
-            let (force, torque) = (f64::from(pressed.total[axis]), f64::from(pressed.torque[axis]));
-            self.force[axis] -= force;
-            self.torque[axis] -= torque;
-            self.impulse[0][axis] -= force * f64::from(weight);
-            self.impulse[1][axis] -= torque * f64::from(weight);
+            self.push[axis] -= f64::from(count * pressed.total[axis]);
+            self.twist[axis] -= f64::from(count * pressed.torque[axis]);
+        }
+    }
+
+    /// Adds a face whose points have that much pressure a depth.
+    fn add(&mut self, stiffness: f32, pressed: &Pressed) {
+        for axis in 0..3 {
+            self.force[axis] -= f64::from(pressed.total[axis]);
         }
         self.energy += f64::from(pressed.energy);
         self.depth = self.depth.max(pressed.depth);
@@ -340,10 +396,7 @@ fn rule(order: usize) -> Rule {
 }
 
 /// Where the points of a face are, what each gets, and the sums; none if the tool misses all.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn on_face(
     rule: &Rule,
     (face, corners): (&Face, &[[f32; 3]; 4]),
@@ -379,7 +432,11 @@ fn on_face(
     let (mut energy, mut areas) = ([0.0_f32; POINTS], [0.0_f32; POINTS]);
     for p in 0..POINTS {
         let counted = depths[p].min(face.deepest);
-        areas[p] = if depths[p] > 0.0 { whole * rule.area[p] } else { 0.0 };
+        areas[p] = if depths[p] > 0.0 {
+            whole * rule.area[p]
+        } else {
+            0.0
+        };
         force[p] = stiffness * counted * areas[p];
         energy[p] = force[p] * (depths[p] - 0.5 * counted);
         pressed.count += u32::from(depths[p] > 0.0);
@@ -423,7 +480,10 @@ fn on_face(
 fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &Params)) -> Face {
     let at = [[i, j, k], [i + 1, j, k], [i + 1, j + 1, k], [i, j + 1, k]].map(|p| grid.at(p));
     let short = grid.edge[0].min(grid.edge[1]);
-    #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "grids are below 2^32 nodes"
+    )]
     Face {
         grid: index as u32,
         nodes: at.map(|node| node as u32),
@@ -494,8 +554,8 @@ fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
 
 fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
-        for axis in 0..3 {
-            motion.f[axis][node as usize] += force[axis] * weight;
+        for (f, force) in motion.f.iter_mut().zip(force) {
+            f[node as usize] += force * weight;
         }
     }
 }
@@ -505,6 +565,7 @@ fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
 fn from_axis(place: &[f32; 3], shaft: &[f32; 3]) -> [f32; 3] {
     let long = square(shaft);
     let along = place[0] * shaft[0] + place[1] * shaft[1] + place[2] * shaft[2];
+    #[expect(clippy::manual_clamp, reason = "what is not a number becomes zero")]
     let share = (along / long.max(f32::MIN_POSITIVE)).max(0.0).min(1.0);
     let mut offset = [0.0; 3];
     for axis in 0..3 {
@@ -525,12 +586,20 @@ fn depth(place: &[f32; 3], rod: &Rod) -> (f32, [f32; 3]) {
     let distance = distance2.max(1e-12 * square2).sqrt();
     // the surface comes from below: far inside and above the axis it has been run through
     let through = (offset[2] > 0.0 && across2 < 0.25 * square2) || distance2 <= 1e-12 * square2;
-    let depth = if through { rod.radius + offset[2] } else { rod.radius - distance };
+    let depth = if through {
+        rod.radius + offset[2]
+    } else {
+        rod.radius - distance
+    };
     let inside = distance2 < square2;
     let mut normal = [0.0; 3];
     for axis in 0..3 {
         let down = if axis == 2 { -1.0 } else { 0.0 };
-        normal[axis] = if through { down } else { offset[axis] / distance };
+        normal[axis] = if through {
+            down
+        } else {
+            offset[axis] / distance
+        };
     }
     (if inside { depth } else { 0.0 }, normal)
 }

@@ -17,8 +17,9 @@ pub(super) struct ToolState {
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
     pub(super) shaft_m: Vec3,
-    /// Force and torque on it at the end of the tick times the half sub-steps that they still act.
-    pub(super) impulse: [[f64; 3]; 2],
+    /// Impulse on it and its turn, over the shortest sub-step, without unit.
+    pub(super) push: [f64; 3],
+    pub(super) twist: [f64; 3],
     pub(super) stick: Stick,
     pub(super) energy_j: f64,
 }
@@ -30,7 +31,8 @@ impl ToolState {
         radius_m: 0.0,
         stiffness_npm: 0.0,
         shaft_m: Vec3::new(0.0, 0.0, 0.0),
-        impulse: [[0.0; 3]; 2],
+        push: [0.0; 3],
+        twist: [0.0; 3],
         stick: Stick {
             way: [0.0; 3],
             stiffness: 0.0,
@@ -49,7 +51,7 @@ impl ToolState {
             &mut self.energy_j,
         ];
         let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.impulse.iter_mut().flatten();
+        let arrays = self.push.iter_mut().chain(&mut self.twist);
         lone.into_iter()
             .chain(vectors)
             .chain(arrays.chain(&mut self.stick.way))
@@ -95,7 +97,7 @@ impl State {
             field.fill(0.0);
         }
         for tool in &mut self.tools {
-            (tool.impulse, tool.energy_j) = ([[0.0; 3]; 2], 0.0);
+            (tool.push, tool.twist, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
             tool.stick = Stick::default();
         }
         (self.stale, self.still) = (true, true);
