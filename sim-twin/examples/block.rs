@@ -10,8 +10,8 @@
 use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
 use palpate_twin::mesh::hex::{HexMesh, Side};
-use palpate_twin::mesh::region::{Region, Shape, Shares};
 use palpate_twin::mesh::nested::{Nested, Zone};
+use palpate_twin::mesh::region::{Region, Shape, Shares};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
 use palpate_twin::model::fem::{
     Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
@@ -319,17 +319,37 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         for (depth, reference_n) in [50, 100, 250, 500].into_iter().zip(REFERENCE_N) {
             if tick == depth {
                 let error = 100.0 * (force_n.z / reference_n - 1.0);
-                println!("{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}", depth_m * 1e3, force_n.z, tissue.demand());
+                println!(
+                    "{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}",
+                    depth_m * 1e3,
+                    force_n.z,
+                    tissue.demand()
+                );
             }
         }
         if tick > 500 && tick % 500 == 0 {
-            println!("tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}", x_m * 1e3, force_n.x, force_n.y, force_n.z, tissue.demand());
+            println!(
+                "tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}",
+                x_m * 1e3,
+                force_n.x,
+                force_n.y,
+                force_n.z,
+                tissue.demand()
+            );
         }
     }
-    for (name, range) in [("press", 0..500), ("hold", 500..1000), ("stroke", 1000..1500)] {
+    for (name, range) in [
+        ("press", 0..500),
+        ("hold", 500..1000),
+        ("stroke", 1000..1500),
+    ] {
         let mut part = times[range].to_vec();
         part.sort_by(f64::total_cmp);
-        println!("{name}: tick p50 {:.0} us, p99 {:.0} us", part[part.len() / 2], part[part.len() * 99 / 100]);
+        println!(
+            "{name}: tick p50 {:.0} us, p99 {:.0} us",
+            part[part.len() / 2],
+            part[part.len() * 99 / 100]
+        );
     }
     println!("{:?}", tissue.view().ledger);
     Ok(())

@@ -130,8 +130,7 @@ impl Nested {
             let edge_m = above.edge_m.map(|e| 0.5 * e);
             let corner = [0, 1, 2].map(|a| hole[a].start);
             let next = Level {
-                low_m: above.low_m
-                    + Vec3::from_fn(|a, _| above.edge_m[a] * corner[a] as f64),
+                low_m: above.low_m + Vec3::from_fn(|a, _| above.edge_m[a] * corner[a] as f64),
                 edge_m,
                 cells: [0, 1, 2].map(|a| 2 * hole[a].len()),
                 corner,
@@ -321,14 +320,33 @@ mod tests {
     fn wrong_numbers_are_named() {
         let half = Vec3::new(0.05, 0.05, 0.05);
         for (zone, field) in [
-            (Zone { cell_m: 0.0, ..ZONE }, "cell_m"),
+            (
+                Zone {
+                    cell_m: 0.0,
+                    ..ZONE
+                },
+                "cell_m",
+            ),
             (Zone { levels: 0, ..ZONE }, "levels"),
-            (Zone { depth_m: f64::NAN, ..ZONE }, "fine_depth_m"),
+            (
+                Zone {
+                    depth_m: f64::NAN,
+                    ..ZONE
+                },
+                "fine_depth_m",
+            ),
         ] {
             let wrong = Nested::new(-half, half, &zone).unwrap_err();
             assert!(matches!(wrong, NestedError::Field { field: f, .. } if f == field));
         }
-        let tiny = Zone { cell_m: 1e-6, levels: 1, ..ZONE };
-        assert!(matches!(Nested::new(-half, half, &tiny), Err(NestedError::Cells(_))));
+        let tiny = Zone {
+            cell_m: 1e-6,
+            levels: 1,
+            ..ZONE
+        };
+        assert!(matches!(
+            Nested::new(-half, half, &tiny),
+            Err(NestedError::Cells(_))
+        ));
     }
 }
