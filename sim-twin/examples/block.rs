@@ -364,12 +364,12 @@ fn scene(name: &str) -> Outcome {
         let (nested, stuff) = block.grids()?;
         let tissue = Explicit::new(&nested, &stuff, &block.params)?;
         println!(
-            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:?} kg",
+            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:.2e} kg",
             tissue.caps().nodes,
             tissue.caps().elements,
             tissue.class_cells(),
             tissue.substep_s() * 1e6,
-            tissue.added_mass_kg(),
+            tissue.stiff_mass_kg(),
         );
     }
     if let palpate_twin::scene::Body::Block(block) = &scene.body {
@@ -381,7 +381,7 @@ fn scene(name: &str) -> Outcome {
             let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
             tissue.step(&[tool], 1e-3, &mut reaction);
             if tick > 230 && tick % 20 == 0 {
-                println!("{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}", depth_m * 1e3, reaction[0].force_n.z, tissue.demand(), tissue.view().ledger.kinetic_j, tissue.added_mass_kg()[1], tissue.view().ledger.residual_j, reaction[0].penetration_m);
+                println!("{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}", depth_m * 1e3, reaction[0].force_n.z, tissue.demand(), tissue.view().ledger.kinetic_j, tissue.added_mass_kg(), tissue.view().ledger.residual_j, reaction[0].penetration_m);
             }
         }
     }

@@ -118,6 +118,12 @@ impl Model {
         self.stress_pa * self.length_m.powi(3)
     }
 
+    /// Kilograms a unit of mass: energy over speed squared.
+    pub(super) fn mass_kg(&self) -> f64 {
+        let speed_mps = self.length_m / self.time_s;
+        self.energy_j() / (speed_mps * speed_mps)
+    }
+
     /// Newtons a unit of force.
     pub(super) fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m

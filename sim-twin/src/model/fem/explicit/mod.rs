@@ -54,7 +54,7 @@ pub struct Params {
     pub classes: usize,
     /// Coulomb's coefficient between tools and the top, at least 0.
     pub friction: f64,
-    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1000.
+    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
     pub substeps_max: u32,
 }
 
@@ -105,7 +105,7 @@ impl Params {
             (
                 "substeps_max",
                 f64::from(self.substeps_max),
-                (1..=1000).contains(&self.substeps_max),
+                (1..=1_000_000).contains(&self.substeps_max),
             ),
             (
                 "friction",
@@ -285,16 +285,19 @@ impl Explicit {
         self.state.collapses
     }
 
-    /// Mass that stiff cells have at rest, and squeezed ones now, over their own \[kg\].
+    /// Mass that squeezed cells have now beyond that at rest \[kg\].
     #[must_use]
-    pub fn added_mass_kg(&self) -> [f64; 2] {
+    pub fn added_mass_kg(&self) -> f64 {
         let pairs = self.model.grids.iter().zip(&self.state.motions);
         let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
-        let squeezed = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
-        // energy over speed squared
-        let speed_mps = self.model.length_m / self.model.time_s;
-        let unit_kg = self.model.energy_j() / (speed_mps * speed_mps);
-        [self.model.added, squeezed.sum()].map(|mass| mass * unit_kg)
+        let added = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
+        added.sum::<f64>() * self.model.mass_kg()
+    }
+
+    /// Mass that stiff cells have at rest beyond their own, by [`Params::substeps_max`] \[kg\].
+    #[must_use]
+    pub fn stiff_mass_kg(&self) -> f64 {
+        self.model.added * self.model.mass_kg()
     }
 
     /// Brings the surface that [`Tissue::view`] shows up to date.

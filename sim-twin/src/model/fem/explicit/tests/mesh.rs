@@ -14,6 +14,8 @@ fn pressed(grids: (u32, usize), (size_m, young_pa): (f64, f64), ticks: u32) -> f
         damping_hz: 60.0 / time_s,
         // the static solution has multipliers; a stiff contact comes near them
         contact_stiffness: 120.0,
+        // counted by the millisecond, which is not scaled
+        substeps_max: 1_000_000,
         ..Params::default()
     };
     let mut tissue = Explicit::new(&nested, &even(&nested, young_pa), &params).unwrap();

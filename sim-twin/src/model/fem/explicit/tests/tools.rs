@@ -9,6 +9,7 @@ fn a_place_outside_the_fine_zone_is_felt_as_on_its_own_grid() {
         let nested = nested(0.1, (8, levels), [-0.3, -0.3]);
         let params = Params {
             friction: 0.3,
+            classes: 3,
             ..Params::default()
         };
         let mut tissue = Explicit::new(&nested, &even(&nested, 5e3), &params).unwrap();
