@@ -24,9 +24,9 @@ const WIDE: usize = RUN + LANES;
 pub(super) struct Cells {
     /// Distance of a corner from the first one.
     pub(super) corners: [usize; 8],
-    /// Shear modulus times volume; zero where no cell is.
+    /// Shear modulus times volume at first; zero where no cell is.
     pub(super) mu: Field,
-    /// Second modulus times volume.
+    /// Second modulus times volume at first.
     pub(super) lambda: Field,
     /// Demand on the step at rest over the greatest of all cells.
     pub(super) demand: Field,
@@ -35,6 +35,9 @@ pub(super) struct Cells {
     /// Stiffness of the modes xy, xz, yz, xyz over the shear modulus times volume.
     pub(super) hourglass: [f32; 4],
 }
+
+/// Shear and second modulus times volume, now.
+pub(super) type Stiff<'a> = [&'a Field; 2];
 
 /// First cell and number of cells, a multiple of [`LANES`] and at most [`RUN`].
 pub(super) type Run = (usize, usize);
@@ -166,7 +169,7 @@ fn cell<const BOOKS: bool>(
 /// Forces of a run into the buffer.
 #[inline(always)]
 fn fill<const BOOKS: bool>(
-    cells: &Cells,
+    (cells, stiff): (&Cells, Stiff),
     (start, length): Run,
     weight: f32,
     u: &[Field; 3],
@@ -182,7 +185,7 @@ fn fill<const BOOKS: bool>(
                 *x = row(u, at + corner);
             }
         }
-        let (mu, lambda) = (row(&cells.mu, at), row(&cells.lambda, at));
+        let (mu, lambda) = (row(stiff[0], at), row(stiff[1], at));
         let mut out = [[[0.0_f32; LANES]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         for l in 0..LANES {
@@ -231,7 +234,7 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
 /// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
 #[inline(always)]
 fn pull_runs<const BOOKS: bool>(
-    (cells, runs): (&Cells, &[Run]),
+    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -240,7 +243,7 @@ fn pull_runs<const BOOKS: bool>(
     let mut found = Found::default();
     for &run in runs {
         let (start, length) = run;
-        found = found.join(fill::<BOOKS>(cells, run, weight, u, (buffer, needs)));
+        found = found.join(fill::<BOOKS>((cells, stiff), run, weight, u, (buffer, needs)));
         // what a longer run left behind
         for a in [0, 2, 4, 6] {
             for i in 0..3 {
@@ -266,7 +269,7 @@ fn pull_runs<const BOOKS: bool>(
 /// As [`pull_runs`], without energies and demands.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull(
-    cells: (&Cells, &[Run]),
+    cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -278,7 +281,7 @@ pub(super) fn pull(
 /// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull_and_book(
-    cells: (&Cells, &[Run]),
+    cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -290,7 +293,7 @@ pub(super) fn pull_and_book(
 /// As [`pull`], one cell after the other.
 #[cfg(test)]
 pub(super) fn pull_plainly(
-    (cells, runs): (&Cells, &[Run]),
+    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -300,7 +303,7 @@ pub(super) fn pull_plainly(
         let mut out = vec![[[0.0; 8]; 3]; length];
         for (own, at) in out.iter_mut().zip(start..) {
             let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
-            let moduli = (cells.mu[at] * weight, cells.lambda[at] * weight);
+            let moduli = (stiff[0][at] * weight, stiff[1][at] * weight);
             *own = cell::<false>(x, moduli, (cells.slope, cells.hourglass)).0;
         }
         for (i, f) in f.iter_mut().enumerate() {

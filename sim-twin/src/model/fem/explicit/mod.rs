@@ -4,7 +4,7 @@
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact, `friction` what drags, `squeeze` what deep presses
 //! cost, `build` makes
-//! all of them, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
+//! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
@@ -12,6 +12,7 @@
 
 mod build;
 mod cells;
+mod edit;
 mod friction;
 mod grid;
 mod lane;
@@ -320,7 +321,7 @@ impl Clone for Explicit {
     fn clone(&self) -> Self {
         let mut copy = Self::of(Arc::clone(&self.model));
         copy.state = self.state.clone();
-        copy.loads.set_loaded(copy.state.demand);
+        copy.loads.set_loaded(copy.state.demand * copy.state.stiffest);
         copy.see();
         copy
     }
@@ -336,7 +337,8 @@ impl Tissue for Explicit {
             shafts: true,
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
-            stiffness_edits: false,
+            stiffness_edits: true,
+            edits_keep_force: false,
             cuts: false,
         }
     }
@@ -346,10 +348,7 @@ impl Tissue for Explicit {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
-        Err(EditError::Kind(match edit {
-            Edit::Stiffen { .. } => "stiffen",
-            Edit::Cut { .. } => "cut",
-        }))
+        self.change(edit)
     }
 
     fn view(&self) -> View<'_> {
@@ -367,7 +366,7 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
-        self.loads.set_loaded(self.state.demand);
+        self.loads.set_loaded(self.state.demand * self.state.stiffest);
         self.see();
         Ok(())
     }

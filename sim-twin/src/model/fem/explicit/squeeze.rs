@@ -49,7 +49,11 @@ impl Loads {
             return;
         }
         self.loaded = greatest > BORNE;
-        for (grid, (needs, nodes)) in grids.iter().zip(self.needs.iter().zip(&mut self.nodes)) {
+        let fields = self.needs.iter_mut().zip(&mut self.nodes).zip(&*motions);
+        for (grid, ((needs, nodes), motion)) in grids.iter().zip(fields) {
+            for (need, stiffened) in needs.iter_mut().zip(&motion.stiffened) {
+                *need *= stiffened;
+            }
             spread(grid, needs, nodes);
         }
         for (index, seam) in seams.iter().enumerate().rev() {

@@ -70,6 +70,10 @@ pub(super) struct State {
     pub(super) ledger: Ledger,
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
     pub(super) demand: f32,
+    /// Energy that passive edits were granted \[J\].
+    pub(super) granted_j: f64,
+    /// Greatest stiffness of a cell over that at first, at least 1.
+    pub(super) stiffest: f32,
     /// Whether forces have to be taken anew.
     pub(super) stale: bool,
     /// Times that cells had fallen in.
@@ -85,6 +89,8 @@ impl State {
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             demand: 1.0,
+            granted_j: 0.0,
+            stiffest: 1.0,
             stale: true,
             collapses: 0,
             still: true,
@@ -115,7 +121,7 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 3)
+        (numbers + TOOL_NUMBERS * TOOLS + 10, TOOLS + 3)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -134,6 +140,8 @@ impl State {
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
         snapshot.numbers.push(f64::from(self.demand));
+        snapshot.numbers.push(f64::from(self.stiffest));
+        snapshot.numbers.push(self.granted_j);
         snapshot.integers.push(u64::from(self.stale));
         snapshot.integers.push(self.collapses);
         snapshot.integers.push(u64::from(self.still));
@@ -166,8 +174,9 @@ impl State {
             .into_iter()
             .for_each(|slot| *slot = next());
         #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-        let demand = next() as f32;
-        self.demand = demand;
+        let (demand, stiffest) = (next() as f32, next() as f32);
+        (self.demand, self.stiffest) = (demand, stiffest);
+        self.granted_j = next();
         self.stale = whole() != 0;
         self.collapses = whole();
         self.still = whole() != 0;

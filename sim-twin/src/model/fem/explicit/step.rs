@@ -237,13 +237,14 @@ impl Explicit {
     }
 
     /// Forces of the cells whose class is due, on what they touch.
-    fn pull_due<const BOOKS: bool>(&mut self, due: usize, weight: f32) -> Found {
+    pub(super) fn pull_due<const BOOKS: bool>(&mut self, due: usize, weight: f32) -> Found {
         let mut all = Found::default();
         let motions = self.state.motions.iter_mut().zip(&mut self.loads.needs);
         for (grid, (motion, needs)) in self.model.grids.iter().zip(motions) {
             for slab in grid.slabs.iter().filter(|slab| slab.class <= due) {
                 let weight = weight * f32::of(f64::from(1_u32 << slab.class));
-                let (cells, buffer) = ((&grid.cells, &slab.runs[..]), &mut self.buffer);
+                let stiff = [&motion.stiff[0], &motion.stiff[1]];
+                let (cells, buffer) = ((&grid.cells, stiff, &slab.runs[..]), &mut self.buffer);
                 if BOOKS {
                     let with = (buffer, &mut needs[..]);
                     let found = pull_and_book(cells, weight, &motion.u, &mut motion.f, with);
@@ -368,7 +369,7 @@ impl Explicit {
         let light = kinetic(&self.state.motions);
         let parts = (&self.model.grids[..], &self.model.seams[..]);
         self.loads
-            .apply(self.state.demand, parts, &mut self.state.motions);
+            .apply(self.state.demand * self.state.stiffest, parts, &mut self.state.motions);
         books.kinetic_j = kinetic(&self.state.motions);
         books.edit_j += books.kinetic_j - light;
         books.elastic_j = elastic * unit_j;

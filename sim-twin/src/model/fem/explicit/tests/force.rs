@@ -46,7 +46,8 @@ fn forces(model: &Model, motions: &mut [Motion]) -> f64 {
         motion.f.iter_mut().for_each(|f| f.fill(0.0));
         for slab in &grid.slabs {
             let with = (&mut buffer, &mut needs[..]);
-            let cells = (&grid.cells, &slab.runs[..]);
+            let stiff = [&motion.stiff[0], &motion.stiff[1]];
+            let cells = (&grid.cells, stiff, &slab.runs[..]);
             energy += pull_and_book(cells, 1.0, &motion.u, &mut motion.f, with).energy;
         }
     }
@@ -237,7 +238,7 @@ fn lanes_give_the_bits_of_a_single_cell() {
         for slab in &grid.slabs {
             let mut f = motion.f.clone();
             pull(
-                (&grid.cells, &slab.runs),
+                (&grid.cells, [&motion.stiff[0], &motion.stiff[1]], &slab.runs),
                 0.5,
                 &motion.u,
                 &mut f,
@@ -245,7 +246,7 @@ fn lanes_give_the_bits_of_a_single_cell() {
             );
             let mut plain = motion.f.clone();
             super::super::cells::pull_plainly(
-                (&grid.cells, &slab.runs),
+                (&grid.cells, [&motion.stiff[0], &motion.stiff[1]], &slab.runs),
                 0.5,
                 &motion.u,
                 &mut plain,
