@@ -9,13 +9,13 @@ use nalgebra::{DMatrix, DVector};
 
 use super::model::Body;
 use super::record::{Bin, Touch};
-use super::solve::Fitted;
+use super::solve::{self, Fitted};
 use super::{Estimate, Identified, Settings, TouchError};
 
 /// Parts of a direction below this share of its largest go without a word.
 const SAID: f64 = 0.25;
-/// Bins with less modelled force, over the spread, tell nothing of the misfit.
-const TOUCHED: f64 = 3.0;
+/// Bins with less modelled force, over the largest, tell nothing of the misfit.
+const TOUCHED: f64 = 0.05;
 
 /// A direction in the logarithms of the parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,7 @@ pub(super) fn judge(
     let column = |at: usize| fitted.columns[at].as_slice();
     let told = DMatrix::from_fn(all, all, |i, j| dot(column(i), column(j)) / (excess * excess));
     let spread = inverse(&(&told + DMatrix::identity(all, all)));
+    let shift = if settings.finer_mesh { Some(shift(body, touch, settings, fitted)?) } else { None };
     let names: Vec<&str> = parts.iter().map(|(_, name)| name.as_str()).collect();
     let directions = directions(&told, &names, prior);
     let sd = |at: usize| spread[(at, at)].max(0.0).sqrt();
@@ -75,6 +76,7 @@ pub(super) fn judge(
                 after: body.value(*part) * libm::exp(logs[at]),
                 log_sd: prior * sd(at),
                 told: (1.0 - spread[(at, at)]).clamp(0.0, 1.0),
+                mesh_log: shift.as_ref().map(|shift| prior * shift[at]),
             })
             .collect(),
         directions,
@@ -85,8 +87,8 @@ pub(super) fn judge(
             (squares.sum::<f64>() / bins.len() as f64).sqrt()
         }),
         bins,
-        excess,
-        runs: fitted.runs,
+        excess: excess * fitted.scale,
+        runs: fitted.runs + u32::from(settings.finer_mesh),
         settled: fitted.settled,
         prior_log: prior,
     })
@@ -100,17 +102,34 @@ fn bins(touch: &Touch, settings: &Settings, fitted: &Fitted) -> Vec<Bin> {
         measured_n,
         before_n: modelled[0][index],
         after_n: modelled[1][index],
-        sd_n: fitted.spread_n[index],
+        sd_n: fitted.spread_n[index] / fitted.scale,
     };
     touch.bins.iter().enumerate().map(bin).collect()
 }
 
-/// Factor by which noise must grow to explain the misfit; at least 1.
-fn excess(fitted: &Fitted) -> f64 {
-    // in units of its own standard deviation, the gain's column is the force
-    let force = &fitted.columns[fitted.columns.len() - 2];
+/// Change of the unknowns that would make up for a finer mesh, to first order.
+fn shift(
+    body: &Body<'_>,
+    touch: &Touch,
+    settings: &Settings,
+    fitted: &Fitted,
+) -> Result<DVector<f64>, TouchError> {
+    let scene = body.finer();
+    let finer_n = solve::forces_n(&Body::of(&scene)?, touch, settings, &fitted.end.unknowns)?;
+    let pairs = fitted.end.plain_n.iter().zip(finer_n).zip(&fitted.spread_n);
+    let change: Vec<f64> = pairs.map(|((here_n, finer_n), sd_n)| (here_n - finer_n) / sd_n).collect();
+    let columns = &fitted.columns;
+    let all = columns.len();
+    let told = DMatrix::from_fn(all, all, |i, j| dot(&columns[i], &columns[j]));
+    let pull = DVector::from_fn(all, |i, _| dot(&columns[i], &change));
+    Ok(inverse(&(told + DMatrix::identity(all, all))) * pull)
+}
+
+/// Factor by which noise must grow further to explain the misfit; at least 1.
+pub(super) fn excess(fitted: &Fitted) -> f64 {
+    let force = &fitted.end.plain_n;
     let strongest = force.iter().fold(0.0_f64, |most, value| most.max(*value));
-    let touched = |(force, _): &(&f64, &f64)| **force > strongest / (TOUCHED * 10.0);
+    let touched = |(force, _): &(&f64, &f64)| **force > strongest * TOUCHED;
     let misfits = force.iter().zip(&fitted.misfits).filter(touched);
     let misfits: Vec<f64> = misfits.map(|(_, misfit)| *misfit).collect();
     let freedom = misfits.len().saturating_sub(fitted.columns.len()).max(1);

@@ -44,6 +44,9 @@ pub struct Settings {
     pub prior_log: f64,
     /// Most steps of the fit, 1 to 50.
     pub steps_max: u32,
+    /// Whether to ask a finer mesh how far the result depends on the mesh; costs as much as three
+    /// runs.
+    pub finer_mesh: bool,
 }
 
 impl Default for Settings {
@@ -53,6 +56,7 @@ impl Default for Settings {
             // published stiffness of one tissue varies by 2 and more between people and methods
             prior_log: core::f64::consts::LN_2,
             steps_max: 12,
+            finer_mesh: true,
         }
     }
 }
@@ -81,6 +85,9 @@ pub struct Estimate {
     pub log_sd: f64,
     /// Share of the prior's variance that the record took away, 0 to 1.
     pub told: f64,
+    /// By how much its natural logarithm would change on a mesh of cells three quarters as long, to
+    /// first order: what is found is the stiffness of this mesh. None if that was not asked for.
+    pub mesh_log: Option<f64>,
 }
 
 /// What a record told.
@@ -102,7 +109,7 @@ pub struct Identified {
     pub bins: Vec<Bin>,
     /// Root mean square of the force's misfit before and after \[N\].
     pub misfit_n: [f64; 2],
-    /// Misfit after the fit over what noise explains; uncertainties grow by it where it exceeds 1.
+    /// Misfit after the fit over what noise explains, at least 1; uncertainties grow by it.
     pub excess: f64,
     /// Number of times that the model was run.
     pub runs: u32,
@@ -197,6 +204,12 @@ impl Settings {
     }
 }
 
+/// Excess of the misfit above which the noise is taken as larger and the fit done again: a prior
+/// must hold against a model that is wrong.
+const EXCESS: f64 = 1.5;
+/// Most fits.
+const ROUNDS: u32 = 3;
+
 /// Moduli of the scene's layers and contrasts of its inclusions, from a record of touch.
 ///
 /// The record is of one tool, that of the scene, at about 1 kHz, and starts with the tool off the
@@ -213,6 +226,15 @@ pub fn identify(
     settings.check()?;
     let body = model::Body::of(scene)?;
     let touch = record::Touch::new(samples, scene, &settings.noise)?;
-    let fitted = solve::fit(&body, &touch, settings)?;
+    let mut fitted = solve::fit(&body, &touch, settings, 1.0)?;
+    for _ in 1..ROUNDS {
+        let excess = doubt::excess(&fitted);
+        if excess <= EXCESS {
+            break;
+        }
+        let again = solve::fit(&body, &touch, settings, excess * fitted.scale)?;
+        let runs = fitted.runs + again.runs;
+        fitted = solve::Fitted { runs, ..again };
+    }
     doubt::judge(&body, &touch, settings, &fitted)
 }

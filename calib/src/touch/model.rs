@@ -10,6 +10,9 @@ use palpate_twin::{Reaction, Vec3};
 use super::record::Touch;
 use super::{Part, TouchError};
 
+/// Edges of a finer mesh over those of the scene's.
+const FINER: f64 = 0.75;
+
 /// A block whose moduli may vary.
 #[derive(Debug, Clone)]
 pub(super) struct Body<'a> {
@@ -25,6 +28,14 @@ impl<'a> Body<'a> {
                 scene: scene.name.clone(),
             }),
         }
+    }
+
+    /// The scene on a finer mesh.
+    pub(super) fn finer(&self) -> Scene {
+        let mut block = self.block.clone();
+        block.zone.cell_m *= FINER;
+        let body = SceneBody::Block(block);
+        Scene { body, ..self.scene.clone() }
     }
 
     /// The parameters, with names.

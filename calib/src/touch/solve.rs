@@ -26,7 +26,7 @@ const DAMPING: f64 = 1e-3;
 pub(super) struct Point {
     pub(super) unknowns: Vec<f64>,
     /// Mean force of every bin, without gain \[N\].
-    plain_n: Vec<f64>,
+    pub(super) plain_n: Vec<f64>,
 }
 
 /// The end of a fit.
@@ -39,6 +39,8 @@ pub(super) struct Fitted {
     /// Misfits over their standard deviations.
     pub(super) misfits: Vec<f64>,
     pub(super) spread_n: Vec<f64>,
+    /// Factor on the standard deviations of the noise that all this was done with.
+    pub(super) scale: f64,
     pub(super) runs: u32,
     pub(super) settled: bool,
 }
@@ -56,12 +58,19 @@ struct Fit<'a> {
     settings: &'a Settings,
     /// Number of logarithms.
     logs: usize,
+    scale: f64,
     runs: u32,
 }
 
-pub(super) fn fit(body: &Body<'_>, touch: &Touch, settings: &Settings) -> Result<Fitted, TouchError> {
+/// From the scene's values, with noise larger by `scale`.
+pub(super) fn fit(
+    body: &Body<'_>,
+    touch: &Touch,
+    settings: &Settings,
+    scale: f64,
+) -> Result<Fitted, TouchError> {
     let logs = body.parts().len();
-    let mut fit = Fit { body, touch, settings, logs, runs: 0 };
+    let mut fit = Fit { body, touch, settings, logs, scale, runs: 0 };
     let start = fit.point(vec![0.0; logs + 2])?;
     let mut here = start.clone();
     let mut slopes = fit.slopes(&here)?;
@@ -89,7 +98,7 @@ pub(super) fn fit(body: &Body<'_>, touch: &Touch, settings: &Settings) -> Result
     }
     let misfits = fit.misfits(&here, &slopes);
     let (columns, spread_n, runs) = (slopes.columns, slopes.spread_n, fit.runs);
-    Ok(Fitted { start, end: here, columns, misfits, spread_n, runs, settled })
+    Ok(Fitted { start, end: here, columns, misfits, spread_n, scale, runs, settled })
 }
 
 fn largest(values: &[f64]) -> f64 {
@@ -104,13 +113,23 @@ impl Point {
     }
 }
 
+/// Mean force of every bin by a body with these unknowns, without gain \[N\].
+pub(super) fn forces_n(
+    body: &Body<'_>,
+    touch: &Touch,
+    settings: &Settings,
+    unknowns: &[f64],
+) -> Result<Vec<f64>, TouchError> {
+    let logs = &unknowns[..unknowns.len() - 2];
+    let logs: Vec<f64> = logs.iter().map(|x| settings.prior_log * x).collect();
+    // the record lies too high by the error, so the tool is lower
+    let height_m = -settings.noise.height_m * unknowns[unknowns.len() - 1];
+    body.forces_n(&logs, height_m, touch)
+}
+
 impl Fit<'_> {
     fn forces_n(&self, unknowns: &[f64]) -> Result<Vec<f64>, TouchError> {
-        let prior = self.settings.prior_log;
-        let logs: Vec<f64> = unknowns[..self.logs].iter().map(|x| prior * x).collect();
-        // the record lies too high by the error, so the tool is lower
-        let height_m = -self.settings.noise.height_m * unknowns[self.logs + 1];
-        self.body.forces_n(&logs, height_m, self.touch)
+        forces_n(self.body, self.touch, self.settings, unknowns)
     }
 
     fn point(&mut self, unknowns: Vec<f64>) -> Result<Point, TouchError> {
@@ -150,7 +169,8 @@ impl Fit<'_> {
         }
         columns.insert(logs, here.plain_n.iter().map(|force_n| noise.gain * force_n).collect());
         let slopes_npm: Vec<f64> = columns[logs + 1].iter().map(|n| n / noise.height_m).collect();
-        let spread_n = self.touch.spread_n(&modelled_n, &slopes_npm);
+        let mut spread_n = self.touch.spread_n(&modelled_n, &slopes_npm);
+        spread_n.iter_mut().for_each(|sd_n| *sd_n *= self.scale);
         for column in &mut columns {
             column.iter_mut().zip(&spread_n).for_each(|(slope, sd_n)| *slope /= sd_n);
         }
