@@ -50,14 +50,24 @@ pub(super) fn judge(
     let excess = excess(fitted);
     let all = unknowns.len();
     let column = |at: usize| fitted.columns[at].as_slice();
-    let told = DMatrix::from_fn(all, all, |i, j| dot(column(i), column(j)) / (excess * excess));
+    let told = DMatrix::from_fn(all, all, |i, j| {
+        dot(column(i), column(j)) / (excess * excess)
+    });
     let spread = inverse(&(&told + DMatrix::identity(all, all)));
-    let shift = if settings.finer_mesh { Some(shift(body, touch, settings, fitted)?) } else { None };
+    let shift = if settings.finer_mesh {
+        Some(shift(body, touch, settings, fitted)?)
+    } else {
+        None
+    };
     let names: Vec<&str> = parts.iter().map(|(_, name)| name.as_str()).collect();
     let directions = directions(&told, &names, prior);
     let sd = |at: usize| spread[(at, at)].max(0.0).sqrt();
     let correlation = |i: usize, j: usize| {
-        if i == j { 1.0 } else { spread[(i, j)] / (sd(i) * sd(j)) }
+        if i == j {
+            1.0
+        } else {
+            spread[(i, j)] / (sd(i) * sd(j))
+        }
     };
     let bins = bins(touch, settings, fitted);
     let noise = &settings.noise;
@@ -81,9 +91,14 @@ pub(super) fn judge(
             .collect(),
         directions,
         gain: [1.0 + noise.gain * unknowns[count], noise.gain * sd(count)],
-        height_m: [noise.height_m * unknowns[count + 1], noise.height_m * sd(count + 1)],
+        height_m: [
+            noise.height_m * unknowns[count + 1],
+            noise.height_m * sd(count + 1),
+        ],
         misfit_n: [|bin: &Bin| bin.before_n, |bin: &Bin| bin.after_n].map(|modelled_n| {
-            let squares = bins.iter().map(|bin| (bin.measured_n - modelled_n(bin)).powi(2));
+            let squares = bins
+                .iter()
+                .map(|bin| (bin.measured_n - modelled_n(bin)).powi(2));
             (squares.sum::<f64>() / bins.len() as f64).sqrt()
         }),
         bins,
@@ -117,7 +132,9 @@ fn shift(
     let scene = body.finer();
     let finer_n = solve::forces_n(&Body::of(&scene)?, touch, settings, &fitted.end.unknowns)?;
     let pairs = fitted.end.plain_n.iter().zip(finer_n).zip(&fitted.spread_n);
-    let change: Vec<f64> = pairs.map(|((here_n, finer_n), sd_n)| (here_n - finer_n) / sd_n).collect();
+    let change: Vec<f64> = pairs
+        .map(|((here_n, finer_n), sd_n)| (here_n - finer_n) / sd_n)
+        .collect();
     let columns = &fitted.columns;
     let all = columns.len();
     let told = DMatrix::from_fn(all, all, |i, j| dot(&columns[i], &columns[j]));
@@ -183,14 +200,27 @@ fn directions(told: &DMatrix<f64>, names: &[&str], prior: f64) -> Vec<Direction>
 /// The direction with its largest part positive: its sign means nothing.
 fn upward(direction: &DVector<f64>) -> Vec<f64> {
     let largest = direction.iter().copied().fold(0.0_f64, |most, value| {
-        if value.abs() > most.abs() { value } else { most }
+        if value.abs() > most.abs() {
+            value
+        } else {
+            most
+        }
     });
-    direction.iter().map(|value| value * largest.signum()).collect()
+    direction
+        .iter()
+        .map(|value| value * largest.signum())
+        .collect()
 }
 
 fn words(direction: &[f64], names: &[&str]) -> String {
-    let largest = direction.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-    let mut said: Vec<(f64, &str)> = direction.iter().copied().zip(names.iter().copied()).collect();
+    let largest = direction
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    let mut said: Vec<(f64, &str)> = direction
+        .iter()
+        .copied()
+        .zip(names.iter().copied())
+        .collect();
     said.retain(|(value, _)| value.abs() >= SAID * largest);
     said.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
     if let [(_, name)] = said[..] {

@@ -192,7 +192,9 @@ impl Settings {
             ("prior_log", self.prior_log, 1e-3..=5.0),
             ("steps_max", f64::from(self.steps_max), 1.0..=50.0),
         ];
-        let wrong = rules.into_iter().find(|(_, value, range)| !range.contains(value));
+        let wrong = rules
+            .into_iter()
+            .find(|(_, value, range)| !range.contains(value));
         match wrong {
             Some((field, value, _)) => Err(TouchError::Setting {
                 field,

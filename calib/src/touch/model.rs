@@ -35,7 +35,10 @@ impl<'a> Body<'a> {
         let mut block = self.block.clone();
         block.zone.cell_m *= FINER;
         let body = SceneBody::Block(block);
-        Scene { body, ..self.scene.clone() }
+        Scene {
+            body,
+            ..self.scene.clone()
+        }
     }
 
     /// The parameters, with names.

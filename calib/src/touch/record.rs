@@ -90,7 +90,11 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    pub(super) fn new(samples: &[Sample], scene: &Scene, noise: &Noise) -> Result<Self, TouchError> {
+    pub(super) fn new(
+        samples: &[Sample],
+        scene: &Scene,
+        noise: &Noise,
+    ) -> Result<Self, TouchError> {
         let step_s = check(samples)?;
         let count = |length_s: f64| libm::round(length_s / step_s).max(1.0) as usize;
         let places = smoothed(samples, count(HALF_S));
@@ -99,7 +103,11 @@ impl Touch {
         let mut left_s = f64::INFINITY;
         for (index, place_m) in places.iter().enumerate() {
             let before = index.saturating_sub(1);
-            let dt_s = if index == 0 { step_s } else { samples[index].time_s - samples[before].time_s };
+            let dt_s = if index == 0 {
+                step_s
+            } else {
+                samples[index].time_s - samples[before].time_s
+            };
             let near = place_m.z - radius_m < NEAR * radius_m;
             left_s = if near { 0.0 } else { left_s + dt_s };
             moves.push(Move {
@@ -120,31 +128,54 @@ impl Touch {
                 n,
             )
         };
-        let bins: Vec<_> = samples.chunks(size).zip(places.chunks(size)).map(bin).collect();
+        let bins: Vec<_> = samples
+            .chunks(size)
+            .zip(places.chunks(size))
+            .map(bin)
+            .collect();
         let least_n = 3.0 * noise.force_n;
-        let touched = bins.iter().any(|&(_, height_m, force_n, _)| height_m < 0.0 && force_n > least_n);
+        let touched = bins
+            .iter()
+            .any(|&(_, height_m, force_n, _)| height_m < 0.0 && force_n > least_n);
         if !touched {
             return Err(TouchError::NoContact { least_n });
         }
-        Ok(Self { moves, size, bins, noise: *noise })
+        Ok(Self {
+            moves,
+            size,
+            bins,
+            noise: *noise,
+        })
     }
 
     /// Standard deviation of each bin's misfit, for modelled forces and their slopes along z \[N\].
     pub(super) fn spread_n(&self, modelled_n: &[f64], slopes_npm: &[f64]) -> Vec<f64> {
         let noise = &self.noise;
         let each = |((force_n, slope_npm), bin): ((&f64, &f64), &(f64, f64, f64, usize))| {
-            let parts = [noise.force_share * force_n, noise.force_n, noise.pose_m * slope_npm];
+            let parts = [
+                noise.force_share * force_n,
+                noise.force_n,
+                noise.pose_m * slope_npm,
+            ];
             let variance: f64 = parts.iter().map(|part| part * part).sum();
             (variance / bin.3 as f64).sqrt()
         };
-        modelled_n.iter().zip(slopes_npm).zip(&self.bins).map(each).collect()
+        modelled_n
+            .iter()
+            .zip(slopes_npm)
+            .zip(&self.bins)
+            .map(each)
+            .collect()
     }
 }
 
 /// Mean step \[s\].
 fn check(samples: &[Sample]) -> Result<f64, TouchError> {
     if samples.len() < SAMPLES_MIN {
-        return Err(TouchError::Few { found: samples.len(), expected: SAMPLES_MIN });
+        return Err(TouchError::Few {
+            found: samples.len(),
+            expected: SAMPLES_MIN,
+        });
     }
     for (index, sample) in samples.iter().enumerate() {
         let fields = [
@@ -153,7 +184,12 @@ fn check(samples: &[Sample]) -> Result<f64, TouchError> {
             ("force_n", sample.force_n.sum()),
         ];
         if let Some((field, value)) = fields.into_iter().find(|(_, value)| !value.is_finite()) {
-            return Err(TouchError::Sample { sample: index, field, value, expected: "finite numbers" });
+            return Err(TouchError::Sample {
+                sample: index,
+                field,
+                value,
+                expected: "finite numbers",
+            });
         }
     }
     for (index, pair) in samples.windows(2).enumerate() {
@@ -169,7 +205,10 @@ fn check(samples: &[Sample]) -> Result<f64, TouchError> {
     }
     let found_s = samples[samples.len() - 1].time_s - samples[0].time_s;
     if found_s > LONGEST_S {
-        return Err(TouchError::Long { found_s, most_s: LONGEST_S });
+        return Err(TouchError::Long {
+            found_s,
+            most_s: LONGEST_S,
+        });
     }
     Ok(found_s / (samples.len() - 1) as f64)
 }

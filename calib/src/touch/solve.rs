@@ -70,7 +70,14 @@ pub(super) fn fit(
     scale: f64,
 ) -> Result<Fitted, TouchError> {
     let logs = body.parts().len();
-    let mut fit = Fit { body, touch, settings, logs, scale, runs: 0 };
+    let mut fit = Fit {
+        body,
+        touch,
+        settings,
+        logs,
+        scale,
+        runs: 0,
+    };
     let start = fit.point(vec![0.0; logs + 2])?;
     let mut here = start.clone();
     let mut slopes = fit.slopes(&here)?;
@@ -98,11 +105,22 @@ pub(super) fn fit(
     }
     let misfits = fit.misfits(&here, &slopes);
     let (columns, spread_n, runs) = (slopes.columns, slopes.spread_n, fit.runs);
-    Ok(Fitted { start, end: here, columns, misfits, spread_n, scale, runs, settled })
+    Ok(Fitted {
+        start,
+        end: here,
+        columns,
+        misfits,
+        spread_n,
+        scale,
+        runs,
+        settled,
+    })
 }
 
 fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
+    values
+        .iter()
+        .fold(0.0, |most: f64, value| most.max(value.abs()))
 }
 
 impl Point {
@@ -154,10 +172,14 @@ impl Fit<'_> {
         };
         let runs: Vec<Result<Vec<f64>, TouchError>> = std::thread::scope(|scope| {
             let run = &run;
-            let started: Vec<_> =
-                changed.iter().map(|&unknown| scope.spawn(move || run(unknown))).collect();
+            let started: Vec<_> = changed
+                .iter()
+                .map(|&unknown| scope.spawn(move || run(unknown)))
+                .collect();
             let ended = started.into_iter().map(std::thread::ScopedJoinHandle::join);
-            ended.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            ended
+                .map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
         });
         let modelled_n = here.modelled_n(self.settings);
         let gain = 1.0 + noise.gain * here.unknowns[logs];
@@ -167,12 +189,24 @@ impl Fit<'_> {
             let slope = pairs.map(|(there_n, here_n)| gain * (there_n - here_n) / change(unknown));
             columns.push(slope.collect::<Vec<f64>>());
         }
-        columns.insert(logs, here.plain_n.iter().map(|force_n| noise.gain * force_n).collect());
-        let slopes_npm: Vec<f64> = columns[logs + 1].iter().map(|n| n / noise.height_m).collect();
+        columns.insert(
+            logs,
+            here.plain_n
+                .iter()
+                .map(|force_n| noise.gain * force_n)
+                .collect(),
+        );
+        let slopes_npm: Vec<f64> = columns[logs + 1]
+            .iter()
+            .map(|n| n / noise.height_m)
+            .collect();
         let mut spread_n = self.touch.spread_n(&modelled_n, &slopes_npm);
         spread_n.iter_mut().for_each(|sd_n| *sd_n *= self.scale);
         for column in &mut columns {
-            column.iter_mut().zip(&spread_n).for_each(|(slope, sd_n)| *slope /= sd_n);
+            column
+                .iter_mut()
+                .zip(&spread_n)
+                .for_each(|(slope, sd_n)| *slope /= sd_n);
         }
         self.runs += changed.len() as u32;
         Ok(Slopes { columns, spread_n })
@@ -181,7 +215,8 @@ impl Fit<'_> {
     fn misfits(&self, point: &Point, slopes: &Slopes) -> Vec<f64> {
         let modelled_n = point.modelled_n(self.settings);
         let all = self.touch.bins.iter().zip(modelled_n).zip(&slopes.spread_n);
-        all.map(|((bin, modelled_n), sd_n)| (bin.2 - modelled_n) / sd_n).collect()
+        all.map(|((bin, modelled_n), sd_n)| (bin.2 - modelled_n) / sd_n)
+            .collect()
     }
 
     fn cost(&self, point: &Point, slopes: &Slopes) -> f64 {
@@ -211,7 +246,8 @@ impl Fit<'_> {
         let mut step = least_squares(&columns, &observed)?.coefficients;
         let longest = self.settings.prior_log * largest(&step[..self.logs]);
         if longest > LONGEST {
-            step.iter_mut().for_each(|change| *change *= LONGEST / longest);
+            step.iter_mut()
+                .for_each(|change| *change *= LONGEST / longest);
         }
         Ok(step)
     }
