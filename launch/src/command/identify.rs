@@ -288,21 +288,17 @@ fn json(
 fn table(found: &Identified) -> String {
     let mut text = String::new();
     for estimate in &found.estimates {
+        let value = |value: f64| match estimate.part {
+            Part::Layer(_) => format!("{:.2} kPa", value * 1e-3),
+            Part::Contrast(_) => format!("{value:.2}"),
+        };
         text += &format!(
-            "{:<18} {:>10.4} kPa -> {:>10.4} kPa  within a factor of {:.3}, told {:.0} %\n",
+            "{:<18} {:>10} -> {:>10}  within a factor of {:.2}, told {:.0} %\n",
             estimate.name,
-            estimate.before * 1e-3,
-            estimate.after * 1e-3,
+            value(estimate.before),
+            value(estimate.after),
             estimate.log_sd.exp(),
             100.0 * estimate.told
-        )
-        .replace(
-            " kPa",
-            if unit(estimate.part) == "Pa" {
-                " kPa"
-            } else {
-                "e3 "
-            },
         );
     }
     let [before_n, after_n] = found.misfit_n;
