@@ -10,7 +10,7 @@ use nalgebra::{DMatrix, DVector};
 use super::model::Body;
 use super::record::{Bin, Touch};
 use super::solve::{self, Fitted};
-use super::{Estimate, Identified, Settings, TouchError};
+use super::{Estimate, Identified, Part, Settings, TouchError};
 
 /// Parts of a direction below this share of its largest go without a word.
 const SAID: f64 = 0.25;
@@ -76,19 +76,7 @@ pub(super) fn judge(
         correlation: (0..count)
             .map(|i| (0..count).map(|j| correlation(i, j)).collect())
             .collect(),
-        estimates: parts
-            .iter()
-            .enumerate()
-            .map(|(at, (part, name))| Estimate {
-                name: name.clone(),
-                part: *part,
-                before: body.value(*part),
-                after: body.value(*part) * libm::exp(logs[at]),
-                log_sd: prior * sd(at),
-                told: (1.0 - spread[(at, at)]).clamp(0.0, 1.0),
-                mesh_log: shift.as_ref().map(|shift| prior * shift[at]),
-            })
-            .collect(),
+        estimates: estimates(body, (&logs, prior), &spread, shift.as_ref()),
         directions,
         gain: [1.0 + noise.gain * unknowns[count], noise.gain * sd(count)],
         height_m: [
@@ -107,6 +95,24 @@ pub(super) fn judge(
         settled: fitted.settled,
         prior_log: prior,
     })
+}
+
+fn estimates(
+    body: &Body<'_>,
+    (logs, prior): (&[f64], f64),
+    spread: &DMatrix<f64>,
+    shift: Option<&DVector<f64>>,
+) -> Vec<Estimate> {
+    let one = |(at, (part, name)): (usize, (Part, String))| Estimate {
+        name,
+        part,
+        before: body.value(part),
+        after: body.value(part) * libm::exp(logs[at]),
+        log_sd: prior * spread[(at, at)].max(0.0).sqrt(),
+        told: (1.0 - spread[(at, at)]).clamp(0.0, 1.0),
+        mesh_log: shift.map(|shift| prior * shift[at]),
+    };
+    body.parts().into_iter().enumerate().map(one).collect()
 }
 
 fn bins(touch: &Touch, settings: &Settings, fitted: &Fitted) -> Vec<Bin> {

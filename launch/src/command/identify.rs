@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use palpate_calib::touch::{self, Estimate, Identified, Part, Sample, Settings};
 use palpate_transport::trace::TickRecord;
 use palpate_twin::Vec3;
-use palpate_twin::scene::{self, Body};
+use palpate_twin::scene::{self, Body, Scene};
 use serde_json::{Value, json};
 
 use super::{Done, Failure, output};
@@ -44,21 +44,7 @@ pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
         .iter()
         .map(|path| record::read(path).map_err(|error| Failure::Usage(error.to_string())));
     let recordings = recordings.collect::<Result<Vec<Recording>, Failure>>()?;
-    let config = recordings[0].config.as_deref();
-    let source = format!("{}: config.toml", paths[0].display());
-    let config = config
-        .map(|text| Config::parse(text, &source))
-        .transpose()?;
-    let twin = arguments.twin.clone();
-    let twin = twin.or(config.as_ref().map(|config| config.twin.clone()));
-    let twin = twin.unwrap_or(Config::default().twin);
-    let text = lab::scene_text(&twin, "--twin")?;
-    let mut scene = lab::load_scene(&twin, "--twin")?;
-    if let Some(config) = &config {
-        // what really touched
-        scene.tool_radius_m = config.master.predict.tool_radius_m;
-        scene.tool_stiffness_npm = config.master.predict.tool_stiffness_npm;
-    }
+    let (twin, text, scene) = begin(arguments, &paths[0], &recordings[0])?;
     let mut samples = Vec::new();
     for (path, recording) in paths.iter().zip(&recordings) {
         let more = used(
@@ -110,6 +96,30 @@ pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
         held,
         warning: warning(&found, &recordings),
     })
+}
+
+/// Name, text and scene to begin with; its tool becomes that of the recording.
+fn begin(
+    arguments: &IdentifyArgs,
+    path: &Path,
+    recording: &Recording,
+) -> Result<(String, String, Scene), Failure> {
+    let config = recording.config.as_deref();
+    let source = format!("{}: config.toml", path.display());
+    let config = config
+        .map(|text| Config::parse(text, &source))
+        .transpose()?;
+    let twin = arguments.twin.clone();
+    let twin = twin.or(config.as_ref().map(|config| config.twin.clone()));
+    let twin = twin.unwrap_or(Config::default().twin);
+    let text = lab::scene_text(&twin, "--twin")?;
+    let mut scene = lab::load_scene(&twin, "--twin")?;
+    if let Some(config) = &config {
+        // what really touched
+        scene.tool_radius_m = config.master.predict.tool_radius_m;
+        scene.tool_stiffness_npm = config.master.predict.tool_stiffness_npm;
+    }
+    Ok((twin, text, scene))
 }
 
 /// The recording that a folder holds, or the file itself.
