@@ -2,9 +2,10 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `words`
-//! explains.
+//! explains; `identify` is the page of what a record told of its tissue.
 
 mod charts;
+pub mod identify;
 mod map;
 mod plot;
 mod words;
@@ -54,18 +55,12 @@ pub struct ReportInput<'a> {
 #[must_use]
 pub fn render(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
-    let title = escape(input.title);
     let class = if summary.all_held() { "good" } else { "bad" };
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} \u{b7} Palpate</title>\n\
-         <style>{}</style></head>\n<body><main>\n<header><div class=\"kicker\">Palpate \u{b7} {}\
-         <span class=\"tag\">{}</span></div><h1>{title}</h1><p class=\"lead {class}\">{}</p>",
-        include_str!("style.css"),
-        escape(&summary.command),
-        escape(input.operator),
-        words::opening(input)
+    let lead = words::opening(input);
+    let mut html = head(
+        (input.title, &summary.command, input.operator),
+        class,
+        &lead,
     );
     for note in input.notes {
         html += &format!("<p class=\"note\">{}</p>", escape(note));
@@ -80,6 +75,21 @@ pub fn render(input: &ReportInput<'_>) -> String {
     html += &section("numbers", "All numbers", &words::numbers(summary));
     html += &closing(input);
     html + "</main></body></html>\n"
+}
+
+/// Begin of a page, up to its lead, which is HTML; title, command and tag are plain text.
+fn head((title, command, tag): (&str, &str, &str), class: &str, lead: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} \u{b7} Palpate</title>\n\
+         <style>{}</style></head>\n<body><main>\n<header><div class=\"kicker\">Palpate \u{b7} {}\
+         <span class=\"tag\">{}</span></div><h1>{title}</h1><p class=\"lead {class}\">{lead}</p>",
+        include_str!("style.css"),
+        escape(command),
+        escape(tag),
+    )
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.

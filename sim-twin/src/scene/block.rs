@@ -158,15 +158,21 @@ impl Block {
         Ok(Box::new(Explicit::new(&nested, &stuff, &self.params)?))
     }
 
+    /// Index of the layer in which an inclusion's centre lies; none in a block without layers.
+    #[must_use]
+    pub fn host(&self, inclusion: &Inclusion) -> Option<usize> {
+        let mut depth_m = -inclusion.centre_m.z;
+        let around = self.layers.iter().position(|layer| {
+            depth_m -= layer.thickness_m;
+            depth_m <= 0.0
+        });
+        around.or(self.layers.len().checked_sub(1))
+    }
+
     /// Inclusions as seen from above, with their stiffness over that of the layer around them.
     pub(super) fn lumps(&self) -> Vec<Lump> {
         let lump = |inclusion: &Inclusion| {
-            let mut depth_m = -inclusion.centre_m.z;
-            let around = self.layers.iter().find(|layer| {
-                depth_m -= layer.thickness_m;
-                depth_m <= 0.0
-            });
-            let host_pa = around.or(self.layers.last())?.material.young_pa();
+            let host_pa = self.layers[self.host(inclusion)?].material.young_pa();
             Some(Lump {
                 center_m: [inclusion.centre_m.x, inclusion.centre_m.y],
                 radius_m: inclusion.radius_m,
