@@ -47,7 +47,7 @@ fn bad_flags_name_flag_value_and_what_would_be_right() {
         ),
         (["--loss", "2"], ["--loss", "2", "0 to 1"]),
         (["--mode", "sideways"], ["--mode", "sideways", "wave"]),
-        (["--method", "fem"], ["--method", "fem", "idms"]),
+        (["--method", "voxels"], ["--method", "voxels", "idms"]),
         (["--grip", "limp"], ["--grip", "limp", "firm"]),
         (
             ["--set", "coupling.mode"],

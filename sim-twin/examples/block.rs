@@ -357,7 +357,11 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
 
 fn scene(name: &str) -> Outcome {
     let begun = Instant::now();
-    let text = if name.ends_with(".toml") { std::fs::read_to_string(name)? } else { name.to_owned() };
+    let text = if name.ends_with(".toml") {
+        std::fs::read_to_string(name)?
+    } else {
+        name.to_owned()
+    };
     let scene = palpate_twin::scene::load(&text)?;
     println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
     if let palpate_twin::scene::Body::Block(block) = &scene.body {
@@ -381,7 +385,16 @@ fn scene(name: &str) -> Outcome {
             let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
             tissue.step(&[tool], 1e-3, &mut reaction);
             if tick > 230 && tick % 20 == 0 {
-                println!("{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}", depth_m * 1e3, reaction[0].force_n.z, tissue.demand(), tissue.view().ledger.kinetic_j, tissue.added_mass_kg(), tissue.view().ledger.residual_j, reaction[0].penetration_m);
+                println!(
+                    "{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
+                    depth_m * 1e3,
+                    reaction[0].force_n.z,
+                    tissue.demand(),
+                    tissue.view().ledger.kinetic_j,
+                    tissue.added_mass_kg(),
+                    tissue.view().ledger.residual_j,
+                    reaction[0].penetration_m
+                );
             }
         }
     }

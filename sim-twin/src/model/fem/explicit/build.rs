@@ -174,7 +174,11 @@ impl Model {
                 for slab in &grid.slabs {
                     let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
                     pull(
-                        (&grid.cells, [&motion.stiff[0], &motion.stiff[1]], &slab.runs),
+                        (
+                            &grid.cells,
+                            [&motion.stiff[0], &motion.stiff[1]],
+                            &slab.runs,
+                        ),
                         weight,
                         &motion.u,
                         &mut motion.f,

@@ -210,9 +210,17 @@ fn fill<const BOOKS: bool>(
             for l in 0..LANES {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
-                demands[l] = if demand[l] > demands[l] { demand[l] } else { demands[l] };
+                demands[l] = if demand[l] > demands[l] {
+                    demand[l]
+                } else {
+                    demands[l]
+                };
                 // what is not a number has fallen in
-                demands[l] = if demand[l] >= 0.0 { demands[l] } else { f32::MAX };
+                demands[l] = if demand[l] >= 0.0 {
+                    demands[l]
+                } else {
+                    f32::MAX
+                };
             }
             needs[at..at + LANES].copy_from_slice(&demand);
         }
@@ -243,7 +251,13 @@ fn pull_runs<const BOOKS: bool>(
     let mut found = Found::default();
     for &run in runs {
         let (start, length) = run;
-        found = found.join(fill::<BOOKS>((cells, stiff), run, weight, u, (buffer, needs)));
+        found = found.join(fill::<BOOKS>(
+            (cells, stiff),
+            run,
+            weight,
+            u,
+            (buffer, needs),
+        ));
         // what a longer run left behind
         for a in [0, 2, 4, 6] {
             for i in 0..3 {

@@ -41,7 +41,10 @@ impl Explicit {
                 return Err(field(name, value, "a finite number above 0"));
             }
         }
-        let place = ((center_m - self.model.origin_m) / self.model.length_m, radius_m);
+        let place = (
+            (center_m - self.model.origin_m) / self.model.length_m,
+            radius_m,
+        );
         let before_j = self.stored_j();
         let elements = self.stiffen(place, |near| 1.0 + (factor - 1.0) * near);
         let mut energy_j = self.stored_j() - before_j;

@@ -99,7 +99,11 @@ impl Motion {
     /// All fields, component by component.
     pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
         let cells = [&self.mass, &self.ease, &self.stiffened].into_iter();
-        cells.chain(&self.stiff).chain(&self.u).chain(&self.v).chain(&self.f)
+        cells
+            .chain(&self.stiff)
+            .chain(&self.u)
+            .chain(&self.v)
+            .chain(&self.f)
     }
 
     /// All fields, component by component, to change.

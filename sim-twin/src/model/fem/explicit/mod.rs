@@ -321,7 +321,8 @@ impl Clone for Explicit {
     fn clone(&self) -> Self {
         let mut copy = Self::of(Arc::clone(&self.model));
         copy.state = self.state.clone();
-        copy.loads.set_loaded(copy.state.demand * copy.state.stiffest);
+        copy.loads
+            .set_loaded(copy.state.demand * copy.state.stiffest);
         copy.see();
         copy
     }
@@ -366,7 +367,8 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
-        self.loads.set_loaded(self.state.demand * self.state.stiffest);
+        self.loads
+            .set_loaded(self.state.demand * self.state.stiffest);
         self.see();
         Ok(())
     }

@@ -99,7 +99,11 @@ impl State {
 
     /// No displacement and no speed.
     pub(super) fn lie_still(&mut self) {
-        for field in self.motions.iter_mut().flat_map(|m| m.u.iter_mut().chain(&mut m.v)) {
+        for field in self
+            .motions
+            .iter_mut()
+            .flat_map(|m| m.u.iter_mut().chain(&mut m.v))
+        {
             field.fill(0.0);
         }
         for tool in &mut self.tools {

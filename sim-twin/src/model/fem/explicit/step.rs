@@ -13,11 +13,11 @@ use super::friction;
 use super::grid::Motion;
 use super::motion::{self, Pace};
 use super::skin::{Beat, Met, Rod};
+use super::squeeze::FALLEN;
 use super::state::{TOOLS, ToolState};
 use crate::Vec3;
 use crate::contact::usable;
 use crate::law::Real;
-use super::squeeze::FALLEN;
 use crate::twin::{Ledger, Reaction, Tool};
 use std::sync::Arc;
 
@@ -368,8 +368,11 @@ impl Explicit {
             |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
         let light = kinetic(&self.state.motions);
         let parts = (&self.model.grids[..], &self.model.seams[..]);
-        self.loads
-            .apply(self.state.demand * self.state.stiffest, parts, &mut self.state.motions);
+        self.loads.apply(
+            self.state.demand * self.state.stiffest,
+            parts,
+            &mut self.state.motions,
+        );
         books.kinetic_j = kinetic(&self.state.motions);
         books.edit_j += books.kinetic_j - light;
         books.elastic_j = elastic * unit_j;

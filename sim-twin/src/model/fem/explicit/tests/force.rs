@@ -238,7 +238,11 @@ fn lanes_give_the_bits_of_a_single_cell() {
         for slab in &grid.slabs {
             let mut f = motion.f.clone();
             pull(
-                (&grid.cells, [&motion.stiff[0], &motion.stiff[1]], &slab.runs),
+                (
+                    &grid.cells,
+                    [&motion.stiff[0], &motion.stiff[1]],
+                    &slab.runs,
+                ),
                 0.5,
                 &motion.u,
                 &mut f,
@@ -246,7 +250,11 @@ fn lanes_give_the_bits_of_a_single_cell() {
             );
             let mut plain = motion.f.clone();
             super::super::cells::pull_plainly(
-                (&grid.cells, [&motion.stiff[0], &motion.stiff[1]], &slab.runs),
+                (
+                    &grid.cells,
+                    [&motion.stiff[0], &motion.stiff[1]],
+                    &slab.runs,
+                ),
                 0.5,
                 &motion.u,
                 &mut plain,
