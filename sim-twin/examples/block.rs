@@ -300,6 +300,13 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         tissue.substep_s() * 1e6,
         begun.elapsed().as_secs_f64(),
     );
+    go(&mut tissue);
+    println!("{:?}", tissue.view().ledger);
+    Ok(())
+}
+
+/// Presses 10 mm in half a second, holds as long, and strokes 10 mm.
+fn go(tissue: &mut Explicit) {
     let (mut reaction, mut times) = ([Reaction::default()], Vec::new());
     let tool = |x_m: f64, depth_m: f64| Tool {
         position_m: Vec3::new(x_m, 0.0, 5e-3 - depth_m),
@@ -351,8 +358,6 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
             part[part.len() * 99 / 100]
         );
     }
-    println!("{:?}", tissue.view().ledger);
-    Ok(())
 }
 
 fn scene(name: &str) -> Outcome {

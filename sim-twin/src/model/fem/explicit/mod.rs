@@ -2,7 +2,8 @@
 //!
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
-//! `seam` what ties it to the coarser one, `skin` the contact, `friction` what drags, `squeeze` what deep presses
+//! `seam` what ties it to the coarser one, `skin` the contact with
+//! `points` for one face, `friction` what drags, `squeeze` what deep presses
 //! cost, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
@@ -17,6 +18,7 @@ mod friction;
 mod grid;
 mod lane;
 mod motion;
+mod points;
 mod seam;
 mod skin;
 mod squeeze;
