@@ -269,7 +269,7 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
             levels,
             centre_m: [0.0; 2],
             half_m: [0.016, 0.008],
-            depth_m: 0.008,
+            depth_m: pick(6, 8.0) * 1e-3,
         },
     )?;
     let moduli = Material::new(5e3, 0.45, 1e3)?.moduli();

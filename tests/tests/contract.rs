@@ -23,6 +23,9 @@ struct Subject {
 /// Every tissue there is.
 fn subjects() -> Vec<Subject> {
     let scenes = [
+        "layered",
+        "layered-lump",
+        "block",
         "sheet",
         "sheet-fine",
         "sheet-lump",

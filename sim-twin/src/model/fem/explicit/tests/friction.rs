@@ -70,7 +70,7 @@ fn a_stroke_sticks_then_slips_and_is_paid_for() {
     // sticks: the force grows evenly with the way, by what the tissue gives
     let grown = |step: usize| forces_n[step].x - forces_n[400].x;
     let ratio = grown(440) / grown(420);
-    assert!(grown(420) < 0.0 && (ratio - 2.0).abs() < 0.3, "{ratio}");
+    assert!(grown(420) < 0.0 && (ratio - 2.0).abs() < 0.4, "{ratio}");
     // slips: the limit, against the way
     for (step, sign) in [(800, -1.0), (1380, 1.0)] {
         let ratio = (forces_n[step].x - free_n[step].x) / forces_n[step].z;

@@ -1,0 +1,118 @@
+//! Changes of stiffness under the tool: what they cost, and who pays.
+
+use super::*;
+
+fn held(tissue: &mut Explicit, ticks: u32) -> f64 {
+    let mut force_n = 0.0;
+    for _ in 0..ticks {
+        force_n = tick(tissue, ball([0.0, 0.0, 5e-3], 1e-2)).force_n.z;
+    }
+    force_n
+}
+
+fn pressed(params: &Params) -> Explicit {
+    let mut tissue = tissue((8, 3), params);
+    for step in 0..200 {
+        let depth_m = 2.5e-5 * f64::from(step);
+        tick(&mut tissue, ball([0.0, 0.0, 1e-2 - depth_m], 1e-2));
+    }
+    tissue
+}
+
+fn stiffen(factor: f64, passive: bool) -> Edit {
+    Edit::Stiffen {
+        center_m: Vec3::zeros(),
+        radius_m: 0.03,
+        factor,
+        passive,
+    }
+}
+
+#[test]
+fn a_passive_edit_spends_no_more_than_was_dissipated() {
+    // without damping nothing was dissipated, so nothing can be paid
+    let free = Params {
+        damping_hz: 0.0,
+        ..Params::default()
+    };
+    let mut tissue = pressed(&free);
+    let report = tissue.edit(&stiffen(1.5, true)).unwrap();
+    // the sums are in single precision
+    let stored_j = tissue.view().ledger.stored_j();
+    assert!(report.elements > 10 && report.share == 0.0, "{report:?}");
+    assert!(report.energy_j.abs() < 1e-5 * stored_j, "{report:?}");
+    let open = tissue.edit(&stiffen(1.5, false)).unwrap();
+    assert!(open.share == 1.0 && open.energy_j > 1e-6, "{open:?}");
+
+    let mut tissue = pressed(&Params::default());
+    held(&mut tissue, 200);
+    let (mut given_j, mut shares) = (0.0, 0.0);
+    for _ in 0..200 {
+        let report = tissue.edit(&stiffen(1.02, true)).unwrap();
+        given_j += report.energy_j;
+        shares += report.share;
+        held(&mut tissue, 2);
+        let books = tissue.view().ledger;
+        assert!(
+            given_j <= books.dissipated_j * (1.0 + 1e-9) + 1e-15,
+            "{given_j} {books:?}"
+        );
+    }
+    assert!(given_j > 0.0 && shares < 200.0, "{given_j} {shares}");
+}
+
+#[test]
+fn small_updates_step_the_force_by_less_than_a_hundredth() {
+    let mut tissue = pressed(&Params {
+        damping_hz: 60.0,
+        ..Params::default()
+    });
+    let mut last_n = held(&mut tissue, 400);
+    let first_n = last_n;
+    for _ in 0..20 {
+        tissue.edit(&stiffen(1.007, false)).unwrap();
+        for _ in 0..20 {
+            let force_n = held(&mut tissue, 1);
+            assert!((force_n / last_n - 1.0).abs() < 0.01, "{force_n} {last_n}");
+            last_n = force_n;
+        }
+    }
+    assert!(last_n > 1.05 * first_n, "{last_n} {first_n}");
+    let books = tissue.view().ledger;
+    assert!(
+        books.residual_j.abs() < 0.01 * books.tool_work_j,
+        "{books:?}"
+    );
+}
+
+#[test]
+fn an_edit_is_part_of_the_state() {
+    let mut tissue = pressed(&Params::default());
+    held(&mut tissue, 300);
+    let mut before = Snapshot::default();
+    tissue.freeze(&mut before);
+    let plain_n = held(&mut tissue, 50);
+    tissue.thaw(&before).unwrap();
+    tissue.edit(&stiffen(2.0, false)).unwrap();
+    let stiff_n = held(&mut tissue, 50);
+    assert!(stiff_n > 1.2 * plain_n, "{stiff_n} {plain_n}");
+    tissue.thaw(&before).unwrap();
+    assert_eq!(held(&mut tissue, 50), plain_n);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_changes_nothing() {
+    let mut tissue = pressed(&Params::default());
+    let mut before = Snapshot::default();
+    tissue.freeze(&mut before);
+    let cut = Edit::Cut {
+        point_m: Vec3::zeros(),
+        normal: Vec3::x(),
+    };
+    for edit in [cut, stiffen(0.0, true), stiffen(f64::NAN, true)] {
+        assert!(tissue.edit(&edit).is_err(), "{edit:?}");
+    }
+    let mut after = Snapshot::default();
+    tissue.freeze(&mut after);
+    assert_eq!(before, after);
+}
