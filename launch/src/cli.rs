@@ -11,6 +11,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use flags::SessionArgs;
 
+use crate::bench::Part;
+
 /// What the commands of later versions will do, so that nobody searches for them here.
 const NOT_HERE: &str = "\
 Without a command, palpate runs: `palpate` is `palpate run`.
@@ -72,8 +74,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
-    /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket
-    #[command(after_help = "Example:\n  palpate bench --out runs/bench")]
+    /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
+    #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
+        palpate bench --only tissue --json")]
     Bench(BenchArgs),
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]
@@ -166,6 +169,9 @@ pub struct BenchArgs {
     /// Folder for bench.json (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Measure only these parts, separated by commas [default: all]
+    #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
+    pub only: Vec<Part>,
     /// Print bench.json on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -29,6 +29,7 @@ fn page(config: &str) -> String {
             .map(|&site| SiteStiffness {
                 site,
                 displayed_npm: None,
+                displayed_error_npm: None,
                 untold: Some(Untold::Unexplained(0.4)),
             })
             .collect(),
