@@ -3,12 +3,14 @@
 //! [`flags`] turns the flags of a session into a [`Config`](crate::config::Config); `command`
 //! does the work. Source: ours.
 
+mod detect;
 pub mod flags;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use detect::DetectArgs;
 pub use flags::SessionArgs;
 
 use crate::bench::Part;
@@ -81,7 +83,7 @@ pub enum Command {
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
-    /// Inspect, check, convert and drape tissue models (.fem and .plg) and meshes (.msh, .vtu, ...)
+    /// Inspect, check, convert and drape tissue models and meshes; study which lumps can be felt
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
         /// What to do with the model.
@@ -248,6 +250,11 @@ pub enum ModelAction {
         #[arg(long, value_enum, value_name = "UNITS")]
         to_units: Option<UnitName>,
     },
+    /// Which lumps of a block scene can be felt: sweep depth, radius and contrast, and press
+    #[command(after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \
+        palpate model detect layered-lump --press-mm 4 --contrasts 10,30 --out runs/lumps\n\
+        \nWrites detect.csv, mixing.csv and report.html. The default grid takes about a minute.")]
+    Detect(DetectArgs),
     /// Drape a flat model over a sphere and write the curved one
     #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]
     Drape {

@@ -221,7 +221,7 @@ impl TissueReport {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>7}{:>7}{:>21}{:>6}{:>8}{:>15}\n",
+            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>7}{:>7}{:>21}{:>6}{:>9}{:>16}\n",
             "block test", "free n", "cells", "sub", "cpu p50", "p99", "wall", "p99", "rtf cpu",
             "wall", "force 2/5/10 mm [%]", "MB", "ns/cell", "bound"
         );
@@ -234,7 +234,7 @@ impl TissueReport {
             let _ = writeln!(
                 text,
                 "{:<10}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>7.2}{:>7.2}{:>21}{memory:>6}\
-                 {:>8.1}{:>15}",
+                 {:>9.1}{:>16}",
                 row.name,
                 row.nodes_free,
                 row.cells,

@@ -1,10 +1,13 @@
 //! `report.html`: one session on one page that a person likes to read.
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
-//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `words`
-//! explains.
+//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
+//! the lump could be told, `words` explains. `detect` is a page of its own, with maps of `heat`.
 
 mod charts;
+mod detect;
+mod heat;
+mod lump;
 mod map;
 mod plot;
 mod words;
@@ -13,6 +16,8 @@ use crate::audit::Audit;
 use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
 use crate::summary::{ContactSummary, Summary};
+
+pub use detect::render as detect;
 
 /// The same session in another mode, to be shown beside.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,17 +59,13 @@ pub struct ReportInput<'a> {
 #[must_use]
 pub fn render(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
-    let title = escape(input.title);
     let class = if summary.all_held() { "good" } else { "bad" };
     let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} \u{b7} Palpate</title>\n\
-         <style>{}</style></head>\n<body><main>\n<header><div class=\"kicker\">Palpate \u{b7} {}\
-         <span class=\"tag\">{}</span></div><h1>{title}</h1><p class=\"lead {class}\">{}</p>",
-        include_str!("style.css"),
+        "<header><div class=\"kicker\">Palpate \u{b7} {}\
+         <span class=\"tag\">{}</span></div><h1>{}</h1><p class=\"lead {class}\">{}</p>",
         escape(&summary.command),
         escape(input.operator),
+        escape(input.title),
         words::opening(input)
     );
     for note in input.notes {
@@ -74,12 +75,26 @@ pub fn render(input: &ReportInput<'_>) -> String {
     html += &words::cards(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &patch(input);
+        let told = lump::body(&summary.contact);
+        html += &told.map_or(String::new(), |body| section("lump", "Can the lump be told?", &body));
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
     html += &section("numbers", "All numbers", &words::numbers(summary));
     html += &closing(input);
-    html + "</main></body></html>\n"
+    page(input.title, &html)
+}
+
+/// A page of its own around what it shows: style inside, nothing asked of anybody.
+fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{} \u{b7} Palpate</title>\n\
+         <style>{}</style></head>\n<body><main>\n{body}</main></body></html>\n",
+        escape(title),
+        include_str!("style.css")
+    )
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.

@@ -66,7 +66,7 @@ fn a_page_is_whole_small_and_asks_nobody() {
         assert!(!html.contains(word), "{word}");
     }
     for id in [
-        "patch", "force", "press", "energy", "network", "servo", "checks", "numbers",
+        "patch", "lump", "force", "press", "energy", "network", "servo", "checks", "numbers",
     ] {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
     }
