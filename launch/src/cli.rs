@@ -253,7 +253,7 @@ pub enum ModelAction {
     /// Which lumps of a block scene can be felt: sweep depth, radius and contrast, and press
     #[command(after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \
         palpate model detect layered-lump --press-mm 4 --contrasts 10,30 --out runs/lumps\n\
-        \nWrites detect.csv, mixing.csv and report.html. The default grid takes about a minute.")]
+        \nWrites detect.csv, mixing.csv and report.html. The default grid takes some minutes.")]
     Detect(DetectArgs),
     /// Drape a flat model over a sphere and write the curved one
     #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]

@@ -20,6 +20,10 @@ const ASIDE: f64 = 3.0;
 /// Alignments of lump and tool to the finest cells, as shares of a cell along x and y: on a node,
 /// between, and on the middle of a face.
 const SHIFTS: [f64; 3] = [0.0, 0.25, 0.5];
+/// Sub-steps a millisecond that cells may ask for, if the scene allows fewer: nobody waits for a study,
+/// and mass given to stiff cells instead is not always stable (a lump of 7.5 mm, 10 times as stiff,
+/// 10 mm deep lost the tissue under the tool at 16).
+const SUBSTEPS_MAX: u32 = 100;
 /// The rules that moduli can be mixed by.
 const MIXINGS: [(Mixing, &str); 4] = [
     (Mixing::Voigt, "voigt"),
@@ -71,8 +75,33 @@ pub struct Case {
     pub radius_m: f64,
     /// Its Young's modulus over that of the layer around it.
     pub contrast: f64,
-    /// What pressing it told; unknown if it does not fit below the surface, or was not reached.
+    /// What pressing it told, if it did.
     pub found: Option<Found>,
+    /// Why it is not known, if it is not.
+    pub unknown: Option<Unknown>,
+}
+
+/// Why nothing is known of a lump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// It does not fit between the surface and the ground.
+    NoRoom,
+    /// The study was stopped before.
+    NotPressed,
+    /// The solver lost the tissue under the tool: cells between a hard lump and the tool fell in, and
+    /// a press met no force. That says nothing of the lump.
+    FellIn,
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoRoom => "does not fit below the surface",
+            Self::NotPressed => "was not pressed",
+            Self::FellIn => "the tissue fell in under the tool",
+        })
+    }
 }
 
 /// What presses over and beside a lump told.
@@ -194,7 +223,9 @@ impl Plan {
         [centre_m.x, centre_m.y]
     }
 
-    fn add(&mut self, block: Block, place_m: [f64; 2]) -> usize {
+    fn add(&mut self, mut block: Block, place_m: [f64; 2]) -> usize {
+        let most = &mut block.params.substeps_max;
+        *most = (*most).max(SUBSTEPS_MAX);
         let scene = Scene {
             body: Body::Block(block),
             ..self.scene.clone()
@@ -302,20 +333,29 @@ impl Plan {
         let presses = self.press_all(stop, done)?;
         let force_n = |job: usize| presses[job].map(|press| press.force_n);
         let plain_n = force_n(0);
-        let case = |&([depth_m, radius_m, contrast], first): &([f64; 3], Option<usize>)| Case {
-            depth_m,
-            radius_m,
-            contrast,
-            found: first.and_then(|at| {
-                let pair = [presses[at]?, presses[at + 1]?];
-                Some(Found::of(pair, plain_n?, self.options.noise))
-            }),
+        let case = |&([depth_m, radius_m, contrast], first): &([f64; 3], Option<usize>)| {
+            let pair = first.map(|at| presses[at].zip(presses[at + 1]).zip(plain_n));
+            let found = match pair {
+                None => Err(Unknown::NoRoom),
+                Some(None) => Err(Unknown::NotPressed),
+                Some(Some(((over, aside), plain_n))) => {
+                    Found::of([over, aside], plain_n, self.options.noise)
+                }
+            };
+            Case {
+                depth_m,
+                radius_m,
+                contrast,
+                found: found.ok(),
+                unknown: found.err(),
+            }
         };
         let mesh = |&(mixing, shift_cells, [with, without]): &(&str, f64, [usize; 2])| MeshCase {
             mixing: mixing.to_owned(),
             shift_cells,
             force_change: force_n(with)
                 .zip(force_n(without))
+                .filter(|&(with_n, without_n)| with_n > 0.0 && without_n > 0.0)
                 .map(|(with_n, without_n)| with_n / without_n - 1.0),
         };
         Ok(Study {
@@ -365,11 +405,16 @@ impl Plan {
 
 impl Found {
     /// From a press over a lump and one with it aside, the force without it \[N\], and the noise.
-    fn of([over, beside]: [Press; 2], plain_n: f64, noise: f64) -> Self {
+    fn of([over, beside]: [Press; 2], plain_n: f64, noise: f64) -> Result<Self, Unknown> {
+        // a ball in elastic tissue is always pushed back
+        let met = |force_n: f64| force_n.is_finite() && force_n > 0.0;
+        if ![over.force_n, beside.force_n, plain_n].into_iter().all(met) {
+            return Err(Unknown::FellIn);
+        }
         let square = |force_n: f64| force_n * force_n;
         let spread_n = noise * (0.5 * (square(over.force_n) + square(beside.force_n))).sqrt();
         let d_prime = (over.force_n - beside.force_n) / spread_n;
-        Self {
+        Ok(Self {
             over_n: over.force_n,
             beside_n: beside.force_n,
             force_change: over.force_n / plain_n - 1.0,
@@ -378,7 +423,7 @@ impl Found {
             stiffness_contrast: over.chord_npm / beside.chord_npm - 1.0,
             d_prime,
             right: lump::right(d_prime),
-        }
+        })
     }
 }
 

@@ -34,7 +34,7 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
     let study = plan.run(&AtomicBool::new(false), &count).expect("can be built");
     assert_eq!(made.into_inner(), plan.presses());
     let found = |case: usize| study.cases[case].found.expect("pressed");
-    assert_eq!(study.cases[1].found, None);
+    assert_eq!(study.cases[1].unknown, Some(Unknown::NoRoom));
     let (shallow, deep, large) = (found(0), found(2), found(3));
     assert!(shallow.force_change > deep.force_change && large.force_change > deep.force_change);
     assert!(deep.force_change > 0.01, "{deep:?}");
@@ -59,7 +59,9 @@ fn a_study_that_is_stopped_knows_nothing_of_the_rest() {
     let study = plan(options()).expect("fits").run(&AtomicBool::new(true), &|_| ());
     let study = study.expect("nothing was built");
     assert_eq!(study.plain_n, None);
-    assert!(study.cases.iter().all(|case| case.found.is_none()) && study.cases.len() == 4);
+    let why = study.cases.iter().map(|case| case.unknown);
+    let [no_room, stopped] = [Unknown::NoRoom, Unknown::NotPressed].map(Some);
+    assert_eq!(why.collect::<Vec<_>>(), [stopped, no_room, stopped, stopped]);
     assert!(study.meshes.iter().all(|mesh| mesh.force_change.is_none()));
 }
 
@@ -103,4 +105,17 @@ fn refusals_name_the_flag_or_what_the_scene_lacks() {
         let error = Plan::new(scene::load(name).expect("built in"), options()).err();
         assert!(error.expect("refused").to_string().contains(word));
     }
+}
+
+#[test]
+fn a_press_that_met_no_force_says_nothing_of_the_lump() {
+    let press = |force_n| Press {
+        force_n,
+        secant_npm: 1.0,
+        chord_npm: 1.0,
+    };
+    for pair in [[0.0, 0.2], [0.2, 0.0], [f64::NAN, 0.2], [-0.1, 0.2]] {
+        assert_eq!(Found::of(pair.map(press), 0.2, 0.02), Err(Unknown::FellIn));
+    }
+    assert!(Found::of([0.3, 0.2].map(press), 0.2, 0.02).is_ok());
 }

@@ -74,8 +74,7 @@ fn map_section(
     let maps: Vec<Heat> = radii.into_iter().map(map).collect();
     let unknown = "<p class=\"none\">No press was made.</p>".to_owned();
     let caption = "<p class=\"caption\">Rows: depth of the lump\u{2019}s centre below the surface. All \
-                   maps share one scale; a question mark is a lump that does not fit below the \
-                   surface, or a press that was not made.</p>";
+                   maps share one scale; the table below says why a question mark is one.</p>";
     section(id, name, &(draw(&maps, unit).unwrap_or(unknown) + caption))
 }
 
@@ -153,7 +152,11 @@ fn numbers(study: &Study) -> String {
             number(case.contrast),
         ];
         match &case.found {
-            None => cells.extend(std::iter::repeat_n("?".to_owned(), 6)),
+            None => {
+                let why = case.unknown.map_or(String::new(), |why| why.to_string());
+                cells.push(why);
+                cells.extend(std::iter::repeat_n(String::new(), 5));
+            }
             Some(found) => cells.extend([
                 number(found.over_n),
                 number(found.beside_n),
@@ -188,7 +191,7 @@ fn numbers(study: &Study) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::MeshCase;
+    use crate::detect::{MeshCase, Unknown};
 
     fn study() -> Study {
         let found = |change: f64| Found {
@@ -206,6 +209,7 @@ mod tests {
             radius_m: 0.005,
             contrast,
             found,
+            unknown: found.is_none().then_some(Unknown::FellIn),
         };
         Study {
             scene: "a<b".to_owned(),
@@ -232,7 +236,7 @@ mod tests {
         for word in ["http", "src=", "url(", "<script", "@import", "href=", "NaN"] {
             assert!(!html.contains(word), "{word}");
         }
-        for word in ["a&lt;b", "+26.0 %", "\u{2212}1.0 %", "radius 5 mm", ">?<", "id=\"mesh\""] {
+        for word in ["a&lt;b", "+26.0 %", "\u{2212}1.0 %", "radius 5 mm", ">?<", "fell in", "id=\"mesh\""] {
             assert!(html.contains(word), "{word}");
         }
         for tag in ["figure", "svg", "section", "table", "div", "tr"] {

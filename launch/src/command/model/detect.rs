@@ -62,14 +62,14 @@ fn known(value: Option<f64>) -> String {
 fn csv(study: &Study) -> String {
     let mut text = String::from(
         "depth_mm,radius_mm,contrast,plain_n,over_n,beside_n,force_change_percent,over_npm,beside_npm,\
-         stiffness_contrast,d_prime,right\n",
+         stiffness_contrast,d_prime,right,unknown\n",
     );
     for case in &study.cases {
         let of = |value: fn(&Found) -> f64| known(case.found.as_ref().map(value));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
             millimetres(case.depth_m),
             millimetres(case.radius_m),
             case.contrast,
@@ -82,6 +82,7 @@ fn csv(study: &Study) -> String {
             of(|f| f.stiffness_contrast),
             of(|f| f.d_prime),
             of(|f| f.right),
+            case.unknown.map_or(String::new(), |why| why.to_string()),
         );
     }
     text
@@ -114,7 +115,10 @@ fn table(study: &Study) -> String {
             case.contrast
         );
         let _ = match &case.found {
-            None => writeln!(text, "{lump}   unknown"),
+            None => {
+                let why = case.unknown.map_or(String::new(), |why| why.to_string());
+                writeln!(text, "{lump}   unknown: {why}")
+            }
             Some(found) => writeln!(
                 text,
                 "{lump}{:>10.4}{:>10.4}{:>+9.1}{:>+12.1}{:>8.1}{:>8.3}",
@@ -138,7 +142,7 @@ fn table(study: &Study) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::{Case, MeshCase};
+    use crate::detect::{Case, MeshCase, Unknown};
 
     #[test]
     fn what_is_unknown_is_empty_in_files_and_said_in_tables() {
@@ -157,6 +161,7 @@ mod tests {
             radius_m: 0.005,
             contrast: 10.0,
             found,
+            unknown: found.is_none().then_some(Unknown::NoRoom),
         };
         let study = Study {
             scene: "s".to_owned(),
@@ -173,8 +178,8 @@ mod tests {
         };
         let text = csv(&study);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "8.1,5,10,0.2,0.24,0.2,20,60,50,0.2,9,1");
-        assert_eq!(lines[2], "8.1,5,10,0.2,,,,,,,,");
+        assert_eq!(lines[1], "8.1,5,10,0.2,0.24,0.2,20,60,50,0.2,9,1,");
+        assert_eq!(lines[2], "8.1,5,10,0.2,,,,,,,,,does not fit below the surface");
         let columns = |line: &str| line.matches(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
         assert_eq!(mixing_csv(&study).lines().nth(1), Some("reuss,0.5,"));
