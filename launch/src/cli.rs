@@ -25,7 +25,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, trial, atlas, tune, replay, identify, keys, and the console.";
+Not in this version: rehearse, trial, atlas, tune, replay, keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -76,6 +76,10 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
+    /// Stiffness of layers and lumps from recordings, with uncertainty and what they cannot tell
+    #[command(after_help = "Example:\n  \
+        palpate identify runs/first --twin layered --out runs/first-tissue")]
+    Identify(IdentifyArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
     #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
         palpate bench --only tissue --json")]
@@ -165,6 +169,38 @@ pub struct SideArgs {
     pub status_lines: bool,
 }
 
+/// Flags of `palpate identify`.
+#[derive(Debug, Clone, Args)]
+pub struct IdentifyArgs {
+    /// Recordings: folders of runs, or .mcap files; several count as one record, in this order
+    #[arg(required = true, value_name = "REC")]
+    pub recordings: Vec<PathBuf>,
+    /// Scene to begin with, a built-in one or a file: its layers, lumps and mesh stay, its
+    /// stiffnesses are fitted [default: the twin of the first recording]
+    #[arg(long, value_name = "SCENE")]
+    pub twin: Option<String>,
+    /// Length to use of each recording, from just before its first contact \[s\]
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Folder for tissue.toml, report.html and identify.json (default: `runs/<time>-identify`)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print identify.json on stdout, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress and no table
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value = text
+        .parse::<f64>()
+        .ok()
+        .filter(|value| (0.1..=60.0).contains(value));
+    value.ok_or_else(|| "expected 0.1 to 60 s".to_owned())
+}
+
 /// Flags of `palpate bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
@@ -251,9 +287,11 @@ pub enum ModelAction {
         to_units: Option<UnitName>,
     },
     /// Which lumps of a block scene can be felt: sweep depth, radius and contrast, and press
-    #[command(after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \
+    #[command(
+        after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \
         palpate model detect layered-lump --press-mm 4 --contrasts 10,30 --out runs/lumps\n\
-        \nWrites detect.csv, mixing.csv and report.html. The default grid takes some minutes.")]
+        \nWrites detect.csv, mixing.csv and report.html. The default grid takes some minutes."
+    )]
     Detect(DetectArgs),
     /// Drape a flat model over a sphere and write the curved one
     #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]

@@ -140,7 +140,9 @@ pub struct MeshCase {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DetectError {
     /// The scene has nothing to sweep.
-    #[error("scene `{scene}` {found}; expected a block with an [[inclusion]], such as `block-nodule`")]
+    #[error(
+        "scene `{scene}` {found}; expected a block with an [[inclusion]], such as `block-nodule`"
+    )]
     Scene {
         /// Its name.
         scene: String,
@@ -394,7 +396,9 @@ impl Plan {
             let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
             for (index, pressed) in workers.into_iter().flat_map(|worker| {
                 // a panic in a worker is a bug of this program, and is passed on as one
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }) {
                 presses[index] = pressed?.first().copied();
             }
@@ -451,7 +455,10 @@ fn with_defaults(mut options: Options, block: &Block) -> Options {
 
 fn check(options: &Options, block: &Block) -> Result<(), DetectError> {
     let height_m = block.size_m[2];
-    let below = format!("more than 0 and less than half of the block's {:.1} mm", 1e3 * height_m);
+    let below = format!(
+        "more than 0 and less than half of the block's {:.1} mm",
+        1e3 * height_m
+    );
     let number = |field, value: f64, right: bool, expected: &str| {
         if right {
             return Ok(());
@@ -466,16 +473,29 @@ fn check(options: &Options, block: &Block) -> Result<(), DetectError> {
     let pressed = press_m > 0.0 && press_m < 0.5 * height_m;
     number("--press-mm", 1e3 * press_m, pressed, &below)?;
     let noisy = noise > 0.0 && noise <= 1.0;
-    number("--noise", noise, noisy, "a share of the force, more than 0 and at most 1")?;
+    number(
+        "--noise",
+        noise,
+        noisy,
+        "a share of the force, more than 0 and at most 1",
+    )?;
     let size = "a length inside the block, more than 0";
-    for (field, list) in [("--depths-mm", &options.depths_m), ("--radii-mm", &options.radii_m)] {
+    for (field, list) in [
+        ("--depths-mm", &options.depths_m),
+        ("--radii-mm", &options.radii_m),
+    ] {
         for &value in list {
             number(field, 1e3 * value, value > 0.0 && value < height_m, size)?;
         }
     }
     for &value in &options.contrasts {
         let right = value > 0.0 && value <= 1e4;
-        number("--contrasts", value, right, "a factor above 0 and at most 10000")?;
+        number(
+            "--contrasts",
+            value,
+            right,
+            "a factor above 0 and at most 10000",
+        )?;
     }
     Ok(())
 }

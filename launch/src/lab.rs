@@ -349,13 +349,21 @@ fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigErro
 /// # Errors
 /// [`ConfigError`] if neither exists or the scene is wrong.
 pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
-    let is_file = name.ends_with(".toml") || name.contains('/');
-    let text = if is_file {
-        std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?
-    } else {
-        name.to_owned()
-    };
+    let text = scene_text(name, field)?;
     scene::load(&text).map_err(|error| wrong_scene(field, name, &error))
+}
+
+/// The TOML text of a built-in scene by name, or of a scene file by path.
+///
+/// # Errors
+/// [`ConfigError`] if neither exists.
+pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
+    let is_file = name.ends_with(".toml") || name.contains('/');
+    if is_file {
+        return std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error));
+    }
+    let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
+    Ok(text.to_owned())
 }
 
 fn wrong_scene(field: &str, name: &str, error: &dyn std::fmt::Display) -> ConfigError {

@@ -47,7 +47,7 @@ fn bad_flags_name_flag_value_and_what_would_be_right() {
         ),
         (["--loss", "2"], ["--loss", "2", "0 to 1"]),
         (["--mode", "sideways"], ["--mode", "sideways", "wave"]),
-        (["--method", "fem"], ["--method", "fem", "idms"]),
+        (["--method", "voxels"], ["--method", "voxels", "idms"]),
         (["--grip", "limp"], ["--grip", "limp", "firm"]),
         (
             ["--set", "coupling.mode"],
@@ -143,7 +143,10 @@ fn bad_studies_are_named() {
         &["model", "detect", "sheet"],
         &["sheet", "lattice", "block-nodule"],
     );
-    check_refused(&["model", "detect", "no-such"], &["no-such", "block-nodule"]);
+    check_refused(
+        &["model", "detect", "no-such"],
+        &["no-such", "block-nodule"],
+    );
     let noise = ["model", "detect", "block-nodule", "--noise", "-1"];
     check_refused(&noise, &["--noise", "-1", "share"]);
     let press = ["model", "detect", "block-nodule", "--press-mm", "90"];
@@ -164,15 +167,30 @@ fn a_study_leaves_a_table_and_a_page() {
     std::fs::write(&scene, COARSE).expect("writable");
     let out = folder.path().join("study");
     let flags = [
-        "model", "detect", text(&scene), "--press-mm", "3", "--depths-mm", "10,12", "--radii-mm", "5",
-        "--contrasts", "10", "--json", "--out", text(&out),
+        "model",
+        "detect",
+        text(&scene),
+        "--press-mm",
+        "3",
+        "--depths-mm",
+        "10,12",
+        "--radii-mm",
+        "5",
+        "--contrasts",
+        "10",
+        "--json",
+        "--out",
+        text(&out),
     ];
     let output = palpate(&flags);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.is_empty(), "{stderr}");
     let study: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
-    assert!(study["cases"][0]["found"]["force_change"].as_f64() > Some(0.0), "{study}");
+    assert!(
+        study["cases"][0]["found"]["force_change"].as_f64() > Some(0.0),
+        "{study}"
+    );
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect("written");
     assert_eq!(read("detect.csv").lines().count(), 3);
     assert_eq!(read("mixing.csv").lines().count(), 13);

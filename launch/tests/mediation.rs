@@ -8,6 +8,7 @@ fn the_twin_conveys_sheet_and_lump_at_half_a_second_and_waves_do_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let output = Command::new(env!("CARGO_BIN_EXE_palpate"))
             .args(["lab", "--json", "--no-recording", "--rtt-ms", "500"])
+            .args(["--tissue", "sheet-lump", "--twin", "sheet"])
             .args(["--duration", "60", "--mode", mode, "--out"])
             .arg(folder.path())
             .output()

@@ -13,7 +13,7 @@
 //! | c | low-passed, slew-limited relative correction | - |
 
 use palpate_transport::Axes;
-use palpate_twin::{Edit, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Jaws, Reaction, Tissue, Tool, Vec3};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of prediction and learning.
@@ -174,8 +174,9 @@ impl Prediction {
 pub struct Predictor {
     twin: Box<dyn Tissue>,
     shadow: Box<dyn Tissue>,
-    /// The shadow before an update; kept so that taking one allocates nothing.
-    before: Snapshot,
+    /// Whether both take updates, and whether a stiffening keeps the force.
+    learns: bool,
+    keeps_force: bool,
     correction: f64,
     corrected: f64,
     error: f64,
@@ -187,12 +188,12 @@ impl Predictor {
     /// From two instances of the same tissue model, both at rest.
     #[must_use]
     pub fn new(twin: Box<dyn Tissue>, shadow: Box<dyn Tissue>) -> Self {
-        let mut before = Snapshot::default();
-        shadow.freeze(&mut before);
+        let caps = [twin.caps(), shadow.caps()];
         Self {
             twin,
             shadow,
-            before,
+            learns: caps.iter().all(|caps| caps.stiffness_edits),
+            keeps_force: caps.iter().all(|caps| caps.edits_keep_force),
             correction: 0.0,
             corrected: 0.0,
             error: 0.0,
@@ -278,38 +279,40 @@ impl Predictor {
         mean: f64,
         period_s: f64,
     ) -> bool {
-        let step = (params.update_hz * mean * period_s).clamp(
-            -params.soften_hz_max * period_s,
-            params.stiffen_hz_max * period_s,
-        );
+        // a stiffening that is felt at once may go no faster than a softening
+        let rise_hz = if self.keeps_force {
+            params.stiffen_hz_max
+        } else {
+            params.soften_hz_max
+        };
+        let step = (params.update_hz * mean * period_s)
+            .clamp(-params.soften_hz_max * period_s, rise_hz * period_s);
         let [x, y, _, _] = remote.touch.position_m;
-        let edit = |passive| Edit::Stiffen {
+        let done = self.edit_both(|factor, passive| Edit::Stiffen {
             center_m: Vec3::new(x, y, 0.0),
             radius_m: params.update_radius_m,
-            factor: libm::exp(step),
+            factor: 1.0 + factor * libm::expm1(step),
             passive,
-        };
-        // the shadow must predict what the changed tissue would do; only the twin is felt, and
-        // only there a change may not add energy.
-        let updated = self.edit_both(&edit(true), &edit(false));
-        if updated {
-            self.corrected += (-step).max(0.0);
+        });
+        if done > 0.0 && (step < 0.0 || !self.keeps_force) {
+            self.corrected += done * step.abs();
         }
-        updated
+        done > 0.0
     }
 
-    /// Both models change or neither does: a shadow unlike its twin would teach it nonsense.
-    fn edit_both(&mut self, of_twin: &Edit, of_shadow: &Edit) -> bool {
-        self.shadow.freeze(&mut self.before);
-        if self.shadow.edit(of_shadow).is_err() {
-            return false;
+    /// Changes the twin passively and its shadow, which must predict what the changed tissue would do,
+    /// by the share of it that the twin could pay; gives that share.
+    fn edit_both(&mut self, edit: impl Fn(f64, bool) -> Edit) -> f64 {
+        if !self.learns {
+            return 0.0;
         }
-        if self.twin.edit(of_twin).is_err() {
-            // its own snapshot always fits
-            let _ = self.shadow.thaw(&self.before);
-            return false;
-        }
-        true
+        let Ok(report) = self.twin.edit(&edit(1.0, true)) else {
+            return 0.0;
+        };
+        // of the same model and with the same numbers, so it takes what the twin took
+        let taken = self.shadow.edit(&edit(report.share, false));
+        debug_assert!(taken.is_ok(), "a shadow unlike its twin: {taken:?}");
+        report.share
     }
 }
 
@@ -373,6 +376,7 @@ const ERROR_MAX: f64 = 1.0;
 #[cfg(test)]
 mod tests {
     use palpate_transport::AXES;
+    use palpate_twin::Snapshot;
 
     use super::*;
 
@@ -391,7 +395,7 @@ mod tests {
         assert!(bad.validate().expect_err("nan").to_string().contains("NaN"));
     }
 
-    /// A real tissue that may refuse edits; also tells how stiff it was made.
+    /// A real tissue that may say that it takes no edits.
     struct Stubborn {
         tissue: Box<dyn Tissue>,
         refuses: bool,
@@ -399,7 +403,11 @@ mod tests {
 
     impl Tissue for Stubborn {
         fn caps(&self) -> palpate_twin::Caps {
-            self.tissue.caps()
+            let caps = self.tissue.caps();
+            palpate_twin::Caps {
+                stiffness_edits: caps.stiffness_edits && !self.refuses,
+                ..caps
+            }
         }
         fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
             self.tissue.step(tools, dt_s, reactions);
@@ -436,19 +444,19 @@ mod tests {
             tissue.freeze(&mut snapshot);
             snapshot
         };
-        let edit = |passive| Edit::Stiffen {
-            center_m: Vec3::zeros(),
-            radius_m: 0.02,
-            factor: 1.5,
-            passive,
-        };
         for (twin_refuses, shadow_refuses) in [(false, false), (true, false), (false, true)] {
             let mut predictor = Predictor::new(build(twin_refuses), build(shadow_refuses));
             let before = [
                 state(predictor.twin.as_ref()),
                 state(predictor.shadow.as_ref()),
             ];
-            let taken = predictor.edit_both(&edit(true), &edit(false));
+            let done = predictor.edit_both(|share, passive| Edit::Stiffen {
+                center_m: Vec3::zeros(),
+                radius_m: 0.02,
+                factor: 1.0 + 0.5 * share,
+                passive,
+            });
+            let taken = done > 0.0;
             assert_eq!(taken, !twin_refuses && !shadow_refuses);
             let after = [
                 state(predictor.twin.as_ref()),

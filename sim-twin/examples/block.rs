@@ -10,8 +10,8 @@
 use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
 use palpate_twin::mesh::hex::{HexMesh, Side};
-use palpate_twin::mesh::region::{Region, Shape, Shares};
 use palpate_twin::mesh::nested::{Nested, Zone};
+use palpate_twin::mesh::region::{Region, Shape, Shares};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
 use palpate_twin::model::fem::{
     Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
@@ -300,6 +300,13 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         tissue.substep_s() * 1e6,
         begun.elapsed().as_secs_f64(),
     );
+    go(&mut tissue);
+    println!("{:?}", tissue.view().ledger);
+    Ok(())
+}
+
+/// Presses 10 mm in half a second, holds as long, and strokes 10 mm.
+fn go(tissue: &mut Explicit) {
     let (mut reaction, mut times) = ([Reaction::default()], Vec::new());
     let tool = |x_m: f64, depth_m: f64| Tool {
         position_m: Vec3::new(x_m, 0.0, 5e-3 - depth_m),
@@ -319,37 +326,59 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         for (depth, reference_n) in [50, 100, 250, 500].into_iter().zip(REFERENCE_N) {
             if tick == depth {
                 let error = 100.0 * (force_n.z / reference_n - 1.0);
-                println!("{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}", depth_m * 1e3, force_n.z, tissue.demand());
+                println!(
+                    "{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}",
+                    depth_m * 1e3,
+                    force_n.z,
+                    tissue.demand()
+                );
             }
         }
         if tick > 500 && tick % 500 == 0 {
-            println!("tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}", x_m * 1e3, force_n.x, force_n.y, force_n.z, tissue.demand());
+            println!(
+                "tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}",
+                x_m * 1e3,
+                force_n.x,
+                force_n.y,
+                force_n.z,
+                tissue.demand()
+            );
         }
     }
-    for (name, range) in [("press", 0..500), ("hold", 500..1000), ("stroke", 1000..1500)] {
+    for (name, range) in [
+        ("press", 0..500),
+        ("hold", 500..1000),
+        ("stroke", 1000..1500),
+    ] {
         let mut part = times[range].to_vec();
         part.sort_by(f64::total_cmp);
-        println!("{name}: tick p50 {:.0} us, p99 {:.0} us", part[part.len() / 2], part[part.len() * 99 / 100]);
+        println!(
+            "{name}: tick p50 {:.0} us, p99 {:.0} us",
+            part[part.len() / 2],
+            part[part.len() * 99 / 100]
+        );
     }
-    println!("{:?}", tissue.view().ledger);
-    Ok(())
 }
 
 fn scene(name: &str) -> Outcome {
     let begun = Instant::now();
-    let text = if name.ends_with(".toml") { std::fs::read_to_string(name)? } else { name.to_owned() };
+    let text = if name.ends_with(".toml") {
+        std::fs::read_to_string(name)?
+    } else {
+        name.to_owned()
+    };
     let scene = palpate_twin::scene::load(&text)?;
     println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
     if let palpate_twin::scene::Body::Block(block) = &scene.body {
         let (nested, stuff) = block.grids()?;
         let tissue = Explicit::new(&nested, &stuff, &block.params)?;
         println!(
-            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:?} kg",
+            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:.2e} kg",
             tissue.caps().nodes,
             tissue.caps().elements,
             tissue.class_cells(),
             tissue.substep_s() * 1e6,
-            tissue.added_mass_kg(),
+            tissue.stiff_mass_kg(),
         );
     }
     if let palpate_twin::scene::Body::Block(block) = &scene.body {
@@ -361,7 +390,16 @@ fn scene(name: &str) -> Outcome {
             let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
             tissue.step(&[tool], 1e-3, &mut reaction);
             if tick > 230 && tick % 20 == 0 {
-                println!("{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}", depth_m * 1e3, reaction[0].force_n.z, tissue.demand(), tissue.view().ledger.kinetic_j, tissue.added_mass_kg()[1], tissue.view().ledger.residual_j, reaction[0].penetration_m);
+                println!(
+                    "{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
+                    depth_m * 1e3,
+                    reaction[0].force_n.z,
+                    tissue.demand(),
+                    tissue.view().ledger.kinetic_j,
+                    tissue.added_mass_kg(),
+                    tissue.view().ledger.residual_j,
+                    reaction[0].penetration_m
+                );
             }
         }
     }

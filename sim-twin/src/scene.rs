@@ -19,9 +19,15 @@ pub use block::{Block, BlockError, Inclusion, Layer};
 /// Name and text of every built-in scene.
 const BUILT_IN: [(&str, &str); 9] = [
     ("layered", include_str!("../../scenes/layered.toml")),
-    ("layered-lump", include_str!("../../scenes/layered-lump.toml")),
+    (
+        "layered-lump",
+        include_str!("../../scenes/layered-lump.toml"),
+    ),
     ("block", include_str!("../../scenes/block.toml")),
-    ("block-nodule", include_str!("../../scenes/block-nodule.toml")),
+    (
+        "block-nodule",
+        include_str!("../../scenes/block-nodule.toml"),
+    ),
     ("sheet", include_str!("../../scenes/sheet.toml")),
     ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
     ("sheet-lump", include_str!("../../scenes/sheet-lump.toml")),
@@ -142,24 +148,32 @@ pub fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|&(name, _)| name).collect()
 }
 
-/// A scene by the name of a built-in one, or from its TOML text.
+/// The TOML text of a built-in scene, or the text itself.
 ///
 /// A text without line breaks and equals signs is taken as a name.
 ///
 /// # Errors
-/// [`SceneError`]; an unknown name lists the known ones.
-pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
+/// [`SceneError::Unknown`] lists the known names.
+pub fn text(name_or_text: &str) -> Result<&str, SceneError> {
     let name = name_or_text.trim();
     if let Some(&(_, text)) = BUILT_IN.iter().find(|&&(known, _)| known == name) {
-        return Scene::parse(text);
+        return Ok(text);
     }
     if name.contains(['\n', '=']) {
-        Scene::parse(name_or_text)
+        Ok(name_or_text)
     } else {
         Err(SceneError::Unknown {
             name: name.chars().take(40).collect(),
         })
     }
+}
+
+/// A scene by the name of a built-in one, or from its TOML text, as [`text()`] tells them apart.
+///
+/// # Errors
+/// [`SceneError`]; an unknown name lists the known ones.
+pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
+    Scene::parse(text(name_or_text)?)
 }
 
 impl Scene {
@@ -281,7 +295,11 @@ impl Scene {
         let text: Text = toml::from_str(text)?;
         positive("tool.radius_m", text.tool.radius_m)?;
         positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
-        let given = [text.sheet.is_some(), text.fixture.is_some(), text.block.is_some()];
+        let given = [
+            text.sheet.is_some(),
+            text.fixture.is_some(),
+            text.block.is_some(),
+        ];
         let expected = "one of the tables [sheet], [fixture] and [block]";
         match given.iter().filter(|&&given| given).count() {
             0 => Err(field("sheet", "missing", expected)),

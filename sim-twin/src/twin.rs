@@ -120,6 +120,8 @@ pub struct Caps {
     pub dt_s_best: f64,
     /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).
     pub stiffness_edits: bool,
+    /// Whether a passive stiffening keeps the force, so that only softening is felt at once.
+    pub edits_keep_force: bool,
     /// Whether elements may be removed ([`Edit::Cut`]).
     pub cuts: bool,
 }
@@ -151,12 +153,25 @@ pub enum Edit {
 }
 
 /// What an edit did.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EditReport {
     /// Number of elements that changed.
     pub elements: usize,
     /// Energy that the edit put into the tissue \[J\]; negative if it took energy out.
     pub energy_j: f64,
+    /// Share of the change that was made, 0 to 1: less than 1 if a passive edit could not pay for all.
+    pub share: f64,
+}
+
+impl Default for EditReport {
+    /// Nothing changed, and that is all that was asked.
+    fn default() -> Self {
+        Self {
+            elements: 0,
+            energy_j: 0.0,
+            share: 1.0,
+        }
+    }
 }
 
 /// Why an edit was refused; the tissue is unchanged.

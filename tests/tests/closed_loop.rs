@@ -60,6 +60,8 @@ fn adversary(seed: u64) -> Config {
     let mut config = Config {
         seed,
         duration_s: 10.0,
+        twin: "sheet".into(),
+        tissue: "sheet-lump".into(),
         ..Config::default()
     };
     config.link.forward = link(&mut dice);
@@ -157,6 +159,7 @@ fn direct_mode_at_a_delay_is_caught_by_the_auditor() {
     let mut config = Config {
         duration_s: 5.0,
         tissue: "wall:1000".into(),
+        twin: "sheet".into(),
         ..Config::default()
     };
     config.coupling.mode = Mode::Direct;

@@ -57,6 +57,8 @@ impl Robot for LyingRobot {
 fn session(mode: Mode, handle_lies: bool) -> (Vec<TickRecord>, Vec<TickRecord>) {
     let mut config = Config {
         duration_s: 6.0,
+        twin: "sheet".into(),
+        tissue: "sheet-lump".into(),
         ..Config::default()
     };
     config.coupling.mode = mode;

@@ -70,6 +70,8 @@ fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
             let mut config = Config {
                 seed,
                 duration_s: 10.0,
+                twin: "sheet".into(),
+                tissue: "sheet-lump".into(),
                 ..Config::default()
             };
             config.coupling.mode = mode;

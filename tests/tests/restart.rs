@@ -14,6 +14,7 @@ fn config(mode: Mode, seed: u64) -> Config {
         seed,
         duration_s: 9.0,
         tissue: "wall:800".into(),
+        twin: "sheet".into(),
         ..Config::default()
     };
     config.coupling.mode = mode;

@@ -12,6 +12,7 @@ use palpate_transport::trace::Events;
 fn rp1(mode: Mode, wall_npm: f64, oneway_ms: f64) -> Config {
     let mut config = Config {
         tissue: format!("wall:{wall_npm}"),
+        twin: "sheet".into(),
         ..Config::default()
     };
     for link in [&mut config.link.forward, &mut config.link.back] {

@@ -158,7 +158,9 @@ pub fn run(options: &BenchOptions, parts: &[Part]) -> Result<BenchReport, BenchE
     let when = |part| parts.contains(&part).then_some(());
     Ok(BenchReport {
         bus: when(Part::Bus).map(|()| bus::bus(options)).transpose()?,
-        timer: when(Part::Timer).map(|()| timer::timer(options)).transpose()?,
+        timer: when(Part::Timer)
+            .map(|()| timer::timer(options))
+            .transpose()?,
         costs: Vec::new(),
         tissue: when(Part::Tissue).map(|()| tissue::tissue()).transpose()?,
     })

@@ -127,10 +127,7 @@ fn peak_gflops() -> f64 {
 }
 
 /// `a = b + factor c`
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn triad(a: &mut [f32], b: &[f32], c: &[f32], factor: f32) {
     for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
         *a = b + factor * c;
@@ -139,10 +136,7 @@ fn triad(a: &mut [f32], b: &[f32], c: &[f32], factor: f32) {
 
 /// Many sums at once that stay in registers: named one by one, since a loop over them goes through
 /// memory.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn fused(sums: &mut [[f32; LANES]; SUMS], factor: f32, summand: f32, turns: u32) {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
     for _ in 0..turns {

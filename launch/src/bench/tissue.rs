@@ -222,8 +222,20 @@ impl TissueReport {
     pub fn table(&self) -> String {
         let mut text = format!(
             "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>7}{:>7}{:>21}{:>6}{:>9}{:>16}\n",
-            "block test", "free n", "cells", "sub", "cpu p50", "p99", "wall", "p99", "rtf cpu",
-            "wall", "force 2/5/10 mm [%]", "MB", "ns/cell", "bound"
+            "block test",
+            "free n",
+            "cells",
+            "sub",
+            "cpu p50",
+            "p99",
+            "wall",
+            "p99",
+            "rtf cpu",
+            "wall",
+            "force 2/5/10 mm [%]",
+            "MB",
+            "ns/cell",
+            "bound"
         );
         for row in &self.blocks {
             let [a, b, c] = row.force_error.map(|e| 100.0 * e);
@@ -272,7 +284,8 @@ impl TissueReport {
                 let (engine, ms) = peers::fastest(&self.peers, nodes, step)?;
                 Some(format!("{engine} {ms:.3} ms, {:.0} times ours", ratio?))
             };
-            let pair = words("1", row.peer_over_ours_1ms).zip(words("best", row.peer_over_ours_best));
+            let pair =
+                words("1", row.peer_over_ours_1ms).zip(words("best", row.peer_over_ours_best));
             if let Some((at_1ms, best)) = pair {
                 let _ = writeln!(
                     text,
@@ -312,7 +325,10 @@ mod tests {
         // cells of 12.5 mm are too stiff under a ball of 5 mm, the less the deeper it is
         let [shallow, _, deep] = row.force_error;
         assert!(row.force_n[0] > 0.0 && row.force_n.is_sorted(), "{row:?}");
-        assert!(shallow > 0.2 && shallow < 3.0 && deep < shallow && deep > -0.2, "{row:?}");
+        assert!(
+            shallow > 0.2 && shallow < 3.0 && deep < shallow && deep > -0.2,
+            "{row:?}"
+        );
         assert!(row.real_time_cpu > 0.0 && row.ns_per_cell > 0.0);
     }
 

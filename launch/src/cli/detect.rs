@@ -13,13 +13,28 @@ pub struct DetectArgs {
     #[arg(long, default_value_t = 0.02, allow_negative_numbers = true)]
     pub noise: f64,
     /// Depth of a press [mm]
-    #[arg(long, value_name = "MM", default_value_t = 5.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MM",
+        default_value_t = 5.0,
+        allow_negative_numbers = true
+    )]
     pub press_mm: f64,
     /// Depths of the lump's centre [mm], separated by commas [default: 0.8, 1, 1.5 and 2 times the scene's]
-    #[arg(long, value_name = "MM", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MM",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
     pub depths_mm: Vec<f64>,
     /// Radii of the lump [mm], separated by commas [default: 0.6, 1 and 1.5 times the scene's]
-    #[arg(long, value_name = "MM", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MM",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
     pub radii_mm: Vec<f64>,
     /// How many times as stiff as its layer the lump is, separated by commas
     #[arg(

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod conclude;
 pub mod doctor;
+pub mod identify;
 pub mod interrupt;
 pub mod lab;
 pub mod live;
@@ -74,6 +75,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Master(arguments) => live::master(&arguments),
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Identify(arguments) => identify::identify(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchEcho(ports) => bench::echo(&ports),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

@@ -31,7 +31,9 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
     let count = |_| {
         made.fetch_add(1, Ordering::Relaxed);
     };
-    let study = plan.run(&AtomicBool::new(false), &count).expect("can be built");
+    let study = plan
+        .run(&AtomicBool::new(false), &count)
+        .expect("can be built");
     assert_eq!(made.into_inner(), plan.presses());
     let found = |case: usize| study.cases[case].found.expect("pressed");
     assert_eq!(study.cases[1].unknown, Some(Unknown::NoRoom));
@@ -41,13 +43,19 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
     for one in [shallow, deep, large] {
         // moved aside it is next to nothing
         let aside = one.beside_n / study.plain_n.expect("pressed") - 1.0;
-        assert!(aside.abs() < 0.05 && aside < 0.3 * one.force_change, "{one:?}");
+        assert!(
+            aside.abs() < 0.05 && aside < 0.3 * one.force_change,
+            "{one:?}"
+        );
         let spread_n = 0.02 * (0.5 * (one.over_n.powi(2) + one.beside_n.powi(2))).sqrt();
         assert!((one.d_prime * spread_n - (one.over_n - one.beside_n)).abs() < 1e-12);
         assert!((0.5..=1.0).contains(&one.right) && one.stiffness_contrast > 0.0);
     }
     let change = |mixing: &str| {
-        let of = study.meshes.iter().find(|m| m.mixing == mixing && m.shift_cells == 0.0);
+        let of = study
+            .meshes
+            .iter()
+            .find(|m| m.mixing == mixing && m.shift_cells == 0.0);
         of.and_then(|m| m.force_change).expect("pressed")
     };
     assert!(change("voigt") > change("geometric") && change("geometric") > change("reuss"));
@@ -56,12 +64,17 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
 
 #[test]
 fn a_study_that_is_stopped_knows_nothing_of_the_rest() {
-    let study = plan(options()).expect("fits").run(&AtomicBool::new(true), &|_| ());
+    let study = plan(options())
+        .expect("fits")
+        .run(&AtomicBool::new(true), &|_| ());
     let study = study.expect("nothing was built");
     assert_eq!(study.plain_n, None);
     let why = study.cases.iter().map(|case| case.unknown);
     let [no_room, stopped] = [Unknown::NoRoom, Unknown::NotPressed].map(Some);
-    assert_eq!(why.collect::<Vec<_>>(), [stopped, no_room, stopped, stopped]);
+    assert_eq!(
+        why.collect::<Vec<_>>(),
+        [stopped, no_room, stopped, stopped]
+    );
     assert!(study.meshes.iter().all(|mesh| mesh.force_change.is_none()));
 }
 
@@ -74,7 +87,13 @@ fn what_is_left_out_follows_from_the_scene() {
     });
     let near = |found: &[f64], expected: &[f64]| {
         assert_eq!(found.len(), expected.len());
-        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .zip(expected)
+                .all(|(a, b)| (a - b).abs() < 1e-12),
+            "{found:?}"
+        );
     };
     let plan = plan.expect("fits");
     near(&plan.options.depths_m, &[0.008, 0.01, 0.015, 0.02]);
@@ -87,15 +106,29 @@ fn refusals_name_the_flag_or_what_the_scene_lacks() {
     let noise = 0.0;
     assert!(refusal(Options { noise, ..options() }).contains("--noise is 0; expected"));
     let press_m = f64::NAN;
-    assert!(refusal(Options { press_m, ..options() }).contains("--press-mm is NaN"));
+    assert!(
+        refusal(Options {
+            press_m,
+            ..options()
+        })
+        .contains("--press-mm is NaN")
+    );
     let wide = Options {
         depths_m: vec![0.0245],
         radii_m: vec![0.0241],
         ..options()
     };
-    assert!(refusal(wide).contains("--radii-mm is 24.1; expected a lump that can be moved 54.1 mm"));
+    assert!(
+        refusal(wide).contains("--radii-mm is 24.1; expected a lump that can be moved 54.1 mm")
+    );
     let contrasts = vec![-2.0];
-    assert!(refusal(Options { contrasts, ..options() }).contains("--contrasts is -2"));
+    assert!(
+        refusal(Options {
+            contrasts,
+            ..options()
+        })
+        .contains("--contrasts is -2")
+    );
     let deep = Options {
         depths_m: vec![0.06],
         ..options()

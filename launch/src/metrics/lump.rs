@@ -68,7 +68,9 @@ fn index(
     let middle = |of: &[(f64, f64)]| mean(&of.iter().map(|v| v.0).collect::<Vec<_>>());
     let (m1, m0) = (middle(&over)?, middle(&beside)?);
     let squares = |of: &[(f64, f64)], m: f64| of.iter().map(|v| (v.0 - m) * (v.0 - m)).sum::<f64>();
-    let freedom = (over.len() + beside.len()).checked_sub(2).filter(|&n| n > 0)? as f64;
+    let freedom = (over.len() + beside.len())
+        .checked_sub(2)
+        .filter(|&n| n > 0)? as f64;
     let spread2 = (squares(&over, m1) + squares(&beside, m0)) / freedom;
     let errors2: Vec<f64> = over.iter().chain(&beside).map(|v| v.1 * v.1).collect();
     // what is below rounding is no spread, and would make any difference sure
@@ -121,7 +123,10 @@ mod tests {
         let mut untold = alike;
         untold[3].displayed_npm = None;
         assert_eq!(displayed(&untold), None);
-        assert_eq!(displayed(&[site(false, 1.0, 0.1), site(true, 2.0, 0.1)]), None);
+        assert_eq!(
+            displayed(&[site(false, 1.0, 0.1), site(true, 2.0, 0.1)]),
+            None
+        );
     }
 
     #[test]

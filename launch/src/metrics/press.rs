@@ -184,7 +184,13 @@ fn displayed(records: &[TickRecord]) -> Result<(f64, f64), Untold> {
     } else if stiffness_npm <= 0.0 {
         Err(Untold::Falling(stiffness_npm))
     } else {
-        let known = |k: usize| columns.iter().zip(&fit.coefficients).map(|(c, b)| b * c[k]).sum::<f64>();
+        let known = |k: usize| {
+            columns
+                .iter()
+                .zip(&fit.coefficients)
+                .map(|(c, b)| b * c[k])
+                .sum::<f64>()
+        };
         let residuals: Vec<f64> = (0..force.len()).map(|k| force[k] - known(k)).collect();
         Ok((stiffness_npm, fit.errors[1] * persistence(&residuals)))
     }

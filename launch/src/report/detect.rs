@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::heat::{Heat, draw};
 use super::plot::{Chart, Ink, Series};
 use super::words::number;
-use super::{escape, page, section};
+use super::{escape, head, section};
 use crate::detect::{Case, Found, Study};
 
 /// Colours of radii, in their order.
@@ -27,18 +27,17 @@ pub fn render(study: &Study) -> String {
         number(pressed_mm),
         number(100.0 * study.noise)
     );
-    let mut body = format!(
-        "<header><div class=\"kicker\">Palpate \u{b7} model detect</div><h1>{}</h1>\
-         <p class=\"lead\">{lead}</p></header>\n",
-        escape(&title)
-    );
+    let mut body = head((&title, "model detect", "offline study"), "good", &lead);
+    body += "</header>\n";
     let percent = |found: &Found| 100.0 * found.force_change;
     body += &map_section(study, ("change", "Change of the force"), "%", percent);
-    body += &map_section(study, ("index", "Detectability d\u{2032}"), "", |f| f.d_prime);
+    body += &map_section(study, ("index", "Detectability d\u{2032}"), "", |f| {
+        f.d_prime
+    });
     body += &section("depth", "Over depth", &over_depth(study));
     body += &section("mesh", "What the mesh has to do with it", &meshes(study));
     body += &section("numbers", "All numbers", &numbers(study));
-    page(&title, &body)
+    body + "</main></body></html>\n"
 }
 
 /// Values of a part of the cases without repetition, in order of first appearance.
@@ -66,7 +65,10 @@ fn map_section(
             name: format!("radius {} mm", number(1e3 * radius_m)),
             across: "times as stiff".to_owned(),
             columns: contrasts.iter().map(|&c| number(c)).collect(),
-            rows: depths.iter().map(|&d| format!("{} mm", number(1e3 * d))).collect(),
+            rows: depths
+                .iter()
+                .map(|&d| format!("{} mm", number(1e3 * d)))
+                .collect(),
             values: there.map(|case| case.found.as_ref().map(&of)).collect(),
         }
     };
@@ -105,7 +107,10 @@ fn over_depth(study: &Study) -> String {
         from_zero: true,
         ..Chart::default()
     };
-    let words = format!("A lump {} times as stiff as what is around it.", number(contrast));
+    let words = format!(
+        "A lump {} times as stiff as what is around it.",
+        number(contrast)
+    );
     chart.figure(&words)
 }
 
@@ -166,7 +171,9 @@ fn numbers(study: &Study) -> String {
                 format!("{:.1} %", 100.0 * found.right),
             ]),
         }
-        let cells = cells.iter().map(|cell| format!("<td class=\"n\">{cell}</td>"));
+        let cells = cells
+            .iter()
+            .map(|cell| format!("<td class=\"n\">{cell}</td>"));
         let _ = write!(rows, "<tr>{}</tr>", cells.collect::<String>());
     }
     let names = [
@@ -180,7 +187,9 @@ fn numbers(study: &Study) -> String {
         "d\u{2032}",
         "right",
     ];
-    let head = names.map(|name| format!("<th class=\"n\">{name}</th>")).concat();
+    let head = names
+        .map(|name| format!("<th class=\"n\">{name}</th>"))
+        .concat();
     format!(
         "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\
          <p class=\"caption\">Without the lump: {} N.</p>",
@@ -236,7 +245,15 @@ mod tests {
         for word in ["http", "src=", "url(", "<script", "@import", "href=", "NaN"] {
             assert!(!html.contains(word), "{word}");
         }
-        for word in ["a&lt;b", "+26.0 %", "\u{2212}1.0 %", "radius 5 mm", ">?<", "fell in", "id=\"mesh\""] {
+        for word in [
+            "a&lt;b",
+            "+26.0 %",
+            "\u{2212}1.0 %",
+            "radius 5 mm",
+            ">?<",
+            "fell in",
+            "id=\"mesh\"",
+        ] {
             assert!(html.contains(word), "{word}");
         }
         for tag in ["figure", "svg", "section", "table", "div", "tr"] {

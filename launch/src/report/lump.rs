@@ -46,7 +46,10 @@ fn felt(site: &LocalStiffness) -> String {
 fn words(contact: &ContactSummary) -> String {
     let one = |d: f64| {
         let right = 100.0 * lump::right(d);
-        format!("d\u{2032} = {}, right about {right:.0} of 100 single sites", number(d))
+        format!(
+            "d\u{2032} = {}, right about {right:.0} of 100 single sites",
+            number(d)
+        )
     };
     match (contact.detectability_displayed, contact.detectability_true) {
         (Some(felt), Some(truth)) => {
@@ -57,9 +60,11 @@ fn words(contact: &ContactSummary) -> String {
             "By what was felt, the lump cannot be told from the rest. In the tissue: {}.",
             one(truth)
         ),
-        (None, None) => "Whether a lump could be told is not known: that takes sites of both kinds, at \
+        (None, None) => {
+            "Whether a lump could be told is not known: that takes sites of both kinds, at \
                          least three together."
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 
@@ -81,7 +86,10 @@ mod tests {
             ..ContactSummary::default()
         };
         let html = body(&contact).expect("a site");
-        assert!(html.contains("300 \u{b1} 2 N/m") && html.contains("not known"), "{html}");
+        assert!(
+            html.contains("300 \u{b1} 2 N/m") && html.contains("not known"),
+            "{html}"
+        );
         contact.detectability_displayed = Some(3.29);
         let html = body(&contact).expect("a site");
         assert!(html.contains("3.29, right about 95 of 100"), "{html}");

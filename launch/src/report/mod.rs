@@ -2,11 +2,13 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
-//! the lump could be told, `words` explains. `detect` is a page of its own, with maps of `heat`.
+//! the lump could be told, `words` explains. Pages of their own: `identify`, what a record told of its
+//! tissue; `detect`, which lumps can be felt, with maps of `heat`.
 
 mod charts;
 mod detect;
 mod heat;
+pub mod identify;
 mod lump;
 mod map;
 mod plot;
@@ -60,13 +62,11 @@ pub struct ReportInput<'a> {
 pub fn render(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let class = if summary.all_held() { "good" } else { "bad" };
-    let mut html = format!(
-        "<header><div class=\"kicker\">Palpate \u{b7} {}\
-         <span class=\"tag\">{}</span></div><h1>{}</h1><p class=\"lead {class}\">{}</p>",
-        escape(&summary.command),
-        escape(input.operator),
-        escape(input.title),
-        words::opening(input)
+    let lead = words::opening(input);
+    let mut html = head(
+        (input.title, &summary.command, input.operator),
+        class,
+        &lead,
     );
     for note in input.notes {
         html += &format!("<p class=\"note\">{}</p>", escape(note));
@@ -76,24 +76,29 @@ pub fn render(input: &ReportInput<'_>) -> String {
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &patch(input);
         let told = lump::body(&summary.contact);
-        html += &told.map_or(String::new(), |body| section("lump", "Can the lump be told?", &body));
+        html += &told.map_or(String::new(), |body| {
+            section("lump", "Can the lump be told?", &body)
+        });
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
     html += &section("numbers", "All numbers", &words::numbers(summary));
     html += &closing(input);
-    page(input.title, &html)
+    html + "</main></body></html>\n"
 }
 
-/// A page of its own around what it shows: style inside, nothing asked of anybody.
-fn page(title: &str, body: &str) -> String {
+/// Begin of a page, up to its lead, which is HTML; title, command and tag are plain text.
+fn head((title, command, tag): (&str, &str, &str), class: &str, lead: &str) -> String {
+    let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{} \u{b7} Palpate</title>\n\
-         <style>{}</style></head>\n<body><main>\n{body}</main></body></html>\n",
-        escape(title),
-        include_str!("style.css")
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} \u{b7} Palpate</title>\n\
+         <style>{}</style></head>\n<body><main>\n<header><div class=\"kicker\">Palpate \u{b7} {}\
+         <span class=\"tag\">{}</span></div><h1>{title}</h1><p class=\"lead {class}\">{lead}</p>",
+        include_str!("style.css"),
+        escape(command),
+        escape(tag),
     )
 }
 

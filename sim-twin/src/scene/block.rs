@@ -105,7 +105,10 @@ impl Block {
             let last = index + 1 == self.layers.len();
             let from_m = if last { f64::MIN } else { next_m };
             regions.push(Region {
-                shape: Shape::Layer { from_m, to_m: top_m },
+                shape: Shape::Layer {
+                    from_m,
+                    to_m: top_m,
+                },
                 material: layer.material,
             });
             top_m = next_m;
@@ -158,15 +161,21 @@ impl Block {
         Ok(Box::new(Explicit::new(&nested, &stuff, &self.params)?))
     }
 
+    /// Index of the layer in which an inclusion's centre lies; none in a block without layers.
+    #[must_use]
+    pub fn host(&self, inclusion: &Inclusion) -> Option<usize> {
+        let mut depth_m = -inclusion.centre_m.z;
+        let around = self.layers.iter().position(|layer| {
+            depth_m -= layer.thickness_m;
+            depth_m <= 0.0
+        });
+        around.or(self.layers.len().checked_sub(1))
+    }
+
     /// Inclusions as seen from above, with their stiffness over that of the layer around them.
     pub(super) fn lumps(&self) -> Vec<Lump> {
         let lump = |inclusion: &Inclusion| {
-            let mut depth_m = -inclusion.centre_m.z;
-            let around = self.layers.iter().find(|layer| {
-                depth_m -= layer.thickness_m;
-                depth_m <= 0.0
-            });
-            let host_pa = around.or(self.layers.last())?.material.young_pa();
+            let host_pa = self.layers[self.host(inclusion)?].material.young_pa();
             Some(Lump {
                 center_m: [inclusion.centre_m.x, inclusion.centre_m.y],
                 radius_m: inclusion.radius_m,
@@ -270,7 +279,9 @@ impl MaterialText {
             return Err(wrong(format!("{field}.young_pa"), "missing", expected));
         };
         let poisson = self.poisson.unwrap_or(tissue::POISSON);
-        let density = self.density_kgpm3.or(base.map(|tissue| tissue.density_kgpm3));
+        let density = self
+            .density_kgpm3
+            .or(base.map(|tissue| tissue.density_kgpm3));
         Material::new(young_pa, poisson, density.unwrap_or(1000.0)).map_err(|source| {
             BlockError::Material {
                 field: field.to_owned(),
@@ -345,10 +356,18 @@ impl BlockText {
             let short = last && left_m > 1e-9 * self.size_m[2];
             if beyond || short {
                 let expected = format!("layers of {} m together", self.size_m[2]);
-                return Err(wrong(format!("{field}.thickness_m"), thickness_m, &expected));
+                return Err(wrong(
+                    format!("{field}.thickness_m"),
+                    thickness_m,
+                    &expected,
+                ));
             }
             layers.push(Layer {
-                name: text.name.clone().or(text.material.tissue.clone()).unwrap_or(field.clone()),
+                name: text
+                    .name
+                    .clone()
+                    .or(text.material.tissue.clone())
+                    .unwrap_or(field.clone()),
                 thickness_m,
                 material: text.material.material(&field)?,
             });

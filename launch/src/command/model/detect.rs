@@ -105,7 +105,15 @@ fn millimetres(m: f64) -> f64 {
 fn table(study: &Study) -> String {
     let mut text = format!(
         "{:>9}{:>10}{:>10}{:>10}{:>10}{:>9}{:>12}{:>8}{:>8}\n",
-        "depth mm", "radius mm", "contrast", "over N", "beside N", "force %", "stiffness %", "d'", "right"
+        "depth mm",
+        "radius mm",
+        "contrast",
+        "over N",
+        "beside N",
+        "force %",
+        "stiffness %",
+        "d'",
+        "right"
     );
     for case in &study.cases {
         let lump = format!(
@@ -133,8 +141,14 @@ fn table(study: &Study) -> String {
     }
     text += "the scene's own lump, force % by mixing rule and shift against the cells:\n";
     for mesh in &study.meshes {
-        let change = mesh.force_change.map_or("unknown".to_owned(), |c| format!("{:+.1}", 100.0 * c));
-        let _ = writeln!(text, "  {:<10}{:>6.2}{change:>9}", mesh.mixing, mesh.shift_cells);
+        let change = mesh
+            .force_change
+            .map_or("unknown".to_owned(), |c| format!("{:+.1}", 100.0 * c));
+        let _ = writeln!(
+            text,
+            "  {:<10}{:>6.2}{change:>9}",
+            mesh.mixing, mesh.shift_cells
+        );
     }
     text
 }
@@ -179,11 +193,17 @@ mod tests {
         let text = csv(&study);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "8.1,5,10,0.2,0.24,0.2,20,60,50,0.2,9,1,");
-        assert_eq!(lines[2], "8.1,5,10,0.2,,,,,,,,,does not fit below the surface");
+        assert_eq!(
+            lines[2],
+            "8.1,5,10,0.2,,,,,,,,,does not fit below the surface"
+        );
         let columns = |line: &str| line.matches(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
         assert_eq!(mixing_csv(&study).lines().nth(1), Some("reuss,0.5,"));
         let text = table(&study);
-        assert!(text.contains("+20.0") && text.matches("unknown").count() == 2, "{text}");
+        assert!(
+            text.contains("+20.0") && text.matches("unknown").count() == 2,
+            "{text}"
+        );
     }
 }

@@ -61,16 +61,28 @@ impl Model {
         params.check()?;
         let scale = scale(nested, stuff)?;
         let bound = greatest_bound(nested, stuff, &scale).min(scale.borne(params));
+        let classes = classes(nested, stuff, (&scale, bound), params);
         let mut grids = Vec::with_capacity(nested.levels.len());
         let mut added = 0.0;
-        for (level, stuff) in nested.levels.iter().zip(stuff) {
+        for ((level, stuff), classes) in nested.levels.iter().zip(stuff).zip(&classes) {
             let low_m = level.low_m - nested.levels[0].low_m;
-            grids.push(grid((level, low_m), stuff, (&scale, bound), params, &mut added));
+            grids.push(grid(
+                (level, low_m),
+                (stuff, classes),
+                (&scale, bound),
+                params,
+                &mut added,
+            ));
         }
         let mut seams = Vec::new();
         for (index, level) in nested.levels.iter().enumerate().skip(1) {
             let hangs = nested.hangs(index);
-            seams.push(Seam::new(&grids[index], &grids[index - 1], level.corner, hangs));
+            seams.push(Seam::new(
+                &grids[index],
+                &grids[index - 1],
+                level.corner,
+                hangs,
+            ));
         }
         share_out(&mut grids, &mut seams);
         let size = nested.levels[0].cells;
@@ -79,7 +91,10 @@ impl Model {
             params: *params,
             skin: Skin::new(nested, &grids, stuff, (&scale.units(), params)),
             cells: nested.cells(),
-            free: grids.iter().map(|g| g.mass.iter().filter(|&&m| m > 0.0).count()).sum(),
+            free: grids
+                .iter()
+                .map(|g| g.mass.iter().filter(|&&m| m > 0.0).count())
+                .sum(),
             frequency2: 0.0,
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
@@ -103,6 +118,12 @@ impl Model {
         self.stress_pa * self.length_m.powi(3)
     }
 
+    /// Kilograms a unit of mass: energy over speed squared.
+    pub(super) fn mass_kg(&self) -> f64 {
+        let speed_mps = self.length_m / self.time_s;
+        self.energy_j() / (speed_mps * speed_mps)
+    }
+
     /// Newtons a unit of force.
     pub(super) fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m
@@ -122,7 +143,11 @@ impl Model {
                 for axis in 0..3 {
                     word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     let noise = f64::from(word >> 8) / f64::from(1 << 24) - 0.5;
-                    motion.u[axis][node] = if grid.mass[node] > 0.0 { f32::of(noise) } else { 0.0 };
+                    motion.u[axis][node] = if grid.mass[node] > 0.0 {
+                        f32::of(noise)
+                    } else {
+                        0.0
+                    };
                 }
             }
         }
@@ -134,7 +159,11 @@ impl Model {
             let largest = largest.fold(0.0_f32, |a, b| a.max(b.abs()));
             for motion in &mut motions {
                 // small enough to be linear, large enough against rounding
-                motion.u.iter_mut().flatten().for_each(|u| *u *= 1e-3 / largest);
+                motion
+                    .u
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|u| *u *= 1e-3 / largest);
                 motion.f.iter_mut().for_each(|f| f.fill(0.0));
             }
             for (index, seam) in self.seams.iter().enumerate() {
@@ -144,7 +173,17 @@ impl Model {
             for (grid, motion) in self.grids.iter().zip(&mut motions) {
                 for slab in &grid.slabs {
                     let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
-                    pull((&grid.cells, &slab.runs), weight, &motion.u, &mut motion.f, &mut buffer);
+                    pull(
+                        (
+                            &grid.cells,
+                            [&motion.stiff[0], &motion.stiff[1]],
+                            &slab.runs,
+                        ),
+                        weight,
+                        &motion.u,
+                        &mut motion.f,
+                        &mut buffer,
+                    );
                 }
             }
             for (motion, springs) in motions.iter_mut().zip(&springs) {
@@ -218,7 +257,11 @@ fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitError> {
     for (level, (grid, stuff)) in nested.levels.iter().zip(stuff).enumerate() {
         let found = stuff.moduli.len().min(stuff.densities_kgpm3.len());
         if found != grid.count() {
-            return Err(ExplicitError::Cells { level, cells: grid.count(), found });
+            return Err(ExplicitError::Cells {
+                level,
+                cells: grid.count(),
+                found,
+            });
         }
         let all = stuff.moduli.iter().zip(&stuff.densities_kgpm3).enumerate();
         for (cell, (moduli, &density_kgpm3)) in all {
@@ -243,7 +286,10 @@ fn bound(edge: [f64; 3], moduli: &Moduli, density_kgpm3: f64, scale: &Scale) -> 
     let inverse = edge.map(|h| 1.0 / (h * h));
     let sum = inverse.iter().sum::<f64>();
     let max = inverse.into_iter().fold(0.0, f64::max);
-    let (lambda, mu) = (moduli.lambda_pa / scale.stress_pa, moduli.mu_pa / scale.stress_pa);
+    let (lambda, mu) = (
+        moduli.lambda_pa / scale.stress_pa,
+        moduli.mu_pa / scale.stress_pa,
+    );
     4.0 * (lambda * sum + 2.0 * mu * max) * scale.density_kgpm3 / density_kgpm3
 }
 
@@ -285,7 +331,7 @@ fn wave(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
 
 fn grid(
     (level, low_m): (&Level, Vec3),
-    stuff: &Stuff,
+    (stuff, classes): (&Stuff, &[usize]),
     (scale, greatest): (&Scale, f64),
     params: &Params,
     added: &mut f64,
@@ -294,7 +340,16 @@ fn grid(
     let nodes = level.cells.map(|n| n + 1);
     let (row, plane) = (nodes[0], (nodes[0] * nodes[1]).next_multiple_of(LANES));
     let padded = (plane * (nodes[2] + 1) + row + RUN + 2 * LANES).next_multiple_of(LANES);
-    let corners = [0, 1, row, row + 1, plane, plane + 1, plane + row, plane + row + 1];
+    let corners = [
+        0,
+        1,
+        row,
+        row + 1,
+        plane,
+        plane + 1,
+        plane + row,
+        plane + row + 1,
+    ];
     let field = || vec![0.0_f32; padded];
     let [x, y, z] = edge.map(|e| 1.0 / (e * e));
     // integral of |grad mode|^2 over the volume, a mode being 8 times its corners' value
@@ -318,13 +373,11 @@ fn grid(
         ease: field(),
     };
     let volume = edge.iter().product::<f64>();
-    let mut needs = vec![0.0_f64; level.cells[2]];
     for (place, cell) in own(level) {
         let at = grid.at(place);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
         let own = bound(edge, moduli, density, scale);
         let need = own.min(greatest);
-        needs[place[2]] = needs[place[2]].max(need);
         grid.cells.mu[at] = f32::of(moduli.mu_pa / scale.stress_pa * volume);
         grid.cells.lambda[at] = f32::of(moduli.lambda_pa / scale.stress_pa * volume);
         grid.cells.demand[at] = f32::of(need);
@@ -335,9 +388,8 @@ fn grid(
             grid.mass[at + corner] += eighth;
         }
     }
-    let classes: Vec<usize> = needs.iter().map(|&need| class(need, greatest, params)).collect();
-    grid.slabs = slabs(&grid, &classes);
-    grid.sheets = sheets(&grid, &classes);
+    grid.slabs = slabs(&grid, classes);
+    grid.sheets = sheets(&grid, classes);
     for (k, &class) in classes.iter().enumerate() {
         let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;
         let range = k * plane..(k + 1) * plane;
@@ -345,6 +397,61 @@ fn grid(
         demands.iter_mut().for_each(|d| *d *= f32::of(scale));
     }
     grid
+}
+
+/// Class of every plane of cells of every grid: the slowest that its cells bear, and at most one
+/// slower than planes beside it. Impulses that are saved up for `n` sub-steps drive what swings in
+/// `2 n` of them (Biesiadecki and Skeel 1993); with neighbours that differ by a factor of two, that
+/// is about as fast as the step lets anything swing. Four beside one blew up (measured).
+fn classes(
+    nested: &Nested,
+    stuff: &[Stuff],
+    (scale, greatest): (&Scale, f64),
+    params: &Params,
+) -> Vec<Vec<usize>> {
+    let levels = nested.levels.iter().zip(stuff);
+    let planes = levels.map(|(level, stuff)| {
+        let mut needs = vec![0.0_f64; level.cells[2]];
+        for (place, cell) in own(level) {
+            let density = stuff.densities_kgpm3[cell];
+            let need = bound(edge(level, scale), &stuff.moduli[cell], density, scale);
+            needs[place[2]] = needs[place[2]].max(need);
+        }
+        let class = |need: &f64| class(*need, greatest, params);
+        needs.iter().map(class).collect()
+    });
+    let mut planes: Vec<Vec<usize>> = planes.collect();
+    // a bound passes at least one plane further each time, and goes no further than there are classes
+    for _ in 0..CLASSES {
+        for own in &mut planes {
+            for k in 1..own.len() {
+                let (below, above) = own.split_at_mut(k);
+                agree(&mut below[k - 1], &mut above[0]);
+            }
+        }
+        for (index, next) in nested.levels.iter().enumerate().skip(1) {
+            let (above, fine) = planes.split_at_mut(index);
+            for (k, fine) in fine[0].iter_mut().enumerate() {
+                // beside it and, for the first and last, beyond the seam
+                let (beside, cells) = (next.corner[2] + k / 2, next.cells[2]);
+                let from = if k == 0 {
+                    beside.saturating_sub(1)
+                } else {
+                    beside
+                };
+                let to = if k + 1 == cells { beside + 1 } else { beside };
+                let coarse = above[index - 1].iter_mut().take(to + 1).skip(from);
+                coarse.for_each(|coarse| agree(coarse, fine));
+            }
+        }
+    }
+    planes
+}
+
+/// Leaves neither of two classes more than one slower than the other.
+fn agree(one: &mut usize, other: &mut usize) {
+    *one = (*one).min(*other + 1);
+    *other = (*other).min(*one + 1);
 }
 
 /// The slowest class that cells of such a bound bear; a class is a factor of four.
@@ -362,7 +469,10 @@ fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
         first += group.len();
         let mut runs: Vec<Run> = Vec::new();
         for start in (from..to).step_by(LANES) {
-            if grid.cells.mu[start..start + LANES].iter().all(|&mu| mu == 0.0) {
+            if grid.cells.mu[start..start + LANES]
+                .iter()
+                .all(|&mu| mu == 0.0)
+            {
                 continue;
             }
             match runs.last_mut() {
@@ -370,7 +480,10 @@ fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
                 _ => runs.push((start, LANES)),
             }
         }
-        slabs.push(Slab { class: group[0], runs });
+        slabs.push(Slab {
+            class: group[0],
+            runs,
+        });
     }
     slabs
 }
@@ -386,7 +499,10 @@ fn sheets(grid: &Grid, classes: &[usize]) -> Vec<Sheet> {
         let nodes = k * grid.plane..(k + 1) * grid.plane;
         match sheets.last_mut() {
             Some(sheet) if sheet.class == class(k) => sheet.nodes.end = nodes.end,
-            _ => sheets.push(Sheet { class: class(k), nodes }),
+            _ => sheets.push(Sheet {
+                class: class(k),
+                nodes,
+            }),
         }
     }
     sheets
@@ -421,4 +537,3 @@ fn share_out(grids: &mut [Grid], seams: &mut [Seam]) {
         }
     }
 }
-

@@ -24,9 +24,9 @@ const WIDE: usize = RUN + LANES;
 pub(super) struct Cells {
     /// Distance of a corner from the first one.
     pub(super) corners: [usize; 8],
-    /// Shear modulus times volume; zero where no cell is.
+    /// Shear modulus times volume at first; zero where no cell is.
     pub(super) mu: Field,
-    /// Second modulus times volume.
+    /// Second modulus times volume at first.
     pub(super) lambda: Field,
     /// Demand on the step at rest over the greatest of all cells.
     pub(super) demand: Field,
@@ -35,6 +35,9 @@ pub(super) struct Cells {
     /// Stiffness of the modes xy, xz, yz, xyz over the shear modulus times volume.
     pub(super) hourglass: [f32; 4],
 }
+
+/// Shear and second modulus times volume, now.
+pub(super) type Stiff<'a> = [&'a Field; 2];
 
 /// First cell and number of cells, a multiple of [`LANES`] and at most [`RUN`].
 pub(super) type Run = (usize, usize);
@@ -80,11 +83,26 @@ fn row(field: &[f32], at: usize) -> &Row {
 fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
     let sum = [x[0] + x[1], x[2] + x[3], x[4] + x[5], x[6] + x[7]];
     let gap = [x[1] - x[0], x[3] - x[2], x[5] - x[4], x[7] - x[6]];
-    let (both, across) = ([sum[0] + sum[1], sum[2] + sum[3]], [sum[1] - sum[0], sum[3] - sum[2]]);
-    let (along, turn) = ([gap[0] + gap[1], gap[2] + gap[3]], [gap[1] - gap[0], gap[3] - gap[2]]);
+    let (both, across) = (
+        [sum[0] + sum[1], sum[2] + sum[3]],
+        [sum[1] - sum[0], sum[3] - sum[2]],
+    );
+    let (along, turn) = (
+        [gap[0] + gap[1], gap[2] + gap[3]],
+        [gap[1] - gap[0], gap[3] - gap[2]],
+    );
     (
-        [along[0] + along[1], across[0] + across[1], both[1] - both[0]],
-        [turn[0] + turn[1], along[1] - along[0], across[1] - across[0], turn[1] - turn[0]],
+        [
+            along[0] + along[1],
+            across[0] + across[1],
+            both[1] - both[0],
+        ],
+        [
+            turn[0] + turn[1],
+            along[1] - along[0],
+            across[1] - across[0],
+            turn[1] - turn[0],
+        ],
     )
 }
 
@@ -140,8 +158,8 @@ fn cell<const BOOKS: bool>(
     let mut demand = 0.0;
     if BOOKS {
         let square = [s[0] * s[0], s[1] * s[1], s[2] * s[2]];
-        for a in 0..3 {
-            demand = strained.shrunk[a].mul_add(square[a], demand);
+        for (shrunk, square) in strained.shrunk.iter().zip(square) {
+            demand = shrunk.mul_add(square, demand);
         }
         demand /= square[0] + square[1] + square[2];
     }
@@ -151,7 +169,7 @@ fn cell<const BOOKS: bool>(
 /// Forces of a run into the buffer.
 #[inline(always)]
 fn fill<const BOOKS: bool>(
-    cells: &Cells,
+    (cells, stiff): (&Cells, Stiff),
     (start, length): Run,
     weight: f32,
     u: &[Field; 3],
@@ -161,10 +179,13 @@ fn fill<const BOOKS: bool>(
     let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     for first in (0..length).step_by(LANES) {
         let at = start + first;
-        let x: [[&Row; 8]; 3] = std::array::from_fn(|i| {
-            std::array::from_fn(|a| row(&u[i], at + cells.corners[a]))
-        });
-        let (mu, lambda) = (row(&cells.mu, at), row(&cells.lambda, at));
+        let mut x: [[&Row; 8]; 3] = [[row(&u[0], at); 8]; 3];
+        for (x, u) in x.iter_mut().zip(u) {
+            for (x, corner) in x.iter_mut().zip(cells.corners) {
+                *x = row(u, at + corner);
+            }
+        }
+        let (mu, lambda) = (row(stiff[0], at), row(stiff[1], at));
         let mut out = [[[0.0_f32; LANES]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         for l in 0..LANES {
@@ -189,9 +210,17 @@ fn fill<const BOOKS: bool>(
             for l in 0..LANES {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
-                demands[l] = if demand[l] > demands[l] { demand[l] } else { demands[l] };
+                demands[l] = if demand[l] > demands[l] {
+                    demand[l]
+                } else {
+                    demands[l]
+                };
                 // what is not a number has fallen in
-                demands[l] = if demand[l] >= 0.0 { demands[l] } else { f32::MAX };
+                demands[l] = if demand[l] >= 0.0 {
+                    demands[l]
+                } else {
+                    f32::MAX
+                };
             }
             needs[at..at + LANES].copy_from_slice(&demand);
         }
@@ -213,7 +242,7 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
 /// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
 #[inline(always)]
 fn pull_runs<const BOOKS: bool>(
-    (cells, runs): (&Cells, &[Run]),
+    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -222,7 +251,13 @@ fn pull_runs<const BOOKS: bool>(
     let mut found = Found::default();
     for &run in runs {
         let (start, length) = run;
-        found = found.join(fill::<BOOKS>(cells, run, weight, u, (buffer, needs)));
+        found = found.join(fill::<BOOKS>(
+            (cells, stiff),
+            run,
+            weight,
+            u,
+            (buffer, needs),
+        ));
         // what a longer run left behind
         for a in [0, 2, 4, 6] {
             for i in 0..3 {
@@ -246,12 +281,9 @@ fn pull_runs<const BOOKS: bool>(
 }
 
 /// As [`pull_runs`], without energies and demands.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull(
-    cells: (&Cells, &[Run]),
+    cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
@@ -261,16 +293,43 @@ pub(super) fn pull(
 }
 
 /// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull_and_book(
-    cells: (&Cells, &[Run]),
+    cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
     f: &mut [Field; 3],
     with: (&mut Buffer, &mut [f32]),
 ) -> Found {
     pull_runs::<true>(cells, weight, u, f, with)
+}
+
+/// As [`pull`], one cell after the other.
+#[cfg(test)]
+pub(super) fn pull_plainly(
+    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
+    weight: f32,
+    u: &[Field; 3],
+    f: &mut [Field; 3],
+) {
+    for &(start, length) in runs {
+        // by component, corner and cell
+        let mut out = vec![[[0.0; 8]; 3]; length];
+        for (own, at) in out.iter_mut().zip(start..) {
+            let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
+            let moduli = (stiff[0][at] * weight, stiff[1][at] * weight);
+            *own = cell::<false>(x, moduli, (cells.slope, cells.hourglass)).0;
+        }
+        for (i, f) in f.iter_mut().enumerate() {
+            for a in [0, 2, 4, 6] {
+                for place in 0..=length {
+                    let near = out.get(place).map_or(0.0, |own| own[i][a]);
+                    let far = place
+                        .checked_sub(1)
+                        .map_or(0.0, |before| out[before][i][a + 1]);
+                    f[start + place + cells.corners[a]] -= near + far;
+                }
+            }
+        }
+    }
 }

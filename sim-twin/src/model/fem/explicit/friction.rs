@@ -41,6 +41,11 @@ impl Stick {
         };
     }
 
+    /// Force on the tool.
+    pub(super) fn force(&self) -> [f32; 3] {
+        self.way.map(|way| f32::of(-self.stiffness * way))
+    }
+
     /// Goes on by `dt` with a tool of velocity `speed`; gives the force on the tool.
     pub(super) fn step(&mut self, met: &Met, speed: Vec3, dt: f64, friction: f64) -> [f32; 3] {
         let before = self.energy();
@@ -53,29 +58,22 @@ impl Stick {
         let normal = out / size;
         let stiffness = TANGENT * f64::from(met.slope);
         let mut way = Vec3::from(self.way);
+        let pulled = way * self.stiffness;
         if stiffness > self.stiffness {
             way *= self.stiffness / stiffness;
         }
         way -= normal * normal.dot(&way);
-        let relative = speed - Vec3::from(met.velocity.map(f64::from));
-        let slid = (relative - normal * normal.dot(&relative)) * dt;
-        // half of the way before and half after, so that the spring's work is its energy's change
-        let middle = way + 0.5 * slid;
-        way += slid;
+        let relative = (speed - Vec3::from(met.velocity.map(f64::from))) * dt;
+        way += relative - normal * normal.dot(&relative);
         let limit = friction * size / stiffness;
         let long = way.norm();
         if long > limit {
             way *= limit / long;
         }
-        let (after, force) = (0.5 * stiffness * way.norm_squared(), way * -stiffness);
-        // what went in, less what is there
-        let work = stiffness * middle.norm().min(limit) * slid.norm();
-        self.spent += (before + work.min(stiffness * middle.dot(&slid).max(0.0)) - after).max(0.0);
-        *self = Self {
-            way: way.into(),
-            stiffness,
-            ..*self
-        };
-        [0, 1, 2].map(|a| f32::of(force[a]))
+        (self.way, self.stiffness) = (way.into(), stiffness);
+        // of this way, half was made against the force before, as nodes and tools count it
+        let work = 0.5 * (pulled + way * stiffness).dot(&relative);
+        self.spent += before + work - self.energy();
+        self.force()
     }
 }

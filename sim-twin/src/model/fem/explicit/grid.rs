@@ -57,7 +57,11 @@ impl Grid {
     /// Place of a node at rest.
     pub(super) fn rest(&self, node: usize) -> [f64; 3] {
         let in_plane = node % self.plane;
-        let index = [in_plane % self.nodes[0], in_plane / self.nodes[0], node / self.plane];
+        let index = [
+            in_plane % self.nodes[0],
+            in_plane / self.nodes[0],
+            node / self.plane,
+        ];
         [0, 1, 2].map(|a| self.low[a] + self.edge[a] * index[a] as f64)
     }
 }
@@ -69,6 +73,10 @@ pub(super) struct Motion {
     pub(super) mass: Field,
     /// As [`Grid::ease`], of the masses now.
     pub(super) ease: Field,
+    /// Stiffness of every cell over that at first.
+    pub(super) stiffened: Field,
+    /// As [`Cells::mu`] and [`Cells::lambda`], now.
+    pub(super) stiff: [Field; 2],
     pub(super) u: [Field; 3],
     pub(super) v: [Field; 3],
     pub(super) f: [Field; 3],
@@ -80,6 +88,8 @@ impl Motion {
         Self {
             mass: grid.mass.clone(),
             ease: grid.ease.clone(),
+            stiffened: vec![1.0; grid.mass.len()],
+            stiff: [grid.cells.mu.clone(), grid.cells.lambda.clone()],
             u: zero(),
             v: zero(),
             f: zero(),
@@ -88,13 +98,21 @@ impl Motion {
 
     /// All fields, component by component.
     pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
-        let masses = [&self.mass, &self.ease].into_iter();
-        masses.chain(&self.u).chain(&self.v).chain(&self.f)
+        let cells = [&self.mass, &self.ease, &self.stiffened].into_iter();
+        cells
+            .chain(&self.stiff)
+            .chain(&self.u)
+            .chain(&self.v)
+            .chain(&self.f)
     }
 
     /// All fields, component by component, to change.
     pub(super) fn fields_mut(&mut self) -> impl Iterator<Item = &mut Field> {
-        let masses = [&mut self.mass, &mut self.ease].into_iter();
-        masses.chain(&mut self.u).chain(&mut self.v).chain(&mut self.f)
+        let cells = [&mut self.mass, &mut self.ease, &mut self.stiffened].into_iter();
+        cells
+            .chain(&mut self.stiff)
+            .chain(&mut self.u)
+            .chain(&mut self.v)
+            .chain(&mut self.f)
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
-//! `seam` what ties it to the coarser one, `skin` the contact, `friction` what drags, `squeeze` what deep presses
+//! `seam` what ties it to the coarser one, `skin` the contact with
+//! `points` for one face, `friction` what drags, `squeeze` what deep presses
 //! cost, `build` makes
-//! all of them, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
+//! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
@@ -12,10 +13,12 @@
 
 mod build;
 mod cells;
+mod edit;
 mod friction;
 mod grid;
 mod lane;
 mod motion;
+mod points;
 mod seam;
 mod skin;
 mod squeeze;
@@ -54,7 +57,7 @@ pub struct Params {
     pub classes: usize,
     /// Coulomb's coefficient between tools and the top, at least 0.
     pub friction: f64,
-    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1000.
+    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
     pub substeps_max: u32,
 }
 
@@ -105,7 +108,7 @@ impl Params {
             (
                 "substeps_max",
                 f64::from(self.substeps_max),
-                (1..=1000).contains(&self.substeps_max),
+                (1..=1_000_000).contains(&self.substeps_max),
             ),
             (
                 "friction",
@@ -152,7 +155,9 @@ pub enum ExplicitError {
         found: usize,
     },
     /// A modulus or density is out of range.
-    #[error("cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite")]
+    #[error(
+        "cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite"
+    )]
     Material {
         /// The grid.
         level: usize,
@@ -283,16 +288,19 @@ impl Explicit {
         self.state.collapses
     }
 
-    /// Mass that stiff cells have at rest, and squeezed ones now, over their own \[kg\].
+    /// Mass that squeezed cells have now beyond that at rest \[kg\].
     #[must_use]
-    pub fn added_mass_kg(&self) -> [f64; 2] {
+    pub fn added_mass_kg(&self) -> f64 {
         let pairs = self.model.grids.iter().zip(&self.state.motions);
         let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
-        let squeezed = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
-        // energy over speed squared
-        let speed_mps = self.model.length_m / self.model.time_s;
-        let unit_kg = self.model.energy_j() / (speed_mps * speed_mps);
-        [self.model.added, squeezed.sum()].map(|mass| mass * unit_kg)
+        let added = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
+        added.sum::<f64>() * self.model.mass_kg()
+    }
+
+    /// Mass that stiff cells have at rest beyond their own, by [`Params::substeps_max`] \[kg\].
+    #[must_use]
+    pub fn stiff_mass_kg(&self) -> f64 {
+        self.model.added * self.model.mass_kg()
     }
 
     /// Brings the surface that [`Tissue::view`] shows up to date.
@@ -315,7 +323,8 @@ impl Clone for Explicit {
     fn clone(&self) -> Self {
         let mut copy = Self::of(Arc::clone(&self.model));
         copy.state = self.state.clone();
-        copy.loads.set_loaded(copy.state.demand);
+        copy.loads
+            .set_loaded(copy.state.demand * copy.state.stiffest);
         copy.see();
         copy
     }
@@ -331,7 +340,8 @@ impl Tissue for Explicit {
             shafts: true,
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
-            stiffness_edits: false,
+            stiffness_edits: true,
+            edits_keep_force: false,
             cuts: false,
         }
     }
@@ -341,10 +351,7 @@ impl Tissue for Explicit {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
-        Err(EditError::Kind(match edit {
-            Edit::Stiffen { .. } => "stiffen",
-            Edit::Cut { .. } => "cut",
-        }))
+        self.change(edit)
     }
 
     fn view(&self) -> View<'_> {
@@ -362,7 +369,8 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
-        self.loads.set_loaded(self.state.demand);
+        self.loads
+            .set_loaded(self.state.demand * self.state.stiffest);
         self.see();
         Ok(())
     }

@@ -42,10 +42,7 @@ const PARTS: usize = 16;
 
 /// Spends the impulses of a range of nodes, a multiple of [`super::lane::LANES`], and moves them;
 /// gives the energy that damping took.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn go(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
     let mut parts = [0.0_f32; PARTS];
     let (mass, _) = motion.mass[range.clone()].as_chunks::<PARTS>();
@@ -65,10 +62,7 @@ pub(super) fn go(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
 }
 
 /// Spends the impulses of single nodes and moves them; gives the energy that damping took.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn go_each(nodes: &[u32], motion: &mut Motion, pace: &Pace) -> f64 {
     let mut sum = 0.0;
     let ([ux, uy, uz], [vx, vy, vz]) = (&mut motion.u, &mut motion.v);
@@ -91,10 +85,7 @@ fn taken(twice: &[f32], pace: &Pace) -> f64 {
 }
 
 /// Kinetic energy of all nodes.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn kinetic(motion: &Motion) -> f64 {
     let mut sum = 0.0;
     let (mass, _) = motion.mass.as_chunks::<PARTS>();
@@ -117,5 +108,9 @@ fn one((u, v, f): (&mut f32, &mut f32, &mut f32), (mass, ease): (f32, f32), pace
     *u = if ease > 0.0 { place } else { *u };
     *v = if ease > 0.0 { speed } else { *v };
     *f *= pace.keep;
-    if ease > 0.0 { mass * speed * speed } else { 0.0 }
+    if ease > 0.0 {
+        mass * speed * speed
+    } else {
+        0.0
+    }
 }

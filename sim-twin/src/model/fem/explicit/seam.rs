@@ -56,9 +56,15 @@ impl<const N: usize> Singles<N> {
     }
 
     fn push(&mut self, fine: usize, coarse: &[usize; 4]) {
-        #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "grids are below 2^32 nodes"
+        )]
         self.coarse.push(std::array::from_fn(|i| coarse[i] as u32));
-        #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "grids are below 2^32 nodes"
+        )]
         self.fine.push(fine as u32);
     }
 }
@@ -80,10 +86,7 @@ pub(super) struct Seam {
 const PART: usize = 64;
 
 /// Sets a field of the hanging nodes from the grid above.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn follow(rows: &[Row], above: &[f32], fine: &mut [f32]) {
     let mut means = [0.0_f32; PART + 1];
     for row in rows {
@@ -116,10 +119,7 @@ fn follow(rows: &[Row], above: &[f32], fine: &mut [f32]) {
 }
 
 /// Adds what hanging nodes have to the grid above, and leaves them with nothing.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn gather(rows: &[Row], above: &mut [f32], fine: &mut [f32]) {
     let mut parts = [0.0_f32; PART];
     for row in rows {
@@ -222,8 +222,12 @@ impl Seam {
 
     fn rim_of(&mut self, row: &Row, cells: usize) {
         for &start in &row.coarse[..row.count] {
-            #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
-            self.rim.extend((start..=start + cells).map(|node| node as u32));
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "grids are below 2^32 nodes"
+            )]
+            self.rim
+                .extend((start..=start + cells).map(|node| node as u32));
         }
     }
 
@@ -245,11 +249,18 @@ impl Seam {
 
     /// Raises a field of the rim to the greatest of what hangs on the grid.
     pub(super) fn raise(&self, above: &mut Field, fine: &Field) {
-        let rows = self.rows.iter().map(|row| &fine[row.fine..=row.fine + 2 * row.cells]);
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| &fine[row.fine..=row.fine + 2 * row.cells]);
         let single = |at: &u32| fine[*at as usize];
         let lists = [&self.ones.fine, &self.twos.fine, &self.fours.fine];
         let singles = lists.into_iter().flatten().map(single);
-        let greatest = rows.flatten().copied().chain(singles).fold(0.0_f32, f32::max);
+        let greatest = rows
+            .flatten()
+            .copied()
+            .chain(singles)
+            .fold(0.0_f32, f32::max);
         for &node in &self.rim {
             let own = &mut above[node as usize];
             *own = own.max(greatest);

@@ -14,10 +14,9 @@
 use super::Params;
 use super::Stuff;
 use super::grid::{Grid, Motion};
+use super::points::{Points, Pressed, Rule, from_axis, on_face, rule, square};
 use crate::law::Real;
 use crate::mesh::nested::Nested;
-use crate::model::fem::probe::gauss;
-use multiversion::multiversion;
 
 /// Depth to which the pressure of a point grows, over its face's shorter edge: a face that is
 /// stretched under the tool has several times its pressure at rest.
@@ -53,15 +52,36 @@ pub(super) struct Rod {
     pub(super) give: f32,
 }
 
+/// Which faces push at an instant, and how much that counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beat {
+    pub(super) weight: f32,
+    /// Faces of this class and faster ones push, each for the `2^class` sub-steps until its next time.
+    pub(super) due: usize,
+    /// Whether the others are looked at too.
+    pub(super) whole: bool,
+}
+
+impl Beat {
+    /// The beat at the ends of a tick, when all faces push.
+    pub(super) fn all(weight: f32, slowest: usize) -> Self {
+        Self {
+            weight,
+            due: slowest,
+            whole: true,
+        }
+    }
+}
+
 /// What a tool met.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Met {
-    /// Force on the tool.
+    /// Force on the tool at this instant, friction left out.
     pub(super) force: [f64; 3],
-    /// Torque on the tool about its centre.
-    pub(super) torque: [f64; 3],
-    /// Force and torque times the shortest sub-steps for which they act.
-    pub(super) impulse: [[f64; 3]; 2],
+    /// Impulse on the tool over the shortest sub-step, of the faces that are due.
+    pub(super) push: [f64; 3],
+    /// Turn of those impulses about its centre.
+    pub(super) twist: [f64; 3],
     pub(super) energy: f64,
     pub(super) depth: f32,
     pub(super) area: f32,
@@ -72,18 +92,14 @@ pub(super) struct Met {
     /// Mean velocity of what is touched.
     pub(super) velocity: [f32; 3],
     pub(super) contacts: u32,
-    /// Class of the faces that were looked at; none if none was due.
-    pub(super) class: Option<usize>,
 }
-
-/// Points of a face, as many as a rule has, the rest without area.
-const POINTS: usize = 16;
-type Points = [f32; POINTS];
 
 /// A touched face: forces of its points, and where they are from the tool's centre.
 #[derive(Debug, Clone, Copy)]
 struct Touch {
     face: u32,
+    /// Sub-steps for which it pushes now, 0 if it is not due.
+    count: f32,
     force: Points,
     place: [Points; 3],
 }
@@ -96,27 +112,6 @@ impl Touches {
     pub(super) fn new(skin: &Skin) -> Self {
         Self(Vec::with_capacity(skin.faces.len()))
     }
-}
-
-/// Quadrature: shares of the corners and of the area at every point.
-#[derive(Debug, Clone)]
-pub(super) struct Rule {
-    shares: [Points; 4],
-    area: Points,
-}
-
-/// What the points of one face got.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pressed {
-    /// By corner.
-    corners: [[f32; 3]; 4],
-    total: [f32; 3],
-    torque: [f32; 3],
-    normal: f32,
-    energy: f32,
-    depth: f32,
-    area: f32,
-    count: u32,
 }
 
 /// The faces with their quadrature rule.
@@ -203,11 +198,11 @@ impl Skin {
         }
     }
 
-    /// Adds `weight` times the forces of the tool on the listed faces whose class is due.
+    /// Adds the impulses of the tool on the listed faces that are due.
     pub(super) fn press(
         &self,
         (near, rod): (&[u32], &Rod),
-        (weight, due): (f32, usize),
+        beat: &Beat,
         motions: &mut [Motion],
         touches: &mut Touches,
     ) -> Met {
@@ -215,20 +210,21 @@ impl Skin {
         touches.0.clear();
         for &index in near {
             let face = &self.faces[index as usize];
-            if face.class > due {
+            let count = beat.count(face);
+            if count == 0.0 && !beat.whole {
                 continue;
             }
-            met.class = Some(met.class.map_or(face.class, |class| class.min(face.class)));
             let motion = &mut motions[face.grid as usize];
             let corners = places(face, &motion.u, &rod.centre);
             let Some((place, force, pressed)) = on_face(&self.rule, (face, &corners), rod) else {
                 continue;
             };
-            let weight = weight * f32::of(f64::from(1_u32 << face.class));
-            met.add((face.stiffness / (1.0 + face.stiffness * rod.give), weight), &pressed);
-            give(face, weight, &pressed.corners, motion);
+            met.add(face.stiffness / (1.0 + face.stiffness * rod.give), &pressed);
+            met.push(count, &pressed);
+            give(face, beat.weight * count, &pressed.corners, motion);
             touches.0.push(Touch {
                 face: index,
+                count,
                 force,
                 place,
             });
@@ -243,7 +239,12 @@ impl Skin {
             let face = &self.faces[touch.face as usize];
             let v = &motions[face.grid as usize].v;
             for (&node, shares) in face.nodes.iter().zip(&self.rule.shares) {
-                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                let part = touch
+                    .force
+                    .iter()
+                    .zip(shares)
+                    .map(|(f, s)| f * s)
+                    .sum::<f32>();
                 for axis in 0..3 {
                     sum[axis] += part * v[axis][node as usize];
                 }
@@ -256,20 +257,30 @@ impl Skin {
         }
     }
 
-    /// Shares out the friction `on_tool`, and adds what turns the tool to `met`.
+    /// Shares out the friction `on_tool` among the faces that are due, and adds it to what `met`
+    /// has of impulses.
     pub(super) fn drag(
         &self,
-        (touches, weight): (&Touches, f32),
+        touches: &Touches,
+        beat: &Beat,
         on_tool: [f32; 3],
         motions: &mut [Motion],
         met: &mut Met,
     ) {
+        if met.normal <= 0.0 {
+            return;
+        }
         let push = on_tool.map(|f| -f / met.normal);
-        for touch in &touches.0 {
+        for touch in touches.0.iter().filter(|touch| touch.count > 0.0) {
             let face = &self.faces[touch.face as usize];
             let mut pressed = Pressed::default();
             for (corner, shares) in pressed.corners.iter_mut().zip(&self.rule.shares) {
-                let part = touch.force.iter().zip(shares).map(|(f, s)| f * s).sum::<f32>();
+                let part = touch
+                    .force
+                    .iter()
+                    .zip(shares)
+                    .map(|(f, s)| f * s)
+                    .sum::<f32>();
                 *corner = push.map(|p| p * part);
             }
             for (force, p) in touch.force.iter().zip(0..) {
@@ -281,9 +292,14 @@ impl Skin {
                     pressed.torque[axis] += turn[axis];
                 }
             }
-            let weight = weight * f32::of(f64::from(1_u32 << face.class));
-            met.add((0.0, weight), &pressed);
-            give(face, weight, &pressed.corners, &mut motions[face.grid as usize]);
+            met.push(touch.count, &pressed);
+            let weight = beat.weight * touch.count;
+            give(
+                face,
+                weight,
+                &pressed.corners,
+                &mut motions[face.grid as usize],
+            );
         }
     }
 
@@ -301,15 +317,29 @@ impl Skin {
     }
 }
 
+impl Beat {
+    /// Sub-steps for which a face pushes now.
+    fn count(&self, face: &Face) -> f32 {
+        if face.class > self.due {
+            return 0.0;
+        }
+        f32::of(f64::from(1_u32 << face.class))
+    }
+}
+
 impl Met {
-    /// Adds a face whose points have that much pressure a depth.
-    fn add(&mut self, (stiffness, weight): (f32, f32), pressed: &Pressed) {
+    /// Adds the impulses of a face that pushes for so many sub-steps.
+    fn push(&mut self, count: f32, pressed: &Pressed) {
         for axis in 0..3 {
-            let (force, torque) = (f64::from(pressed.total[axis]), f64::from(pressed.torque[axis]));
-            self.force[axis] -= force;
-            self.torque[axis] -= torque;
-            self.impulse[0][axis] -= force * f64::from(weight);
-            self.impulse[1][axis] -= torque * f64::from(weight);
+            self.push[axis] -= f64::from(count * pressed.total[axis]);
+            self.twist[axis] -= f64::from(count * pressed.torque[axis]);
+        }
+    }
+
+    /// Adds a face whose points have that much pressure a depth.
+    fn add(&mut self, stiffness: f32, pressed: &Pressed) {
+        for axis in 0..3 {
+            self.force[axis] -= f64::from(pressed.total[axis]);
         }
         self.energy += f64::from(pressed.energy);
         self.depth = self.depth.max(pressed.depth);
@@ -320,110 +350,14 @@ impl Met {
     }
 }
 
-fn rule(order: usize) -> Rule {
-    let mut rule = Rule {
-        shares: [[0.0; POINTS]; 4],
-        area: [0.0; POINTS],
-    };
-    let mut point = 0;
-    for &(x, wx) in gauss(order) {
-        for &(y, wy) in gauss(order) {
-            let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-            for (shares, (a, b)) in rule.shares.iter_mut().zip(signs) {
-                shares[point] = f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y));
-            }
-            rule.area[point] = f32::of(0.25 * wx * wy);
-            point += 1;
-        }
-    }
-    rule
-}
-
-/// Where the points of a face are, what each gets, and the sums; none if the tool misses all.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma",
-    "x86_64+avx2+fma"
-))]
-fn on_face(
-    rule: &Rule,
-    (face, corners): (&Face, &[[f32; 3]; 4]),
-    rod: &Rod,
-) -> Option<([Points; 3], Points, Pressed)> {
-    let mut place = [[0.0_f32; POINTS]; 3];
-    for (corner, shares) in corners.iter().zip(&rule.shares) {
-        for axis in 0..3 {
-            for p in 0..POINTS {
-                place[axis][p] += corner[axis] * shares[p];
-            }
-        }
-    }
-    let (mut depths, mut normals) = ([0.0_f32; POINTS], [[0.0_f32; POINTS]; 3]);
-    for p in 0..POINTS {
-        let (depth, normal) = depth(&[place[0][p], place[1][p], place[2][p]], rod);
-        depths[p] = if rule.area[p] > 0.0 { depth } else { 0.0 };
-        for axis in 0..3 {
-            normals[axis][p] = normal[axis];
-        }
-    }
-    let deepest = depths.iter().fold(0.0_f32, |a, &b| a.max(b));
-    if deepest <= 0.0 {
-        return None;
-    }
-    let stiffness = face.stiffness / (1.0 + face.stiffness * rod.give);
-    let (whole, slopes) = area(corners);
-    let mut force = [0.0_f32; POINTS];
-    let mut pressed = Pressed {
-        depth: deepest,
-        ..Pressed::default()
-    };
-    let (mut energy, mut areas) = ([0.0_f32; POINTS], [0.0_f32; POINTS]);
-    for p in 0..POINTS {
-        let counted = depths[p].min(face.deepest);
-        areas[p] = if depths[p] > 0.0 { whole * rule.area[p] } else { 0.0 };
-        force[p] = stiffness * counted * areas[p];
-        energy[p] = force[p] * (depths[p] - 0.5 * counted);
-        pressed.count += u32::from(depths[p] > 0.0);
-    }
-    pressed.energy = sum(&energy);
-    pressed.area = sum(&areas);
-    pressed.normal = sum(&force);
-    let mut part = [0.0_f32; POINTS];
-    for axis in 0..3 {
-        for p in 0..POINTS {
-            normals[axis][p] *= force[p];
-        }
-        pressed.total[axis] = sum(&normals[axis]);
-        for (corner, shares) in pressed.corners.iter_mut().zip(&rule.shares) {
-            for p in 0..POINTS {
-                part[p] = normals[axis][p] * shares[p];
-            }
-            corner[axis] = sum(&part);
-        }
-    }
-    // less area would store less
-    let tension = pressed.energy / whole.max(f32::MIN_POSITIVE);
-    for (corner, slope) in pressed.corners.iter_mut().zip(&slopes) {
-        for axis in 0..3 {
-            corner[axis] -= tension * slope[axis];
-        }
-    }
-    // a sphere that only pushes is not turned
-    if square(&rod.shaft) > 0.0 {
-        for (axis, (b, c)) in [(1, 2), (2, 0), (0, 1)].into_iter().enumerate() {
-            for p in 0..POINTS {
-                part[p] = place[b][p] * normals[c][p] - place[c][p] * normals[b][p];
-            }
-            pressed.torque[axis] = sum(&part);
-        }
-    }
-    Some((place, force, pressed))
-}
-
 /// The face above the cell at `[i, j]`, in plane `k` of nodes.
 fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &Params)) -> Face {
     let at = [[i, j, k], [i + 1, j, k], [i + 1, j + 1, k], [i, j + 1, k]].map(|p| grid.at(p));
     let short = grid.edge[0].min(grid.edge[1]);
-    #[expect(clippy::cast_possible_truncation, reason = "grids are below 2^32 nodes")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "grids are below 2^32 nodes"
+    )]
     Face {
         grid: index as u32,
         nodes: at.map(|node| node as u32),
@@ -448,94 +382,10 @@ fn places(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3]; 4] {
     corners
 }
 
-/// Sum by halves, which the compiler does at once.
-#[inline(always)]
-fn sum(x: &Points) -> f32 {
-    let (mut eight, mut four) = ([0.0_f32; 8], [0.0_f32; 4]);
-    for i in 0..8 {
-        eight[i] = x[i] + x[i + 8];
-    }
-    for i in 0..4 {
-        four[i] = eight[i] + eight[i + 4];
-    }
-    (four[0] + four[2]) + (four[1] + four[3])
-}
-
-/// Area of a face as it is, and how it grows with its corners.
-#[inline(always)]
-fn area(c: &[[f32; 3]; 4]) -> (f32, [[f32; 3]; 4]) {
-    let (mut one, mut two) = ([0.0; 3], [0.0; 3]);
-    for axis in 0..3 {
-        one[axis] = c[2][axis] - c[0][axis];
-        two[axis] = c[3][axis] - c[1][axis];
-    }
-    let across = cross(&one, &two);
-    let size = square(&across).max(f32::MIN_POSITIVE).sqrt();
-    let mut normal = across;
-    normal.iter_mut().for_each(|n| *n /= size);
-    let (a, b) = (cross(&two, &normal), cross(&normal, &one));
-    let mut slopes = [[0.0; 3]; 4];
-    for axis in 0..3 {
-        let (a, b) = (0.5 * a[axis], 0.5 * b[axis]);
-        (slopes[0][axis], slopes[1][axis]) = (-a, -b);
-        (slopes[2][axis], slopes[3][axis]) = (a, b);
-    }
-    (0.5 * size, slopes)
-}
-
-#[inline(always)]
-fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
-}
-
 fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
-        for axis in 0..3 {
-            motion.f[axis][node as usize] += force[axis] * weight;
+        for (f, force) in motion.f.iter_mut().zip(force) {
+            f[node as usize] += force * weight;
         }
     }
-}
-
-/// Where a place is from the nearest point of the tool's axis.
-#[inline(always)]
-fn from_axis(place: &[f32; 3], shaft: &[f32; 3]) -> [f32; 3] {
-    let long = square(shaft);
-    let along = place[0] * shaft[0] + place[1] * shaft[1] + place[2] * shaft[2];
-    let share = (along / long.max(f32::MIN_POSITIVE)).max(0.0).min(1.0);
-    let mut offset = [0.0; 3];
-    for axis in 0..3 {
-        offset[axis] = place[axis] - share * shaft[axis];
-    }
-    offset
-}
-
-/// Depth of a place in the tool, 0 outside, and where the tool pushes it.
-#[inline(always)]
-fn depth(place: &[f32; 3], rod: &Rod) -> (f32, [f32; 3]) {
-    let offset = from_axis(place, &rod.shaft);
-    let (across2, square2) = (
-        offset[0] * offset[0] + offset[1] * offset[1],
-        rod.radius * rod.radius,
-    );
-    let distance2 = across2 + offset[2] * offset[2];
-    let distance = distance2.max(1e-12 * square2).sqrt();
-    // the surface comes from below: far inside and above the axis it has been run through
-    let through = (offset[2] > 0.0 && across2 < 0.25 * square2) || distance2 <= 1e-12 * square2;
-    let depth = if through { rod.radius + offset[2] } else { rod.radius - distance };
-    let inside = distance2 < square2;
-    let mut normal = [0.0; 3];
-    for axis in 0..3 {
-        let down = if axis == 2 { -1.0 } else { 0.0 };
-        normal[axis] = if through { down } else { offset[axis] / distance };
-    }
-    (if inside { depth } else { 0.0 }, normal)
-}
-
-#[inline(always)]
-fn square(x: &[f32; 3]) -> f32 {
-    x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
 }

@@ -4,7 +4,9 @@
 //! squeezed to a third would need three times the sub-steps for all; its nodes get mass instead, so
 //! that a tick costs the same however deep a tool is. A press is slow against waves, so what is felt
 //! does not change; how much mass there is can be asked for, and the kinetic energy that comes and
-//! goes with it is booked as an edit.
+//! goes with it is booked as an edit. What a tangle gets beyond [`TANGLED`] keeps its momentum instead of
+//! its speed, and what loses it its speed: both take energy, where else a tangle would feed itself
+//! (measured: it never came to rest).
 
 use super::grid::{Grid, Motion};
 use super::seam::Seam;
@@ -13,6 +15,8 @@ use super::seam::Seam;
 const BORNE: f32 = 1.15;
 /// Demand of a cell that has fallen in: squeezed to a twentieth.
 pub(super) const FALLEN: f32 = 400.0;
+/// Load that no sound press reaches.
+const TANGLED: f32 = 16.0;
 
 /// Loads of the nodes of every grid, 1 without any.
 #[derive(Debug, Clone)]
@@ -45,7 +49,11 @@ impl Loads {
             return;
         }
         self.loaded = greatest > BORNE;
-        for (grid, (needs, nodes)) in grids.iter().zip(self.needs.iter().zip(&mut self.nodes)) {
+        let fields = self.needs.iter_mut().zip(&mut self.nodes).zip(&*motions);
+        for (grid, ((needs, nodes), motion)) in grids.iter().zip(fields) {
+            for (need, stiffened) in needs.iter_mut().zip(&motion.stiffened) {
+                *need *= stiffened;
+            }
             spread(grid, needs, nodes);
         }
         for (index, seam) in seams.iter().enumerate().rev() {
@@ -54,7 +62,13 @@ impl Loads {
         }
         for (grid, (nodes, motion)) in grids.iter().zip(self.nodes.iter().zip(motions)) {
             for (node, load) in nodes.iter().enumerate() {
-                motion.mass[node] = grid.mass[node] * load;
+                let (before, after) = (motion.mass[node], grid.mass[node] * load);
+                let light = TANGLED * grid.mass[node];
+                if after > before.max(light) {
+                    let slower = before.max(light) / after;
+                    motion.v.iter_mut().for_each(|v| v[node] *= slower);
+                }
+                motion.mass[node] = after;
                 motion.ease[node] = grid.ease[node] / load;
             }
         }

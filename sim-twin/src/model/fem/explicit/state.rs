@@ -17,8 +17,9 @@ pub(super) struct ToolState {
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
     pub(super) shaft_m: Vec3,
-    /// Force and torque on it at the end of the tick times the half sub-steps that they still act.
-    pub(super) impulse: [[f64; 3]; 2],
+    /// Impulse on it and its turn, over the shortest sub-step, without unit.
+    pub(super) push: [f64; 3],
+    pub(super) twist: [f64; 3],
     pub(super) stick: Stick,
     pub(super) energy_j: f64,
 }
@@ -30,7 +31,8 @@ impl ToolState {
         radius_m: 0.0,
         stiffness_npm: 0.0,
         shaft_m: Vec3::new(0.0, 0.0, 0.0),
-        impulse: [[0.0; 3]; 2],
+        push: [0.0; 3],
+        twist: [0.0; 3],
         stick: Stick {
             way: [0.0; 3],
             stiffness: 0.0,
@@ -49,7 +51,7 @@ impl ToolState {
             &mut self.energy_j,
         ];
         let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.impulse.iter_mut().flatten();
+        let arrays = self.push.iter_mut().chain(&mut self.twist);
         lone.into_iter()
             .chain(vectors)
             .chain(arrays.chain(&mut self.stick.way))
@@ -68,6 +70,10 @@ pub(super) struct State {
     pub(super) ledger: Ledger,
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
     pub(super) demand: f32,
+    /// Energy that passive edits were granted \[J\].
+    pub(super) granted_j: f64,
+    /// Greatest stiffness of a cell over that at first, at least 1.
+    pub(super) stiffest: f32,
     /// Whether forces have to be taken anew.
     pub(super) stale: bool,
     /// Times that cells had fallen in.
@@ -83,6 +89,8 @@ impl State {
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             demand: 1.0,
+            granted_j: 0.0,
+            stiffest: 1.0,
             stale: true,
             collapses: 0,
             still: true,
@@ -91,11 +99,15 @@ impl State {
 
     /// No displacement and no speed.
     pub(super) fn lie_still(&mut self) {
-        for field in self.motions.iter_mut().flat_map(|m| m.u.iter_mut().chain(&mut m.v)) {
+        for field in self
+            .motions
+            .iter_mut()
+            .flat_map(|m| m.u.iter_mut().chain(&mut m.v))
+        {
             field.fill(0.0);
         }
         for tool in &mut self.tools {
-            (tool.impulse, tool.energy_j) = ([[0.0; 3]; 2], 0.0);
+            (tool.push, tool.twist, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
             tool.stick = Stick::default();
         }
         (self.stale, self.still) = (true, true);
@@ -113,7 +125,7 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 8, TOOLS + 3)
+        (numbers + TOOL_NUMBERS * TOOLS + 10, TOOLS + 3)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -132,6 +144,8 @@ impl State {
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
         snapshot.numbers.push(f64::from(self.demand));
+        snapshot.numbers.push(f64::from(self.stiffest));
+        snapshot.numbers.push(self.granted_j);
         snapshot.integers.push(u64::from(self.stale));
         snapshot.integers.push(self.collapses);
         snapshot.integers.push(u64::from(self.still));
@@ -164,8 +178,9 @@ impl State {
             .into_iter()
             .for_each(|slot| *slot = next());
         #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-        let demand = next() as f32;
-        self.demand = demand;
+        let (demand, stiffest) = (next() as f32, next() as f32);
+        (self.demand, self.stiffest) = (demand, stiffest);
+        self.granted_j = next();
         self.stale = whole() != 0;
         self.collapses = whole();
         self.still = whole() != 0;

@@ -244,6 +244,7 @@ impl Tissue for Implicit {
             dt_s_max: STEP_MAX * self.model.time_s,
             dt_s_best: 1e-3,
             stiffness_edits: false,
+            edits_keep_force: false,
             cuts: false,
         }
     }

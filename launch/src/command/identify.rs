@@ -1,0 +1,375 @@
+//! `palpate identify`: what recordings tell of the stiffness of layers and lumps.
+//!
+//! Source: ours; the fit is [`palpate_calib::touch`]. What counts is what the remote side measured:
+//! where its probe was and which force its sensor read.
+
+use std::path::{Path, PathBuf};
+
+use palpate_calib::touch::{self, Estimate, Identified, Part, Sample, Settings};
+use palpate_transport::trace::TickRecord;
+use palpate_twin::Vec3;
+use palpate_twin::scene::{self, Body, Scene};
+use serde_json::{Value, json};
+
+use super::{Done, Failure, output};
+use crate::cli::IdentifyArgs;
+use crate::config::Config;
+use crate::lab;
+use crate::progress::Progress;
+use crate::record::{self, Recording};
+use crate::report::identify::{IdentifyInput, render};
+use crate::summary::Check;
+
+/// Period to which a recording is brought \[s\]: ticks of a live side are not quite even.
+const PERIOD_S: f64 = 1e-3;
+/// Longest hole in a recording that is bridged \[s\].
+const HOLE_S: f64 = 0.2;
+/// What is used before the first contact \[s\].
+const LEAD_S: f64 = 0.1;
+/// Misfit over noise above which the reader is warned that the scene has another shape.
+const EXCESS: f64 = 3.0;
+
+/// Fit the scene's stiffnesses to recordings, and write `tissue.toml`, `report.html` and
+/// `identify.json`.
+///
+/// # Errors
+/// [`Failure::Usage`] naming the file if a recording or the scene cannot be used.
+pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
+    let paths: Vec<PathBuf> = arguments
+        .recordings
+        .iter()
+        .map(|path| inside(path))
+        .collect();
+    let recordings = paths
+        .iter()
+        .map(|path| record::read(path).map_err(|error| Failure::Usage(error.to_string())));
+    let recordings = recordings.collect::<Result<Vec<Recording>, Failure>>()?;
+    let (twin, text, scene) = begin(arguments, &paths[0], &recordings[0])?;
+    let mut samples = Vec::new();
+    for (path, recording) in paths.iter().zip(&recordings) {
+        let more = used(
+            path,
+            &recording.slave,
+            scene.tool_radius_m,
+            arguments.seconds,
+        )?;
+        append(&mut samples, &more);
+    }
+    let folder = output::folder(arguments.out.as_deref(), "identify")?;
+    let progress = Progress::line("identify", arguments.quiet || arguments.json);
+    progress.say(format!(
+        "{} samples, some twenty runs of the tissue",
+        samples.len()
+    ));
+    let found = touch::identify(&scene, &samples, &Settings::default()).map_err(|error| {
+        let names: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        Failure::Usage(format!(
+            "{} with the scene {twin}: {error}",
+            names.join(", ")
+        ))
+    })?;
+    drop(progress);
+    let tissue = tissue_toml(&text, &found).map_err(Failure::Usage)?;
+    let checks = checks(&found, &tissue);
+    let held = checks.iter().all(|check| check.held);
+    let json = json(&found, (&paths, &twin, samples.len()), &checks);
+    let json = serde_json::to_string_pretty(&json).unwrap_or_default() + "\n";
+    output::write(&folder.join("tissue.toml"), &tissue)?;
+    output::write(&folder.join("identify.json"), &json)?;
+    let page = render(&IdentifyInput {
+        twin: &twin,
+        found: &found,
+        checks: &checks,
+        tissue: &tissue,
+    });
+    output::write(&folder.join("report.html"), &page)?;
+    let stdout = match (arguments.json, arguments.quiet) {
+        (true, _) => json,
+        (false, true) => String::new(),
+        (false, false) => format!("{}results    {}\n", table(&found), folder.display()),
+    };
+    Ok(Done {
+        stdout,
+        held,
+        warning: warning(&found, &recordings),
+    })
+}
+
+/// Name, text and scene to begin with; its tool becomes that of the recording.
+fn begin(
+    arguments: &IdentifyArgs,
+    path: &Path,
+    recording: &Recording,
+) -> Result<(String, String, Scene), Failure> {
+    let config = recording.config.as_deref();
+    let source = format!("{}: config.toml", path.display());
+    let config = config
+        .map(|text| Config::parse(text, &source))
+        .transpose()?;
+    let twin = arguments.twin.clone();
+    let twin = twin.or(config.as_ref().map(|config| config.twin.clone()));
+    let twin = twin.unwrap_or(Config::default().twin);
+    let text = lab::scene_text(&twin, "--twin")?;
+    let mut scene = lab::load_scene(&twin, "--twin")?;
+    if let Some(config) = &config {
+        // what really touched
+        scene.tool_radius_m = config.master.predict.tool_radius_m;
+        scene.tool_stiffness_npm = config.master.predict.tool_stiffness_npm;
+    }
+    Ok((twin, text, scene))
+}
+
+/// The recording that a folder holds, or the file itself.
+fn inside(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join("recording.mcap")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Samples of a recording from just before the first contact, at an even rate.
+fn used(
+    path: &Path,
+    records: &[TickRecord],
+    radius_m: f64,
+    seconds: f64,
+) -> Result<Vec<Sample>, Failure> {
+    let refused = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let Some(first) = records
+        .iter()
+        .position(|record| record.position_m[2] < radius_m)
+    else {
+        let lowest = "the probe never comes to the surface of the scene, z = 0";
+        return Err(refused(format!(
+            "{} ticks of the slave; {lowest}",
+            records.len()
+        )));
+    };
+    let start_ns = records[first].now_ns - (LEAD_S * 1e9) as i64;
+    let sample = |record: &TickRecord| {
+        let three = |axes: [f64; 4]| Vec3::new(axes[0], axes[1], axes[2]);
+        Sample {
+            time_s: record.now_ns.saturating_sub(start_ns) as f64 * 1e-9,
+            position_m: three(record.position_m),
+            force_n: three(record.tissue_force_n),
+        }
+    };
+    let mut raw: Vec<Sample> = records.iter().map(sample).collect();
+    raw.retain(|sample| (0.0..=seconds).contains(&sample.time_s));
+    raw.dedup_by(|later, earlier| later.time_s <= earlier.time_s);
+    let hole = raw
+        .windows(2)
+        .find(|pair| pair[1].time_s - pair[0].time_s > HOLE_S);
+    if let Some(hole) = hole {
+        let long_s = hole[1].time_s - hole[0].time_s;
+        let what =
+            format!("{long_s:.3} s without a tick of the slave; expected at most {HOLE_S} s");
+        return Err(refused(what));
+    }
+    Ok(even(&raw))
+}
+
+/// Samples at every period, on straight lines between those given.
+fn even(raw: &[Sample]) -> Vec<Sample> {
+    let (Some(first), Some(last)) = (raw.first(), raw.last()) else {
+        return Vec::new();
+    };
+    let count = ((last.time_s - first.time_s) / PERIOD_S).floor() as usize;
+    let mut at = 0;
+    let one = |tick: usize| {
+        let time_s = first.time_s + tick as f64 * PERIOD_S;
+        while at + 2 < raw.len() && raw[at + 1].time_s < time_s {
+            at += 1;
+        }
+        let (a, b) = (&raw[at], &raw[(at + 1).min(raw.len() - 1)]);
+        let long_s = (b.time_s - a.time_s).max(f64::MIN_POSITIVE);
+        let share = ((time_s - a.time_s) / long_s).clamp(0.0, 1.0);
+        Sample {
+            time_s,
+            position_m: a.position_m.lerp(&b.position_m, share),
+            force_n: a.force_n.lerp(&b.force_n, share),
+        }
+    };
+    (0..=count).map(one).collect()
+}
+
+/// One record after another, as if the second followed at once.
+fn append(samples: &mut Vec<Sample>, more: &[Sample]) {
+    let end_s = samples.last().map_or(0.0, |last| last.time_s + PERIOD_S);
+    let begin_s = more.first().map_or(0.0, |first| first.time_s);
+    samples.extend(more.iter().map(|sample| Sample {
+        time_s: sample.time_s - begin_s + end_s,
+        ..*sample
+    }));
+}
+
+/// The scene's text with the stiffnesses that were found.
+fn tissue_toml(text: &str, found: &Identified) -> Result<String, String> {
+    let mut tree: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    let Body::Block(block) = &found.scene.body else {
+        return Err("the scene that was found has no layers".into());
+    };
+    let layers = block.layers.iter().map(|layer| layer.material.young_pa());
+    put(&mut tree, "layer", layers);
+    let inclusions = block.inclusions.iter().map(|ball| ball.material.young_pa());
+    put(&mut tree, "inclusion", inclusions);
+    let name = format!("{}-identified", found.scene.name);
+    tree.insert("name".into(), name.into());
+    let body = toml::to_string(&tree).map_err(|error| error.to_string())?;
+    Ok(format!(
+        "# Stiffnesses by `palpate identify`; see report.html beside for what is sure.\n{body}"
+    ))
+}
+
+fn put(tree: &mut toml::Table, list: &str, young_pa: impl Iterator<Item = f64>) {
+    let entries = tree.get_mut(list).and_then(toml::Value::as_array_mut);
+    for (entry, young_pa) in entries.into_iter().flatten().zip(young_pa) {
+        if let Some(entry) = entry.as_table_mut() {
+            // a tenth of a pascal is less than anybody can tell
+            entry.insert("young_pa".into(), ((young_pa * 10.0).round() / 10.0).into());
+        }
+    }
+}
+
+fn checks(found: &Identified, tissue: &str) -> Vec<Check> {
+    let [before_n, after_n] = found.misfit_n;
+    let yes = |held: bool| Some(f64::from(u8::from(held)));
+    vec![
+        Check::at_least("the fit settled", yes(found.settled), 1.0, "yes"),
+        Check::at_most(
+            "misfit after over before",
+            Some(after_n / before_n),
+            1.0,
+            "1",
+        ),
+        Check::at_least(
+            "tissue.toml loads",
+            yes(scene::load(tissue).is_ok()),
+            1.0,
+            "yes",
+        ),
+    ]
+}
+
+fn unit(part: Part) -> &'static str {
+    match part {
+        Part::Layer(_) => "Pa",
+        Part::Contrast(_) => "1",
+    }
+}
+
+fn json(
+    found: &Identified,
+    (paths, twin, samples): (&[PathBuf], &str, usize),
+    checks: &[Check],
+) -> Value {
+    let parameter = |estimate: &Estimate| {
+        json!({
+            "name": estimate.name, "unit": unit(estimate.part),
+            "before": estimate.before, "after": estimate.after,
+            "log_sd": estimate.log_sd, "told": estimate.told, "mesh_log": estimate.mesh_log,
+        })
+    };
+    let direction = |direction: &touch::Direction| {
+        json!({
+            "words": direction.words, "told": direction.told, "weights": direction.weights,
+            "singular_value": direction.singular, "log_sd": direction.log_sd,
+        })
+    };
+    json!({
+        "schema": "palpate-identify/1", "command": "identify", "version": env!("CARGO_PKG_VERSION"),
+        "recordings": paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+        "twin": twin, "samples": samples, "runs": found.runs,
+        "prior_log_sd": found.prior_log, "excess": found.excess,
+        "misfit_before_n": found.misfit_n[0], "misfit_after_n": found.misfit_n[1],
+        "gain": found.gain[0], "gain_sd": found.gain[1],
+        "height_m": found.height_m[0], "height_sd_m": found.height_m[1],
+        "parameters": found.estimates.iter().map(parameter).collect::<Vec<_>>(),
+        "correlation": found.correlation,
+        "directions": found.directions.iter().map(direction).collect::<Vec<_>>(),
+        "checks": checks,
+    })
+}
+
+fn table(found: &Identified) -> String {
+    let mut text = String::new();
+    for estimate in &found.estimates {
+        let value = |value: f64| match estimate.part {
+            Part::Layer(_) => format!("{:.2} kPa", value * 1e-3),
+            Part::Contrast(_) => format!("{value:.2}"),
+        };
+        text += &format!(
+            "{:<18} {:>10} -> {:>10}  within a factor of {:.2}, told {:.0} %\n",
+            estimate.name,
+            value(estimate.before),
+            value(estimate.after),
+            estimate.log_sd.exp(),
+            100.0 * estimate.told
+        );
+    }
+    let [before_n, after_n] = found.misfit_n;
+    text += &format!(
+        "misfit     {before_n:.4} N -> {after_n:.4} N, {:.1} times the noise\n",
+        found.excess
+    );
+    for direction in found.directions.iter().filter(|direction| !direction.told) {
+        text += &format!("not told   {}\n", direction.words);
+    }
+    text
+}
+
+fn warning(found: &Identified, recordings: &[Recording]) -> Option<String> {
+    let mut said: Vec<String> = recordings
+        .iter()
+        .filter_map(|recording| recording.damage.as_ref().map(ToString::to_string))
+        .collect();
+    if found.excess > EXCESS {
+        said.push(format!(
+            "the misfit is {:.1} times the noise: the tissue has another shape than the scene, \
+             such as a lump or layers that it lacks",
+            found.excess
+        ));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_become_even_on_straight_lines() {
+        let sample = |time_s: f64| Sample {
+            time_s,
+            position_m: Vec3::new(time_s, 0.0, -time_s),
+            force_n: Vec3::new(0.0, 0.0, 2.0 * time_s),
+        };
+        let raw: Vec<Sample> = [0.0, 0.0011, 0.0019, 0.0052, 0.006].map(sample).into();
+        let even = even(&raw);
+        assert_eq!(even.len(), 7);
+        for (tick, at) in even.iter().enumerate() {
+            let time_s = tick as f64 * 1e-3;
+            assert!(
+                (at.time_s - time_s).abs() < 1e-12 && (at.force_n.z - 2.0 * time_s).abs() < 1e-9
+            );
+        }
+        let mut both = even.clone();
+        append(&mut both, &even);
+        assert!((both[7].time_s - 0.007).abs() < 1e-12 && both.len() == 14);
+    }
+
+    #[test]
+    fn a_published_tissue_keeps_its_name_and_takes_the_stiffness() {
+        let mut tree: toml::Table = "[[layer]]\ntissue = \"skin\"\n".parse().expect("TOML");
+        put(&mut tree, "layer", [1234.56_f64].into_iter());
+        let text = tree.to_string();
+        assert!(
+            text.contains("tissue = \"skin\"") && text.contains("young_pa = 1234.6"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `palpate identify` from a recording of the lab to a scene that a twin takes.
+//!
+//! Source: ours. The block is small and of few cells, so that the runs are short.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Two layers; the upper one is what a probe of 8 mm feels most.
+const SCENE: &str = "\
+name = \"pad\"
+[block]
+size_m = [0.05, 0.05, 0.024]
+cell_m = 0.004
+levels = 1
+fine_half_m = [0.02, 0.02]
+fine_depth_m = 0.012
+damping_hz = 20.0
+[[layer]]
+name = \"soft\"
+young_pa = 5000.0
+poisson = 0.45
+thickness_m = 0.012
+[[layer]]
+tissue = \"muscle\"
+[tool]
+radius_m = 0.008
+stiffness_npm = 3000.0
+";
+
+fn palpate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+#[test]
+fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let (believed, real) = (at("believed.toml"), at("real.toml"));
+    std::fs::write(&believed, SCENE).expect("writable");
+    std::fs::write(&real, SCENE.replace("5000.0", "7000.0")).expect("writable");
+    let (run, out) = (at("run"), at("out"));
+    let lab = palpate(&[
+        "lab",
+        "-q",
+        "--duration",
+        "3",
+        "--tissue",
+        text(&real),
+        "--twin",
+        text(&believed),
+        "--out",
+        text(&run),
+    ]);
+    assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+    let arguments = [
+        "identify",
+        text(&run),
+        "--seconds",
+        "2",
+        "--json",
+        "--out",
+        text(&out),
+    ];
+    let done = palpate(&arguments);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let json: Value = serde_json::from_slice(&done.stdout).expect("JSON alone on stdout");
+    // without --twin, the scene is the one that the session believed in
+    assert_eq!(json["twin"], text(&believed));
+    let soft = &json["parameters"][0];
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let (after, log_sd) = (number(&soft["after"]), number(&soft["log_sd"]));
+    assert!((after / 7000.0 - 1.0).abs() < 0.1, "{soft}");
+    assert!(
+        (after / 7000.0).ln().abs() < 3.0 * log_sd && log_sd < 0.1,
+        "{soft}"
+    );
+    assert!(
+        number(&json["misfit_after_n"]) < 0.5 * number(&json["misfit_before_n"]),
+        "{json}"
+    );
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(
+        page.contains("soft") && page.contains("<svg") && !page.contains("http"),
+        "no page"
+    );
+    let tissue = out.join("tissue.toml");
+    let again = at("again");
+    let lab = palpate(&[
+        "lab",
+        "-q",
+        "--duration",
+        "0.2",
+        "--twin",
+        text(&tissue),
+        "--out",
+        text(&again),
+    ]);
+    assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+}
+
+#[test]
+fn bad_recordings_and_scenes_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let output = palpate(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty());
+        for part in parts {
+            assert!(
+                stderr.contains(part),
+                "{arguments:?}: no `{part}` in: {stderr}"
+            );
+        }
+    };
+    refused(&["identify"], &["REC"]);
+    refused(&["identify", "none.mcap"], &["none.mcap"]);
+    refused(&["identify", text(folder.path())], &["recording.mcap"]);
+    let file = folder.path().join("text.mcap");
+    std::fs::write(&file, "no recording").expect("writable");
+    refused(&["identify", text(&file)], &["text.mcap"]);
+    refused(
+        &["identify", text(&file), "--seconds", "0"],
+        &["--seconds", "0.1 to 60 s"],
+    );
+    let run = folder.path().join("run");
+    let lab = palpate(&[
+        "lab",
+        "-q",
+        "--duration",
+        "1.5",
+        "--twin",
+        "sheet",
+        "--tissue",
+        "wall:300",
+        "--out",
+        text(&run),
+    ]);
+    assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+    let out = folder.path().join("out");
+    refused(
+        &["identify", text(&run), "--out", text(&out)],
+        &["recording.mcap", "sheet", "[block]"],
+    );
+    refused(
+        &["identify", text(&run), "--twin", "no-such"],
+        &["--twin", "no-such", "layered"],
+    );
+}

@@ -1,0 +1,130 @@
+//! Friction: sticks, slips, and makes no energy.
+
+use super::super::friction::Stick;
+use super::super::skin::Met;
+use super::*;
+
+const FRICTION: f64 = 0.4;
+
+#[test]
+fn the_spring_never_pulls_more_than_coulomb_nor_gives_energy() {
+    let mut noise = Noise(11);
+    let mut stick = Stick::default();
+    let (mut slips, mut all, mut last) = (0, 0.0, Vec3::zeros());
+    for _ in 0..20_000 {
+        let mut of = |size: f64| size * (noise.next() - 0.5);
+        let met = Met {
+            force: [of(1.0), of(1.0), of(1.0) + 0.6],
+            slope: (of(40.0) + 25.0) as f32,
+            velocity: [of(1.0) as f32, of(1.0) as f32, of(1.0) as f32],
+            ..Met::default()
+        };
+        let (speed, before) = (Vec3::new(of(2.0), of(2.0), of(2.0)), stick.energy());
+        let force = Vec3::from(stick.step(&met, speed, 0.1, FRICTION).map(f64::from));
+        let normal = Vec3::from(met.force);
+        let limit = FRICTION * normal.norm();
+        assert!(force.norm() <= limit * (1.0 + 1e-6), "{force} {limit}");
+        assert!(force.dot(&normal).abs() <= 1e-5 * limit * normal.norm());
+        slips += u32::from(force.norm() > 0.999 * limit);
+        // what the sides put in is what is stored and spent
+        let relative = speed - Vec3::from(met.velocity.map(f64::from));
+        let work = -0.5 * (force + last).dot(&relative) * 0.1;
+        last = force;
+        let spent = stick.take_spent();
+        all += spent;
+        assert!(all >= -1e-9, "{all}");
+        assert!(
+            (work - spent - (stick.energy() - before)).abs() < 1e-6,
+            "{work} {spent}"
+        );
+    }
+    assert!((2_000..18_000).contains(&slips), "{slips}");
+}
+
+/// Presses a ball of 10 mm by 4 mm, strokes it 10 mm along x and back; forces by tick.
+fn stroke(params: &Params) -> (Explicit, Vec<Vec3>) {
+    let mut tissue = tissue((8, 3), params);
+    let mut forces_n = Vec::new();
+    for step in 0..1400 {
+        let depth_m = (2e-5 * f64::from(step)).min(4e-3);
+        let way_m = 2e-5 * (f64::from(step) - 400.0).max(0.0);
+        let x_m = way_m.min(0.02 - way_m) - 5e-3;
+        forces_n.push(tick(&mut tissue, ball([x_m, 0.0, 0.01 - depth_m], 0.01)).force_n);
+    }
+    (tissue, forces_n)
+}
+
+#[test]
+fn a_stroke_sticks_then_slips_and_is_paid_for() {
+    // with the damping of 10 Hz such a slide flutters, as sliding on an elastic body does (Adams 1995)
+    let free = Params {
+        damping_hz: 40.0,
+        ..Params::default()
+    };
+    let params = Params {
+        friction: FRICTION,
+        ..free
+    };
+    let (tissue, forces_n) = stroke(&params);
+    let (_, free_n) = stroke(&free);
+    // sticks: the force grows evenly with the way, by what the tissue gives
+    let grown = |step: usize| forces_n[step].x - forces_n[400].x;
+    let ratio = grown(440) / grown(420);
+    assert!(grown(420) < 0.0 && (ratio - 2.0).abs() < 0.3, "{ratio}");
+    // slips: the limit, against the way
+    for (step, sign) in [(800, -1.0), (1380, 1.0)] {
+        let ratio = (forces_n[step].x - free_n[step].x) / forces_n[step].z;
+        assert!(
+            (sign * ratio / FRICTION - 1.0).abs() < 0.1,
+            "{step}: {ratio}"
+        );
+    }
+    for (force_n, free_n) in forces_n.iter().zip(&free_n) {
+        let lateral_n = (force_n - free_n).xy().norm();
+        assert!(
+            lateral_n <= 1.05 * FRICTION * force_n.z,
+            "{force_n} {free_n}"
+        );
+    }
+    let books = tissue.view().ledger;
+    // two strokes at the limit
+    let slid_j = 2.0 * 0.01 * FRICTION * forces_n[800].z;
+    assert!(
+        books.dissipated_j > 0.5 * slid_j && books.dissipated_j < 1.2 * slid_j,
+        "{books:?}"
+    );
+    assert!(
+        books.residual_j.abs() < 0.01 * books.tool_work_j,
+        "{books:?}"
+    );
+}
+
+#[test]
+fn another_tool_does_not_loosen_the_first() {
+    let params = Params {
+        friction: FRICTION,
+        damping_hz: 60.0,
+        ..Params::default()
+    };
+    let mut tissue = tissue((8, 2), &params);
+    let mut reactions = [Reaction::default(); 2];
+    let mut last_n = 0.0;
+    for step in 0..400 {
+        let depth_m = (2e-5 * f64::from(step)).min(4e-3);
+        let x_m = 2e-5 * (f64::from(step) - 250.0).clamp(0.0, 50.0) - 5e-3;
+        let tools = [
+            ball([x_m, 0.0, 0.01 - depth_m], 0.01),
+            ball([0.03, 0.03, 0.1], 0.01),
+        ];
+        let count = if step < 390 { 1 } else { 2 };
+        tissue.step(&tools[..count], 1e-3, &mut reactions);
+        if step == 390 {
+            let now_n = reactions[0].force_n.x;
+            assert!(
+                last_n < -0.01 && (now_n / last_n - 1.0).abs() < 0.05,
+                "{last_n} {now_n}"
+            );
+        }
+        last_n = reactions[0].force_n.x;
+    }
+}

@@ -1,0 +1,69 @@
+//! Layers: stiff skin over soft fat over nearly incompressible muscle, with a hard nodule.
+
+use super::*;
+use crate::law::Mixing;
+use crate::mesh::region::{Region, Shape, Shares};
+
+fn layered(params: &Params) -> Explicit {
+    let zone = Zone {
+        cell_m: 2e-3,
+        levels: 3,
+        centre_m: [0.0; 2],
+        half_m: [0.01; 2],
+        depth_m: 0.01,
+    };
+    let (low_m, high_m) = (Vec3::new(-0.04, -0.04, -0.06), Vec3::new(0.04, 0.04, 0.0));
+    let nested = Nested::new(low_m, high_m, &zone).unwrap();
+    let slab = |low_m: f64, young_pa: f64, poisson: f64| Region {
+        shape: Shape::Layer {
+            from_m: low_m,
+            to_m: 1.0,
+        },
+        material: Material::new(young_pa, poisson, 1e3).unwrap(),
+    };
+    let nodule = Region {
+        shape: Shape::Ball {
+            centre_m: Vec3::new(0.0, 0.0, -0.012),
+            radius_m: 5e-3,
+        },
+        material: Material::new(100e3, 0.45, 1e3).unwrap(),
+    };
+    let regions = [
+        slab(-1.0, 20e3, 0.49),
+        slab(-0.02, 2e3, 0.45),
+        nodule,
+        slab(-0.002, 100e3, 0.45),
+    ];
+    let stuff = |level: &crate::mesh::nested::Level| {
+        let shares = Shares::take(&level.mesh().unwrap(), &regions, 4).unwrap();
+        Stuff {
+            moduli: shares.moduli(&regions, Mixing::Hill),
+            densities_kgpm3: shares.densities_kgpm3(&regions),
+        }
+    };
+    let stuff: Vec<Stuff> = nested.levels.iter().map(stuff).collect();
+    Explicit::new(&nested, &stuff, params).unwrap()
+}
+
+#[test]
+fn layers_and_a_nodule_stay_calm_under_a_deep_press() {
+    let mut tissue = layered(&Params::default());
+    let mut held_n = Vec::new();
+    for step in 0..2000 {
+        let depth_m = (2e-5 * f64::from(step)).min(8e-3);
+        let force_n = tick(&mut tissue, ball([0.0, 0.0, 5e-3 - depth_m], 5e-3)).force_n;
+        assert!(force_n.z >= 0.0 && force_n.z < 10.0, "{step}: {force_n}");
+        if step >= 1500 {
+            held_n.push(force_n.z);
+        }
+    }
+    let (low_n, high_n) = held_n
+        .iter()
+        .fold((f64::MAX, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
+    let books = tissue.view().ledger;
+    assert!(low_n > 0.1 && high_n < 1.01 * low_n, "{low_n} {high_n}");
+    assert!(
+        books.residual_j.abs() < 0.01 * books.tool_work_j,
+        "{books:?}"
+    );
+}

@@ -1,0 +1,97 @@
+//! A tick of continuum tissue allocates nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use palpate_twin::law::Material;
+use palpate_twin::mesh::nested::{Nested, Zone};
+use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
+use palpate_twin::{Reaction, Snapshot, Tissue, Tool, Vec3};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting by thread.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain cell of this
+// thread without a destructor, so touching it allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise about the layout is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block came from the system's allocator with this layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn block() -> Explicit {
+    let zone = Zone {
+        cell_m: 4e-3,
+        levels: 3,
+        centre_m: [0.0; 2],
+        half_m: [0.012; 2],
+        depth_m: 0.01,
+    };
+    let (low_m, high_m) = (Vec3::new(-0.05, -0.05, -0.1), Vec3::new(0.05, 0.05, 0.0));
+    let nested = Nested::new(low_m, high_m, &zone).expect("a block");
+    let moduli = Material::new(5e3, 0.45, 1e3).expect("a material").moduli();
+    let stuff = nested.levels.iter().map(|level| Stuff {
+        moduli: vec![moduli; level.count()],
+        densities_kgpm3: vec![1e3; level.count()],
+    });
+    let params = Params {
+        friction: 0.3,
+        ..Params::default()
+    };
+    Explicit::new(&nested, &stuff.collect::<Vec<_>>(), &params).expect("a tissue")
+}
+
+#[test]
+fn a_tick_allocates_nothing_whatever_the_tools_do() {
+    let ball = Tool {
+        position_m: Vec3::new(0.0, 0.0, 0.005),
+        velocity_mps: Vec3::zeros(),
+        radius_m: 0.005,
+        stiffness_npm: 1e6,
+        shaft_m: Vec3::zeros(),
+        jaws: None,
+    };
+    let mut tissue = block();
+    let mut copy = tissue.clone();
+    let mut reactions = [Reaction::default(); 4];
+    let mut snapshot = Snapshot::default();
+    tissue.freeze(&mut snapshot);
+    let before = ALLOCATIONS.get();
+    assert!(before > 0, "the counter counts");
+    let mut most_kg = 0.0_f64;
+    for step in 0..400_u32 {
+        let mut tools = [ball; 4];
+        // deep enough for added mass, back and forth
+        let phase = f64::from(step % 200) * 1e-2;
+        tools[0].position_m.z -= 0.012 * phase.min(2.0 - phase);
+        tools[1].position_m = Vec3::new(0.03, 0.0, 0.004);
+        tools[1].shaft_m = Vec3::new(0.0, 0.02, 0.0);
+        tools[2].radius_m = if step % 7 == 0 { f64::NAN } else { 0.5 };
+        tools[3].position_m.x = 0.04 * f64::from(step % 3);
+        let count = if step % 50 < 40 { 4 } else { 1 };
+        for tissue in [&mut tissue, &mut copy] {
+            tissue.step(&tools[..count], 1e-3, &mut reactions);
+        }
+        most_kg = most_kg.max(tissue.added_mass_kg());
+        if step % 100 == 99 {
+            tissue.freeze(&mut snapshot);
+            tissue.thaw(&snapshot).unwrap();
+        }
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert!(most_kg > 0.0);
+}
