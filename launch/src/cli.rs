@@ -3,13 +3,17 @@
 //! [`flags`] turns the flags of a session into a [`Config`](crate::config::Config); `command`
 //! does the work. Source: ours.
 
+mod detect;
 pub mod flags;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+
+use crate::bench::Part;
 
 /// What the commands of later versions will do, so that nobody searches for them here.
 const NOT_HERE: &str = "\
@@ -76,13 +80,14 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]
     Identify(IdentifyArgs),
-    /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket
-    #[command(after_help = "Example:\n  palpate bench --out runs/bench")]
+    /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
+    #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
+        palpate bench --only tissue --json")]
     Bench(BenchArgs),
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
-    /// Inspect, check, convert and drape tissue models (.fem and .plg) and meshes (.msh, .vtu, ...)
+    /// Inspect, check, convert and drape tissue models and meshes; study which lumps can be felt
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
         /// What to do with the model.
@@ -202,6 +207,9 @@ pub struct BenchArgs {
     /// Folder for bench.json (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Measure only these parts, separated by commas [default: all]
+    #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
+    pub only: Vec<Part>,
     /// Print bench.json on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -278,6 +286,13 @@ pub enum ModelAction {
         #[arg(long, value_enum, value_name = "UNITS")]
         to_units: Option<UnitName>,
     },
+    /// Which lumps of a block scene can be felt: sweep depth, radius and contrast, and press
+    #[command(
+        after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \
+        palpate model detect layered-lump --press-mm 4 --contrasts 10,30 --out runs/lumps\n\
+        \nWrites detect.csv, mixing.csv and report.html. The default grid takes some minutes."
+    )]
+    Detect(DetectArgs),
     /// Drape a flat model over a sphere and write the curved one
     #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]
     Drape {

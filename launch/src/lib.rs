@@ -10,6 +10,7 @@ pub mod bench;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod detect;
 pub mod doctor;
 pub mod environment;
 pub mod lab;

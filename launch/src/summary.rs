@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
+use crate::metrics::LocalStiffness;
 
 mod check;
 
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.1";
+pub const SCHEMA: &str = "palpate-summary/1.2";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -157,6 +158,14 @@ pub struct ContactSummary {
     pub contrast_true: Option<f64>,
     /// How much of the contrast arrived: displayed over true.
     pub contrast_transmission: Option<f64>,
+    /// Index d' of the stiffness felt at sites over the lump against sites beside it: the difference of
+    /// the means over the spread of one site, errors of measurement included ([`crate::metrics::lump`]).
+    pub detectability_displayed: Option<f64>,
+    /// The same of the true stiffness, over the spread of the sites alone.
+    pub detectability_true: Option<f64>,
+    /// Local stiffness of every site that was pressed.
+    #[serde(default)]
+    pub sites: Vec<LocalStiffness>,
 }
 
 /// How the robot followed the hand.

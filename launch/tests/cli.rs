@@ -138,6 +138,85 @@ fn bad_models_are_named() {
 }
 
 #[test]
+fn bad_studies_are_named() {
+    check_refused(
+        &["model", "detect", "sheet"],
+        &["sheet", "lattice", "block-nodule"],
+    );
+    check_refused(
+        &["model", "detect", "no-such"],
+        &["no-such", "block-nodule"],
+    );
+    let noise = ["model", "detect", "block-nodule", "--noise", "-1"];
+    check_refused(&noise, &["--noise", "-1", "share"]);
+    let press = ["model", "detect", "block-nodule", "--press-mm", "90"];
+    check_refused(&press, &["--press-mm", "90", "100.0 mm"]);
+    check_refused(&["bench", "--only", "lunch"], &["lunch", "tissue"]);
+}
+
+/// A block so coarse that a press takes a moment.
+const COARSE: &str = "name = \"coarse\"\n[block]\nsize_m = [0.1, 0.1, 0.05]\ncell_m = 0.005\n\
+    levels = 1\nfine_half_m = [0.01, 0.01]\nfine_depth_m = 0.01\n[[layer]]\nyoung_pa = 5000.0\n\
+    [[inclusion]]\ncenter_m = [0.0, 0.0, -0.012]\nradius_m = 0.006\nyoung_pa = 50000.0\n\
+    [tool]\nradius_m = 0.01\nstiffness_npm = 1e6\n";
+
+#[test]
+fn a_study_leaves_a_table_and_a_page() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = folder.path().join("coarse.toml");
+    std::fs::write(&scene, COARSE).expect("writable");
+    let out = folder.path().join("study");
+    let flags = [
+        "model",
+        "detect",
+        text(&scene),
+        "--press-mm",
+        "3",
+        "--depths-mm",
+        "10,12",
+        "--radii-mm",
+        "5",
+        "--contrasts",
+        "10",
+        "--json",
+        "--out",
+        text(&out),
+    ];
+    let output = palpate(&flags);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.is_empty(), "{stderr}");
+    let study: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert!(
+        study["cases"][0]["found"]["force_change"].as_f64() > Some(0.0),
+        "{study}"
+    );
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect("written");
+    assert_eq!(read("detect.csv").lines().count(), 3);
+    assert_eq!(read("mixing.csv").lines().count(), 13);
+    assert!(read("report.html").contains("Lumps in coarse"));
+}
+
+#[test]
+fn the_block_test_can_be_measured_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("bench");
+    let output = palpate(&["bench", "--only", "tissue", "--json", "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(0));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert!(report["bus"].is_null() && report["timer"].is_null());
+    let blocks = report["tissue"]["blocks"].as_array().expect("rows");
+    assert_eq!(blocks.len(), 5);
+    let graded = &blocks[4];
+    assert_eq!(graded["name"], "graded");
+    // single precision on the graded mesh, against the converged forces at 2, 5 and 10 mm
+    for error in graded["force_error"].as_array().expect("three") {
+        assert!(error.as_f64().is_some_and(|e| e.abs() < 0.03), "{graded}");
+    }
+    assert!(graded["memory_bytes"].as_u64() > Some(100_000), "{graded}");
+}
+
+#[test]
 fn help_of_every_command_has_an_example() {
     for command in [
         vec![],
@@ -152,6 +231,7 @@ fn help_of_every_command_has_an_example() {
         vec!["model", "validate"],
         vec!["model", "convert"],
         vec!["model", "drape"],
+        vec!["model", "detect"],
     ] {
         let output = palpate(&[command.clone(), vec!["--help"]].concat());
         let help = String::from_utf8_lossy(&output.stdout).into_owned();

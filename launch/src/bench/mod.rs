@@ -1,5 +1,5 @@
 //! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick.
+//! cost of a tick, and the block test of the tissue beside what the memory allows.
 //!
 //! On a shared machine a number alone says little, so every number has its neighbour from the same
 //! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
@@ -7,17 +7,23 @@
 
 pub mod bus;
 pub mod load;
+pub mod peers;
+pub mod roofline;
 pub mod stats;
 pub mod timer;
+pub mod tissue;
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_transport::session::SessionError;
 use palpate_transport::{Span, Time};
+use palpate_twin::model::fem::explicit::ExplicitError;
+use palpate_twin::scene::{BlockError, SceneError};
 use serde::{Deserialize, Serialize};
 
 pub use bus::{BusComparison, EchoArgs, echo};
 pub use stats::{Measurement, Stats, measure};
 pub use timer::TimerReport;
+pub use tissue::TissueReport;
 
 /// Period of every measurement: that of the servo, 1 kHz.
 const PERIOD: Span = Span(1_000_000);
@@ -46,15 +52,35 @@ impl Default for BenchOptions {
     }
 }
 
-/// Everything measured; `bench.json` is this.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What can be measured by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// the bus beside raw UDP
+    Bus,
+    /// the servo's wake-up beside a bare timer
+    Timer,
+    /// both sides' ticks in a session
+    Ticks,
+    /// the block test of the tissue
+    Tissue,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Bus, Self::Timer, Self::Ticks, Self::Tissue];
+}
+
+/// Everything measured; `bench.json` is this. What was not asked for is null, or empty.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BenchReport {
     /// The bus, quiet and with every core busy.
-    pub bus: Conditions<BusComparison>,
+    pub bus: Option<Conditions<BusComparison>>,
     /// The servo's wake-up, quiet and with every core busy.
-    pub timer: Conditions<TimerReport>,
+    pub timer: Option<Conditions<TimerReport>>,
     /// Costs in the thread's own CPU time; the caller adds its ticks here.
     pub costs: Vec<Measurement>,
+    /// The block test.
+    pub tissue: Option<TissueReport>,
 }
 
 /// One thing measured under two conditions.
@@ -96,6 +122,15 @@ pub enum BenchError {
         /// First line of its output.
         said: String,
     },
+    /// The scene of the block test cannot be used.
+    #[error(transparent)]
+    Scene(#[from] SceneError),
+    /// A mesh of the block test cannot be made.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// The solver refuses a mesh of the block test.
+    #[error(transparent)]
+    Explicit(#[from] ExplicitError),
     /// Too few answers to say anything.
     #[error("bench {what}: only {found} samples of {expected}")]
     Samples {
@@ -114,11 +149,24 @@ impl BenchError {
     }
 }
 
-/// Measure bus and timer. The caller adds the cost of its ticks ([`measure`]) to the report.
+/// Measure these parts. The caller adds the cost of its ticks ([`measure`]) to the report.
 ///
 /// # Errors
 /// [`BenchError`] when a process, socket or session fails, or answers are missing.
-pub fn run(options: &BenchOptions) -> Result<BenchReport, BenchError> {
+pub fn run(options: &BenchOptions, parts: &[Part]) -> Result<BenchReport, BenchError> {
+    check(options)?;
+    let when = |part| parts.contains(&part).then_some(());
+    Ok(BenchReport {
+        bus: when(Part::Bus).map(|()| bus::bus(options)).transpose()?,
+        timer: when(Part::Timer)
+            .map(|()| timer::timer(options))
+            .transpose()?,
+        costs: Vec::new(),
+        tissue: when(Part::Tissue).map(|()| tissue::tissue()).transpose()?,
+    })
+}
+
+fn check(options: &BenchOptions) -> Result<(), BenchError> {
     for (field, found) in [("rounds", options.rounds), ("ticks", options.ticks)] {
         if !(100..=600_000).contains(&found) {
             return Err(BenchError::Option {
@@ -136,58 +184,74 @@ pub fn run(options: &BenchOptions) -> Result<BenchReport, BenchError> {
             expected: "10 to 98",
         });
     }
-    Ok(BenchReport {
-        bus: bus::bus(options)?,
-        timer: timer::timer(options)?,
-        costs: Vec::new(),
-    })
+    Ok(())
 }
 
 impl BenchReport {
     /// As a table for people; times in microseconds.
     #[must_use]
     pub fn table(&self) -> String {
-        let mut rows = vec![format!(
-            "{:<34}{:>9}{:>9}{:>9}{:>10}{:>8}",
-            "us", "p50", "p90", "p99", "max", "lost"
-        )];
-        for (condition, bus) in [("quiet", &self.bus.quiet), ("busy", &self.bus.busy)] {
-            rows.push(row(
-                &format!("raw UDP round trip, {condition}"),
-                &bus.raw,
-                bus.raw_lost,
-            ));
-            rows.push(row(
-                &format!("bus round trip, {condition}"),
-                &bus.zenoh,
-                bus.zenoh_lost,
-            ));
+        let mut rows = Vec::new();
+        if self.bus.is_some() || self.timer.is_some() || !self.costs.is_empty() {
             rows.push(format!(
-                "{:<34}{:>9.2}{:>9}{:>9.2}",
-                "  ratio", bus.ratio_p50, "", bus.ratio_p99
+                "{:<34}{:>9}{:>9}{:>9}{:>10}{:>8}",
+                "us", "p50", "p90", "p99", "max", "lost"
             ));
         }
-        for (condition, timer) in [("quiet", &self.timer.quiet), ("busy", &self.timer.busy)] {
-            rows.push(row(&format!("servo wake-up, {condition}"), &timer.servo, 0));
-            rows.push(row(&format!("bare timer, {condition}"), &timer.bare, 0));
-            rows.push(format!(
-                "  stolen, as the witness saw it: {} gaps, longest {:.0} us, {:.2} ms in all; \
-                 {} of {} late ticks beside a gap",
-                timer.witness.gaps,
-                timer.witness.gap_us_max,
-                timer.witness.stolen_ms,
-                timer.late_explained,
-                timer.late_ticks,
-            ));
+        if let Some(bus) = &self.bus {
+            rows.extend(bus_rows("quiet", &bus.quiet));
+            rows.extend(bus_rows("busy", &bus.busy));
+        }
+        if let Some(timer) = &self.timer {
+            rows.extend(timer_rows("quiet", &timer.quiet));
+            rows.extend(timer_rows("busy", &timer.busy));
         }
         for cost in &self.costs {
             rows.push(row(&format!("{}, own CPU", cost.name), &cost.stats, 0));
         }
-        if !(self.bus.quiet.fifo && self.timer.quiet.fifo) {
+        let refused = self.bus.as_ref().is_some_and(|bus| !bus.quiet.fifo)
+            || self.timer.as_ref().is_some_and(|timer| !timer.quiet.fifo);
+        if refused {
             rows.push("SCHED_FIFO was refused: see `palpate doctor`.".to_owned());
         }
-        rows.join("\n")
+        rows.extend(self.tissue.as_ref().map(TissueReport::table));
+        rows.join("\n").trim_end().to_owned()
     }
+}
+
+fn bus_rows(condition: &str, bus: &BusComparison) -> [String; 3] {
+    [
+        row(
+            &format!("raw UDP round trip, {condition}"),
+            &bus.raw,
+            bus.raw_lost,
+        ),
+        row(
+            &format!("bus round trip, {condition}"),
+            &bus.zenoh,
+            bus.zenoh_lost,
+        ),
+        format!(
+            "{:<34}{:>9.2}{:>9}{:>9.2}",
+            "  ratio", bus.ratio_p50, "", bus.ratio_p99
+        ),
+    ]
+}
+
+fn timer_rows(condition: &str, timer: &TimerReport) -> [String; 3] {
+    [
+        row(&format!("servo wake-up, {condition}"), &timer.servo, 0),
+        row(&format!("bare timer, {condition}"), &timer.bare, 0),
+        format!(
+            "  stolen, as the witness saw it: {} gaps, longest {:.0} us, {:.2} ms in all; \
+             {} of {} late ticks beside a gap",
+            timer.witness.gaps,
+            timer.witness.gap_us_max,
+            timer.witness.stolen_ms,
+            timer.late_explained,
+            timer.late_ticks,
+        ),
+    ]
 }
 
 fn now() -> Time {
@@ -212,7 +276,7 @@ mod tests {
 
     #[test]
     fn options_out_of_range_are_named() {
-        let named = |options: BenchOptions| match run(&options) {
+        let named = |options: BenchOptions| match run(&options, &[]) {
             Err(BenchError::Option { field, .. }) => field,
             other => panic!("{other:?}"),
         };

@@ -8,7 +8,9 @@ use palpate_transport::inbox::Parties;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use super::{Done, Failure, output};
-use crate::bench::{self, BenchError, BenchOptions, EchoArgs, Measurement, Stats};
+use crate::bench::{
+    self, BenchError, BenchOptions, BenchReport, EchoArgs, Measurement, Part, Stats,
+};
 use crate::cli::{BenchArgs, EchoPorts};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
@@ -21,10 +23,18 @@ use crate::progress::Progress;
 pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let folder = output::folder(arguments.out.as_deref(), "bench")?;
     let progress = Progress::line("bench", arguments.quiet || arguments.json);
-    progress.say("the bus beside raw UDP, the servo beside a bare timer: about a minute");
-    let mut report = bench::run(&BenchOptions::default()).map_err(refused)?;
-    progress.say("ticks");
-    report.costs = ticks(&Config::default())?;
+    let asked = |part: &Part| arguments.only.is_empty() || arguments.only.contains(part);
+    let mut report = BenchReport::default();
+    for part in Part::ALL.into_iter().filter(asked) {
+        progress.say(words(part));
+        let one = |part| bench::run(&BenchOptions::default(), &[part]).map_err(refused);
+        match part {
+            Part::Bus => report.bus = one(part)?.bus,
+            Part::Timer => report.timer = one(part)?.timer,
+            Part::Ticks => report.costs = ticks(&Config::default())?,
+            Part::Tissue => report.tissue = one(part)?.tissue,
+        }
+    }
     drop(progress);
     let json = serde_json::to_string_pretty(&report)
         .map_err(|error| Failure::Refused(format!("bench.json: {error}")))?;
@@ -39,6 +49,15 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
         held: true,
         ..Done::default()
     })
+}
+
+fn words(part: Part) -> &'static str {
+    match part {
+        Part::Bus => "the bus beside raw UDP",
+        Part::Timer => "the servo beside a bare timer",
+        Part::Ticks => "ticks of a session",
+        Part::Tissue => "tissue: the block test",
+    }
 }
 
 /// The echoing process that the measurement starts; it serves until its input closes.

@@ -1,9 +1,10 @@
-//! `palpate model`: look at tissue models, check, convert and drape them.
+//! `palpate model`: look at tissue models, check, convert and drape them, and study lumps in scenes.
 //!
 //! Source: seed-004 3.9, 3.10 (rows S4-54 to S4-57). Here are only files and words; reading,
 //! checking and draping are those of `palpate_twin::mesh`. A model is a lattice, or a mesh of another
 //! program, as the name of its file says.
 
+mod detect;
 mod mesh;
 
 use std::fmt::Write as _;
@@ -46,6 +47,7 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
                 None => write(&lattice, target, to),
             }
         }
+        ModelAction::Detect(arguments) => detect::detect(arguments),
         ModelAction::Drape {
             model,
             target,

@@ -11,7 +11,7 @@ use palpate_transport::Span;
 use palpate_transport::trace::TickRecord;
 
 use super::stat::{latest, mean, percentile};
-use super::{SessionFacts, Site, Traces, track};
+use super::{LocalStiffness, SessionFacts, Site, Traces, lump, track};
 use crate::summary::ContactSummary;
 
 /// Phases of presses, one a site.
@@ -57,6 +57,8 @@ pub struct Press {
     pub peak_force_n: f64,
     /// Displayed stiffness \[N/m\], or why none can be told.
     pub displayed_npm: Result<f64, Untold>,
+    /// Standard error of the displayed stiffness \[N/m\], if there is one.
+    pub error_npm: Option<f64>,
 }
 
 /// Why a press has no stiffness.
@@ -92,6 +94,8 @@ pub struct SiteStiffness {
     pub site: Site,
     /// As felt in the last press there \[N/m\].
     pub displayed_npm: Option<f64>,
+    /// Standard error of that \[N/m\].
+    pub displayed_error_npm: Option<f64>,
     /// Why it is not known, if there was a press.
     pub untold: Option<Untold>,
 }
@@ -142,18 +146,21 @@ fn press(records: &[TickRecord], start: usize) -> Press {
             (peak, peak_force_n) = (index, push_n(record));
         }
     }
+    let displayed = displayed(records);
     Press {
         phase: records[0].phase,
         start,
         end: start + records.len(),
         peak: start + peak,
         peak_force_n,
-        displayed_npm: displayed_npm(records),
+        displayed_npm: displayed.map(|(npm, _)| npm),
+        error_npm: displayed.ok().map(|(_, error_npm)| error_npm),
     }
 }
 
-/// Coefficient of depth in `F = c + K x + B v + M a` \[N/m\], if that explains the force.
-fn displayed_npm(records: &[TickRecord]) -> Result<f64, Untold> {
+/// Coefficient of depth in `F = c + K x + B v + M a` \[N/m\] with its standard error, if that explains
+/// the force.
+fn displayed(records: &[TickRecord]) -> Result<(f64, f64), Untold> {
     const REACH: usize = ACCELERATION_RECORDS;
     let inner = records
         .len()
@@ -177,8 +184,29 @@ fn displayed_npm(records: &[TickRecord]) -> Result<f64, Untold> {
     } else if stiffness_npm <= 0.0 {
         Err(Untold::Falling(stiffness_npm))
     } else {
-        Ok(stiffness_npm)
+        let known = |k: usize| {
+            columns
+                .iter()
+                .zip(&fit.coefficients)
+                .map(|(c, b)| b * c[k])
+                .sum::<f64>()
+        };
+        let residuals: Vec<f64> = (0..force.len()).map(|k| force[k] - known(k)).collect();
+        Ok((stiffness_npm, fit.errors[1] * persistence(&residuals)))
     }
+}
+
+/// Factor on a standard error when residuals hang together from record to record, `r` from one to the
+/// next: `sqrt((1 + r) / (1 - r))`, at least 1 (Bayley and Hammersley 1946). A press of 500 records in
+/// which the residual turns five times has told the stiffness five times, not five hundred.
+fn persistence(residuals: &[f64]) -> f64 {
+    let own: f64 = residuals.iter().map(|r| r * r).sum();
+    let next: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    // so that a residual which never turns has still told something once
+    let most = 1.0 - 2.0 / residuals.len().max(2) as f64;
+    let share = if own > 0.0 { next / own } else { 0.0 };
+    let share = share.clamp(0.0, most);
+    ((1.0 + share) / (1.0 - share)).sqrt()
 }
 
 /// Displayed stiffness of every site, from the last press there.
@@ -186,10 +214,12 @@ fn displayed_npm(records: &[TickRecord]) -> Result<f64, Untold> {
 pub fn by_site(presses: &[Press], sites: &[Site]) -> Vec<SiteStiffness> {
     let of_site = |&site: &Site| {
         let mut there = presses.iter().rev().filter(|p| p.phase == site.phase);
-        let felt = there.next().map(|press| press.displayed_npm);
+        let last = there.next();
+        let felt = last.map(|press| press.displayed_npm);
         SiteStiffness {
             site,
             displayed_npm: felt.and_then(Result::ok),
+            displayed_error_npm: last.and_then(|press| press.error_npm),
             untold: felt.and_then(Result::err),
         }
     };
@@ -238,6 +268,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         contrast(felt_npm(&sites, true), displayed),
         contrast(truth(true), known),
     );
+    let local: Vec<LocalStiffness> = sites.iter().map(LocalStiffness::from).collect();
     ContactSummary {
         stiffness_unknown: match displayed {
             Some(_) => None,
@@ -257,6 +288,9 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
             .zip(contrast_true)
             .map(|(d, t)| d / t)
             .filter(|c| c.is_finite()),
+        detectability_displayed: lump::displayed(&local),
+        detectability_true: lump::truth(&local),
+        sites: local,
         ..ContactSummary::default()
     }
 }
@@ -303,4 +337,22 @@ fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
         }
     }
     (count > 0).then(|| (squares / count as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residuals_that_hang_together_tell_less() {
+        let alternating: Vec<f64> = (0..500).map(|k| f64::from(1 - 2 * (k % 2))).collect();
+        assert_eq!(persistence(&alternating), 1.0);
+        assert_eq!(persistence(&[]), 1.0);
+        assert_eq!(persistence(&[0.0; 9]), 1.0);
+        // blocks of 50: one to the next 1 - 2/50, so that the factor is near sqrt(50)
+        let blocks: Vec<f64> = (0..500).map(|k| f64::from(1 - 2 * (k / 50 % 2))).collect();
+        let factor = persistence(&blocks);
+        assert!((6.5..7.5).contains(&factor), "{factor}");
+        assert!(persistence(&[1.0; 500]).is_finite());
+    }
 }

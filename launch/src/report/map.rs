@@ -27,7 +27,7 @@ const VIRIDIS: [[u8; 3]; 17] = [
 ];
 
 /// Size of one cell in units of the SVG.
-const CELL: f64 = 92.0;
+pub(super) const CELL: f64 = 92.0;
 
 /// One panel: its name and a stiffness for each site \[N/m\].
 pub(super) struct Panel<'a> {
@@ -84,7 +84,7 @@ pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
             grid(panel, low, high)
         );
     }
-    html += &scale(low, high);
+    html += &scale(low, high, "N/m");
     html += "</div>\n";
     Some(html)
 }
@@ -155,7 +155,8 @@ fn cell(site: &Site, value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3
     )
 }
 
-fn scale(low: f64, high: f64) -> String {
+/// The colours between two values, as a strip.
+pub(super) fn scale(low: f64, high: f64, unit: &str) -> String {
     let stops: String = VIRIDIS
         .iter()
         .enumerate()
@@ -163,12 +164,13 @@ fn scale(low: f64, high: f64) -> String {
         .collect();
     format!(
         "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:linear-gradient(90deg,{})\
-         \"></i><span>{high:.0} N/m</span></div>",
+         \"></i><span>{high:.0} {unit}</span></div>",
         stops.trim_end_matches(',')
     )
 }
 
-fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
+/// The colour of a value between two others; none for what is unknown.
+pub(super) fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
     let value = value.filter(|v| v.is_finite())?;
     let share = if high > low {
         ((value - low) / (high - low)).clamp(0.0, 1.0)
@@ -184,7 +186,7 @@ fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
 }
 
 /// Whether dark text reads better on it (luma of Rec. 709).
-fn bright([r, g, b]: [u8; 3]) -> bool {
+pub(super) fn bright([r, g, b]: [u8; 3]) -> bool {
     0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b) > 128.0
 }
 

@@ -1,11 +1,15 @@
 //! `report.html`: one session on one page that a person likes to read.
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
-//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `words`
-//! explains; `identify` is the page of what a record told of its tissue.
+//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
+//! the lump could be told, `words` explains. Pages of their own: `identify`, what a record told of its
+//! tissue; `detect`, which lumps can be felt, with maps of `heat`.
 
 mod charts;
+mod detect;
+mod heat;
 pub mod identify;
+mod lump;
 mod map;
 mod plot;
 mod words;
@@ -14,6 +18,8 @@ use crate::audit::Audit;
 use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
 use crate::summary::{ContactSummary, Summary};
+
+pub use detect::render as detect;
 
 /// The same session in another mode, to be shown beside.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -69,6 +75,10 @@ pub fn render(input: &ReportInput<'_>) -> String {
     html += &words::cards(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &patch(input);
+        let told = lump::body(&summary.contact);
+        html += &told.map_or(String::new(), |body| {
+            section("lump", "Can the lump be told?", &body)
+        });
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));

@@ -29,6 +29,7 @@ fn page(config: &str) -> String {
             .map(|&site| SiteStiffness {
                 site,
                 displayed_npm: None,
+                displayed_error_npm: None,
                 untold: Some(Untold::Unexplained(0.4)),
             })
             .collect(),
@@ -65,7 +66,7 @@ fn a_page_is_whole_small_and_asks_nobody() {
         assert!(!html.contains(word), "{word}");
     }
     for id in [
-        "patch", "force", "press", "energy", "network", "servo", "checks", "numbers",
+        "patch", "lump", "force", "press", "energy", "network", "servo", "checks", "numbers",
     ] {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
     }

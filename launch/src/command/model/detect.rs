@@ -1,0 +1,209 @@
+//! `palpate model detect`: which lumps of a block scene can be felt.
+//!
+//! Source: ours. Here are only files and words; [`crate::detect`] sweeps and presses.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use crate::cli::DetectArgs;
+use crate::command::{Done, Failure, interrupt, output};
+use crate::detect::{Found, Options, Plan, Study};
+use crate::lab;
+use crate::progress::Progress;
+use crate::report;
+
+/// Sweep, and write `detect.csv`, `mixing.csv` and `report.html`.
+///
+/// # Errors
+/// [`Failure::Usage`] naming the flag or what the scene lacks, [`Failure::Refused`] if results cannot be
+/// written.
+pub(super) fn detect(arguments: &DetectArgs) -> Result<Done, Failure> {
+    let scene = lab::load_scene(&arguments.scene, "SCENE")?;
+    let metres = |mm: &[f64]| mm.iter().map(|mm| mm * 1e-3).collect();
+    let options = Options {
+        depths_m: metres(&arguments.depths_mm),
+        radii_m: metres(&arguments.radii_mm),
+        contrasts: arguments.contrasts.clone(),
+        press_m: arguments.press_mm * 1e-3,
+        noise: arguments.noise,
+    };
+    let unfit = |error: crate::detect::DetectError| Failure::Usage(error.to_string());
+    let plan = Plan::new(scene, options).map_err(unfit)?;
+    let folder = output::folder(arguments.out.as_deref(), "detect")?;
+    let stop = interrupt::on_ctrl_c()?;
+    let hidden = arguments.quiet || arguments.json;
+    let progress = Progress::bar("presses", plan.presses() as u64, hidden);
+    let study = plan.run(&stop, &|done| progress.at(done)).map_err(unfit)?;
+    drop(progress);
+    output::write(&folder.join("detect.csv"), &csv(&study))?;
+    output::write(&folder.join("mixing.csv"), &mixing_csv(&study))?;
+    output::write(&folder.join("report.html"), &report::detect(&study))?;
+    let stdout = match (arguments.json, arguments.quiet) {
+        (true, _) => {
+            let json = serde_json::to_string_pretty(&study);
+            json.map_err(|error| Failure::Refused(format!("detect: {error}")))? + "\n"
+        }
+        (false, true) => String::new(),
+        (false, false) => format!("{}results in {}\n", table(&study), folder.display()),
+    };
+    let stopped = stop.load(Ordering::Relaxed);
+    Ok(Done {
+        stdout,
+        warning: stopped.then(|| "interrupted: what was not pressed is unknown".to_owned()),
+        held: true,
+    })
+}
+
+/// A number for a file, nothing for what is unknown.
+fn known(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn csv(study: &Study) -> String {
+    let mut text = String::from(
+        "depth_mm,radius_mm,contrast,plain_n,over_n,beside_n,force_change_percent,over_npm,beside_npm,\
+         stiffness_contrast,d_prime,right,unknown\n",
+    );
+    for case in &study.cases {
+        let of = |value: fn(&Found) -> f64| known(case.found.as_ref().map(value));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            millimetres(case.depth_m),
+            millimetres(case.radius_m),
+            case.contrast,
+            known(study.plain_n),
+            of(|f| f.over_n),
+            of(|f| f.beside_n),
+            of(|f| 100.0 * f.force_change),
+            of(|f| f.over_npm),
+            of(|f| f.beside_npm),
+            of(|f| f.stiffness_contrast),
+            of(|f| f.d_prime),
+            of(|f| f.right),
+            case.unknown.map_or(String::new(), |why| why.to_string()),
+        );
+    }
+    text
+}
+
+fn mixing_csv(study: &Study) -> String {
+    let mut text = String::from("mixing,shift_cells,force_change_percent\n");
+    for mesh in &study.meshes {
+        let change = known(mesh.force_change.map(|change| 100.0 * change));
+        let _ = writeln!(text, "{},{},{change}", mesh.mixing, mesh.shift_cells);
+    }
+    text
+}
+
+/// Without the tails that a product with 0.001 leaves.
+fn millimetres(m: f64) -> f64 {
+    (m * 1e9).round() * 1e-6
+}
+
+fn table(study: &Study) -> String {
+    let mut text = format!(
+        "{:>9}{:>10}{:>10}{:>10}{:>10}{:>9}{:>12}{:>8}{:>8}\n",
+        "depth mm",
+        "radius mm",
+        "contrast",
+        "over N",
+        "beside N",
+        "force %",
+        "stiffness %",
+        "d'",
+        "right"
+    );
+    for case in &study.cases {
+        let lump = format!(
+            "{:>9.1}{:>10.1}{:>10.1}",
+            1e3 * case.depth_m,
+            1e3 * case.radius_m,
+            case.contrast
+        );
+        let _ = match &case.found {
+            None => {
+                let why = case.unknown.map_or(String::new(), |why| why.to_string());
+                writeln!(text, "{lump}   unknown: {why}")
+            }
+            Some(found) => writeln!(
+                text,
+                "{lump}{:>10.4}{:>10.4}{:>+9.1}{:>+12.1}{:>8.1}{:>8.3}",
+                found.over_n,
+                found.beside_n,
+                100.0 * found.force_change,
+                100.0 * found.stiffness_contrast,
+                found.d_prime,
+                found.right
+            ),
+        };
+    }
+    text += "the scene's own lump, force % by mixing rule and shift against the cells:\n";
+    for mesh in &study.meshes {
+        let change = mesh
+            .force_change
+            .map_or("unknown".to_owned(), |c| format!("{:+.1}", 100.0 * c));
+        let _ = writeln!(
+            text,
+            "  {:<10}{:>6.2}{change:>9}",
+            mesh.mixing, mesh.shift_cells
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::{Case, MeshCase, Unknown};
+
+    #[test]
+    fn what_is_unknown_is_empty_in_files_and_said_in_tables() {
+        let found = Found {
+            over_n: 0.24,
+            beside_n: 0.2,
+            force_change: 0.2,
+            over_npm: 60.0,
+            beside_npm: 50.0,
+            stiffness_contrast: 0.2,
+            d_prime: 9.0,
+            right: 1.0,
+        };
+        let case = |found| Case {
+            depth_m: 0.0081,
+            radius_m: 0.005,
+            contrast: 10.0,
+            found,
+            unknown: found.is_none().then_some(Unknown::NoRoom),
+        };
+        let study = Study {
+            scene: "s".to_owned(),
+            press_m: 0.005,
+            tool_radius_m: 0.005,
+            noise: 0.02,
+            plain_n: Some(0.2),
+            cases: vec![case(Some(found)), case(None)],
+            meshes: vec![MeshCase {
+                mixing: "reuss".to_owned(),
+                shift_cells: 0.5,
+                force_change: None,
+            }],
+        };
+        let text = csv(&study);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "8.1,5,10,0.2,0.24,0.2,20,60,50,0.2,9,1,");
+        assert_eq!(
+            lines[2],
+            "8.1,5,10,0.2,,,,,,,,,does not fit below the surface"
+        );
+        let columns = |line: &str| line.matches(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+        assert_eq!(mixing_csv(&study).lines().nth(1), Some("reuss,0.5,"));
+        let text = table(&study);
+        assert!(
+            text.contains("+20.0") && text.matches("unknown").count() == 2,
+            "{text}"
+        );
+    }
+}
