@@ -16,7 +16,8 @@ use palpate_transport::{Span, Time};
 
 fn start(out: &Path, port: u16, duration_s: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_palpate"))
-        .args(["run", "-q", "--duration", duration_s, "--out"])
+        .args(["run", "-q", "--tissue", "sheet-lump", "--twin", "sheet"])
+        .args(["--duration", duration_s, "--out"])
         .arg(out)
         .arg("--set")
         .arg(format!("network.port={port}"))

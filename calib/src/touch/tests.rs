@@ -183,7 +183,8 @@ fn what_the_mesh_does_is_reported_beside_the_noise() {
         let mesh = estimate.mesh_log.unwrap();
         let left = error + mesh;
         assert!(
-            left.abs() < 3.0 * estimate.log_sd + 0.5 * mesh.abs(),
+            // it is of first order, and the cells are coarse: right in sign, up to four times too large
+            left.abs() < 3.0 * estimate.log_sd + 0.75 * mesh.abs(),
             "{estimate:?}: {error}"
         );
     }
