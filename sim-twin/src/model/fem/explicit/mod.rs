@@ -71,7 +71,7 @@ impl Default for Params {
             order: 3,
             classes: 1,
             friction: 0.0,
-            substeps_max: 16,
+            substeps_max: 32,
         }
     }
 }

@@ -167,10 +167,7 @@ impl Skin {
     ) {
         list.clear();
         for (index, face) in (0..).zip(&self.faces) {
-            let mut rest = [0.0; 3];
-            for axis in 0..3 {
-                rest[axis] = face.middle[axis] - rod.centre[axis];
-            }
+            let rest = [0, 1, 2].map(|axis| face.middle[axis] - rod.centre[axis]);
             let far = rod.radius + way + moved + face.wide;
             if square(&from_axis(&rest, &rod.shaft)) > far * far {
                 continue;
