@@ -7,12 +7,12 @@ use clap::Args;
 /// What is swept, how it is pressed, and where the results go.
 #[derive(Debug, Clone, Args)]
 pub struct DetectArgs {
-    /// Scene: a built-in one, or a .toml file; a block with an [[inclusion]]
+    /// Scene: a built-in one, or a .toml file; a block with an `[[inclusion]]`
     pub scene: String,
     /// Standard deviation of a force reading, as a share of the force
     #[arg(long, default_value_t = 0.02, allow_negative_numbers = true)]
     pub noise: f64,
-    /// Depth of a press [mm]
+    /// Depth of a press in mm
     #[arg(
         long,
         value_name = "MM",
@@ -20,7 +20,7 @@ pub struct DetectArgs {
         allow_negative_numbers = true
     )]
     pub press_mm: f64,
-    /// Depths of the lump's centre [mm], separated by commas [default: 0.8, 1, 1.5 and 2 times the scene's]
+    /// Depths of the lump's centre in mm, separated by commas [default: 0.8, 1, 1.5 and 2 times the scene's]
     #[arg(
         long,
         value_name = "MM",
@@ -28,7 +28,7 @@ pub struct DetectArgs {
         allow_negative_numbers = true
     )]
     pub depths_mm: Vec<f64>,
-    /// Radii of the lump [mm], separated by commas [default: 0.6, 1 and 1.5 times the scene's]
+    /// Radii of the lump in mm, separated by commas [default: 0.6, 1 and 1.5 times the scene's]
     #[arg(
         long,
         value_name = "MM",
