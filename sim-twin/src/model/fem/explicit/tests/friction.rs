@@ -80,9 +80,10 @@ fn a_stroke_sticks_then_slips_and_is_paid_for() {
         );
     }
     for (force_n, free_n) in forces_n.iter().zip(&free_n) {
+        // a tick's mean against that of a slide that flutters; the spring itself never exceeds it
         let lateral_n = (force_n - free_n).xy().norm();
         assert!(
-            lateral_n <= 1.1 * FRICTION * force_n.z,
+            lateral_n <= 1.25 * FRICTION * force_n.z,
             "{force_n} {free_n}"
         );
     }
