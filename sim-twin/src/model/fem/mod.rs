@@ -4,7 +4,9 @@
 //! against the faces of the surface; [`sparse`] the tangent matrix and the linear solver; [`truth`]
 //! the static solution of a press, the judge of every faster solver. [`condense`] reduces a solid to
 //! a patch of its surface, [`compliance`] keeps how the faces of the patch move under force, and
-//! [`predictor`] answers a touch of the patch in microseconds.
+//! [`predictor`] answers a touch of the patch in microseconds. Behind [`crate::Tissue`] are
+//! [`explicit`], the default twin, made for the tick of a servo, and [`implicit`], for any law and
+//! viscous materials, too slow for a tick.
 //!
 //! Inside, lengths are over the extent of the mesh and stresses over its stiffest shear modulus, so
 //! that no tolerance depends on the size or the softness of the tissue.
