@@ -512,7 +512,8 @@ fn sheets(grid: &Grid, classes: &[usize]) -> Vec<Sheet> {
 fn share_out(grids: &mut [Grid], seams: &mut [Seam]) {
     for (index, seam) in seams.iter().enumerate().rev() {
         let (above, fine) = grids.split_at_mut(index + 1);
-        seam.gather(&mut above[index].mass, &mut fine[0].mass);
+        seam.gather([&mut above[index].mass], [&fine[0].mass]);
+        seam.clear(&mut fine[0].mass);
     }
     if let Some(coarsest) = grids.first() {
         let floor = coarsest.low[2];
@@ -530,10 +531,13 @@ fn share_out(grids: &mut [Grid], seams: &mut [Seam]) {
     for (index, seam) in seams.iter_mut().enumerate() {
         let (above, fine) = grids.split_at_mut(index + 1);
         let above = &mut above[index];
-        let slabs = above.slabs.iter().chain(&fine[0].slabs);
-        seam.class = slabs.map(|slab| slab.class).min().unwrap_or(0);
-        for &node in &seam.rim {
-            above.ease[node as usize] = 0.0;
+        let slabs = || above.slabs.iter().chain(&fine[0].slabs);
+        seam.class = slabs().map(|slab| slab.class).min().unwrap_or(0);
+        seam.apart = slabs().any(|slab| slab.class != seam.class);
+        if seam.apart {
+            for &node in seam.rim() {
+                above.ease[node as usize] = 0.0;
+            }
         }
     }
 }

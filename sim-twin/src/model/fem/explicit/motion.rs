@@ -17,24 +17,42 @@ pub(super) struct Pace {
     pub(super) kick: f32,
     /// Time that nodes go now.
     pub(super) drift: f32,
-    /// Factor on speeds that damping leaves.
+    /// Factor on speeds that damping leaves at the end of a tick.
     pub(super) slow: f32,
     /// Fastest component that is let go: no sound motion reaches it.
     pub(super) fast: f32,
     /// Farthest component.
     pub(super) far: f32,
-    /// What is left of impulses: 1 if they count for the next sub-step too, else 0.
-    pub(super) keep: f32,
 }
 
-/// One component of one node: its new speed and place. What is not a number becomes a bound.
+/// What is within a bound; what is not a number becomes the bound.
 #[inline(always)]
-pub(super) fn step((u, v, f): (f32, f32, f32), ease: f32, pace: &Pace) -> (f32, f32) {
-    let kicked = (f * pace.kick).mul_add(ease, v);
-    let bound = kicked.max(-pace.fast).min(pace.fast);
-    let speed = (bound * pace.slow + GRAIN) - GRAIN;
-    let place = (speed.mul_add(pace.drift, u) + GRAIN) - GRAIN;
-    (place.max(-pace.far).min(pace.far), speed)
+fn within(x: f32, bound: f32) -> f32 {
+    let below = if x < bound { x } else { bound };
+    if below > -bound { below } else { -bound }
+}
+
+/// One component of one node. Within a tick its impulse moves it and is spent; at the `LAST` time of a
+/// tick it only changes the speed, damping slows that, and the impulse stays for the next tick. Gives
+/// mass times the square of the speed that damping left.
+#[inline(always)]
+fn one<const LAST: bool>(
+    (u, v, f): (&mut f32, &mut f32, &mut f32),
+    (mass, ease): (f32, f32),
+    pace: &Pace,
+) -> f32 {
+    let goes = ease > 0.0;
+    let kicked = within((*f * pace.kick).mul_add(ease, *v), pace.fast);
+    let slowed = if LAST { kicked * pace.slow } else { kicked };
+    let speed = (slowed + GRAIN) - GRAIN;
+    *v = if goes { speed } else { *v };
+    if LAST {
+        return if goes { mass * speed * speed } else { 0.0 };
+    }
+    let place = (speed.mul_add(pace.drift, *u) + GRAIN) - GRAIN;
+    *u = if goes { within(place, pace.far) } else { *u };
+    *f = 0.0;
+    0.0
 }
 
 /// Sums are taken in this many parts, so that the compiler does them at once.
@@ -43,7 +61,7 @@ const PARTS: usize = 16;
 /// Spends the impulses of a range of nodes, a multiple of [`super::lane::LANES`], and moves them;
 /// gives the energy that damping took.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn go(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
+pub(super) fn go<const LAST: bool>(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
     let mut parts = [0.0_f32; PARTS];
     let (mass, _) = motion.mass[range.clone()].as_chunks::<PARTS>();
     let (ease, _) = motion.ease[range.clone()].as_chunks::<PARTS>();
@@ -54,28 +72,28 @@ pub(super) fn go(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
         let all = u.iter_mut().zip(v).zip(f).zip(mass.iter().zip(ease));
         for (((u, v), f), (mass, ease)) in all {
             for l in 0..PARTS {
-                parts[l] += one((&mut u[l], &mut v[l], &mut f[l]), (mass[l], ease[l]), pace);
+                let own = (&mut u[l], &mut v[l], &mut f[l]);
+                parts[l] += one::<LAST>(own, (mass[l], ease[l]), pace);
             }
         }
     }
-    taken(&parts, pace)
+    if LAST { taken(&parts, pace) } else { 0.0 }
 }
 
 /// Spends the impulses of single nodes and moves them; gives the energy that damping took.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn go_each(nodes: &[u32], motion: &mut Motion, pace: &Pace) -> f64 {
+pub(super) fn go_each<const LAST: bool>(nodes: &[u32], motion: &mut Motion, pace: &Pace) -> f64 {
     let mut sum = 0.0;
-    let ([ux, uy, uz], [vx, vy, vz]) = (&mut motion.u, &mut motion.v);
-    let [fx, fy, fz] = &mut motion.f;
     for &node in nodes {
         let at = node as usize;
         let mass = motion.mass[at];
         let with = (mass, if mass > 0.0 { 1.0 / mass } else { 0.0 });
-        sum += one((&mut ux[at], &mut vx[at], &mut fx[at]), with, pace);
-        sum += one((&mut uy[at], &mut vy[at], &mut fy[at]), with, pace);
-        sum += one((&mut uz[at], &mut vz[at], &mut fz[at]), with, pace);
+        for axis in 0..3 {
+            let (u, v) = (&mut motion.u[axis][at], &mut motion.v[axis][at]);
+            sum += one::<LAST>((u, v, &mut motion.f[axis][at]), with, pace);
+        }
     }
-    taken(&[sum], pace)
+    if LAST { taken(&[sum], pace) } else { 0.0 }
 }
 
 /// What damping took, from twice the kinetic energies that it left.
@@ -99,18 +117,4 @@ pub(super) fn kinetic(motion: &Motion) -> f64 {
         sum += parts.iter().copied().map(f64::from).sum::<f64>();
     }
     0.5 * sum
-}
-
-/// Moves one component; gives mass times the square of its speed.
-#[inline(always)]
-fn one((u, v, f): (&mut f32, &mut f32, &mut f32), (mass, ease): (f32, f32), pace: &Pace) -> f32 {
-    let (place, speed) = step((*u, *v, *f), ease, pace);
-    *u = if ease > 0.0 { place } else { *u };
-    *v = if ease > 0.0 { speed } else { *v };
-    *f *= pace.keep;
-    if ease > 0.0 {
-        mass * speed * speed
-    } else {
-        0.0
-    }
 }

@@ -1,190 +1,235 @@
-//! The points of one face under a tool: how deep they are, what they push, and the sums.
+//! The points of faces under a tool: how deep they are, what they push, and the sums.
 //!
-//! Source: [`super::skin`]. All points of a face are worked on at once.
+//! Source: [`super::skin`]. The same point of many faces is worked on at once.
 
 use super::skin::{Face, Rod};
 use crate::law::Real;
 use crate::model::fem::probe::gauss;
 use multiversion::multiversion;
 
-/// Points of a face, as many as a rule has, the rest without area.
-pub(super) const POINTS: usize = 16;
-pub(super) type Points = [f32; POINTS];
+/// Most points of a face.
+const POINTS: usize = 16;
+/// Faces that are worked on at once.
+pub(super) const FACES: usize = 16;
+/// One number a face.
+pub(super) type Row = [f32; FACES];
+/// Where the corners of no face are: out of every tool's reach.
+const AWAY: f32 = 1e9;
 
 /// Quadrature: shares of the corners and of the area at every point.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    pub(super) shares: [Points; 4],
-    pub(super) area: Points,
+    points: Vec<([f32; 4], f32)>,
 }
 
-/// What the points of one face got.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pressed {
-    /// By corner.
-    pub(super) corners: [[f32; 3]; 4],
-    pub(super) total: [f32; 3],
-    pub(super) torque: [f32; 3],
-    pub(super) normal: f32,
-    pub(super) energy: f32,
-    pub(super) depth: f32,
-    pub(super) area: f32,
-    pub(super) count: u32,
+/// Faces to be looked at together.
+#[derive(Debug, Clone)]
+pub(super) struct Batch {
+    /// Corners from the tool's centre, by corner and axis.
+    corners: [[Row; 3]; 4],
+    stiffness: Row,
+    deepest: Row,
 }
 
-/// The rule of Gauss with `order` points along each edge.
-pub(super) fn rule(order: usize) -> Rule {
-    let mut rule = Rule {
-        shares: [[0.0; POINTS]; 4],
-        area: [0.0; POINTS],
+impl Batch {
+    pub(super) const NONE: Self = Self {
+        corners: [[[AWAY; FACES]; 3]; 4],
+        stiffness: [0.0; FACES],
+        deepest: [0.0; FACES],
     };
-    let mut point = 0;
+
+    /// Takes a face in, at a place of the batch.
+    pub(super) fn set(&mut self, lane: usize, face: &Face, corners: &[[f32; 3]; 4], give: f32) {
+        for (rows, corner) in self.corners.iter_mut().zip(corners) {
+            for (row, x) in rows.iter_mut().zip(corner) {
+                row[lane] = *x;
+            }
+        }
+        self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * give);
+        self.deepest[lane] = face.deepest;
+    }
+
+    /// Leaves no face at a place and beyond it.
+    pub(super) fn clear_from(&mut self, lane: usize) {
+        for row in self.corners.iter_mut().flatten() {
+            row[lane..].fill(AWAY);
+        }
+        self.stiffness[lane..].fill(0.0);
+    }
+
+    /// Pressure a depth of a face.
+    pub(super) fn stiffness(&self, lane: usize) -> f32 {
+        self.stiffness[lane]
+    }
+}
+
+/// What the points of faces got, summed by face.
+#[derive(Debug, Clone)]
+pub(super) struct Pressed {
+    /// Forces by corner and axis.
+    pub(super) corners: [[Row; 3]; 4],
+    /// Forces without their directions, by corner.
+    pub(super) shares: [Row; 4],
+    /// Forces without their directions times where they are.
+    pub(super) moment: [Row; 3],
+    pub(super) total: [Row; 3],
+    pub(super) torque: [Row; 3],
+    pub(super) normal: Row,
+    pub(super) energy: Row,
+    pub(super) depth: Row,
+    pub(super) area: Row,
+    pub(super) count: Row,
+}
+
+impl Pressed {
+    pub(super) const NONE: Self = Self {
+        corners: [[[0.0; FACES]; 3]; 4],
+        shares: [[0.0; FACES]; 4],
+        moment: [[0.0; FACES]; 3],
+        total: [[0.0; FACES]; 3],
+        torque: [[0.0; FACES]; 3],
+        normal: [0.0; FACES],
+        energy: [0.0; FACES],
+        depth: [0.0; FACES],
+        area: [0.0; FACES],
+        count: [0.0; FACES],
+    };
+}
+
+/// The rule of Gauss with `order` points along each edge, at most 4.
+pub(super) fn rule(order: usize) -> Rule {
+    let mut points = Vec::with_capacity(POINTS);
     for &(x, wx) in gauss(order) {
         for &(y, wy) in gauss(order) {
             let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-            for (shares, (a, b)) in rule.shares.iter_mut().zip(signs) {
-                shares[point] = f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y));
-            }
-            rule.area[point] = f32::of(0.25 * wx * wy);
-            point += 1;
+            let shares = signs.map(|(a, b)| f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y)));
+            points.push((shares, f32::of(0.25 * wx * wy)));
         }
     }
-    rule
+    Rule { points }
 }
 
-/// Where the points of a face are, what each gets, and the sums; none if the tool misses all.
+/// What a tool pushes the points of faces with, and the sums.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn on_face(
-    rule: &Rule,
-    (face, corners): (&Face, &[[f32; 3]; 4]),
-    rod: &Rod,
-) -> Option<([Points; 3], Points, Pressed)> {
-    let place = places(rule, corners);
-    let (mut depths, mut normals) = ([0.0_f32; POINTS], [[0.0_f32; POINTS]; 3]);
-    for p in 0..POINTS {
-        let (depth, normal) = depth(&[place[0][p], place[1][p], place[2][p]], rod);
-        depths[p] = if rule.area[p] > 0.0 { depth } else { 0.0 };
-        for axis in 0..3 {
-            normals[axis][p] = normal[axis];
-        }
-    }
-    let deepest = depths.iter().fold(0.0_f32, |a, &b| a.max(b));
-    if deepest <= 0.0 {
-        return None;
-    }
-    let stiffness = face.stiffness / (1.0 + face.stiffness * rod.give);
-    let (whole, slopes) = area(corners);
-    let mut force = [0.0_f32; POINTS];
-    let mut pressed = Pressed {
-        depth: deepest,
-        ..Pressed::default()
-    };
-    let (mut energy, mut areas) = ([0.0_f32; POINTS], [0.0_f32; POINTS]);
-    for p in 0..POINTS {
-        let counted = depths[p].min(face.deepest);
-        areas[p] = if depths[p] > 0.0 {
-            whole * rule.area[p]
-        } else {
-            0.0
-        };
-        force[p] = stiffness * counted * areas[p];
-        energy[p] = force[p] * (depths[p] - 0.5 * counted);
-        pressed.count += u32::from(depths[p] > 0.0);
-    }
-    pressed.energy = sum(&energy);
-    pressed.area = sum(&areas);
-    pressed.normal = sum(&force);
-    let mut part = [0.0_f32; POINTS];
-    for axis in 0..3 {
-        for p in 0..POINTS {
-            normals[axis][p] *= force[p];
-        }
-        pressed.total[axis] = sum(&normals[axis]);
-        for (corner, shares) in pressed.corners.iter_mut().zip(&rule.shares) {
-            for p in 0..POINTS {
-                part[p] = normals[axis][p] * shares[p];
-            }
-            corner[axis] = sum(&part);
-        }
+pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
+    let mut all = Pressed::NONE;
+    let (whole, slopes) = areas(&batch.corners);
+    for &(shares, area) in &rule.points {
+        press(batch, (&shares, area), (&whole, rod), &mut all);
     }
     // less area would store less
-    let tension = pressed.energy / whole.max(f32::MIN_POSITIVE);
-    for (corner, slope) in pressed.corners.iter_mut().zip(&slopes) {
-        for axis in 0..3 {
-            corner[axis] -= tension * slope[axis];
-        }
+    let mut tension = all.energy;
+    for (tension, whole) in tension.iter_mut().zip(&whole) {
+        *tension /= whole;
     }
-    // a sphere that only pushes is not turned
-    if square(&rod.shaft) > 0.0 {
-        pressed.torque = turn(&place, &normals);
-    }
-    Some((place, force, pressed))
-}
-
-/// Places of the points of a face.
-#[inline(always)]
-fn places(rule: &Rule, corners: &[[f32; 3]; 4]) -> [Points; 3] {
-    let mut place = [[0.0_f32; POINTS]; 3];
-    for (corner, shares) in corners.iter().zip(&rule.shares) {
+    // the slopes of opposite corners are opposite
+    for (corner, sign) in [(0, -1.0), (1, -1.0), (2, 1.0), (3, 1.0)] {
         for axis in 0..3 {
-            for p in 0..POINTS {
-                place[axis][p] += corner[axis] * shares[p];
+            for l in 0..FACES {
+                let slope = sign * slopes[corner % 2][axis][l];
+                all.corners[corner][axis][l] -= tension[l] * slope;
             }
         }
     }
-    place
+    all
 }
 
-/// Turn of pushes at places.
+/// Adds what one point of every face gets.
 #[inline(always)]
-fn turn(place: &[Points; 3], push: &[Points; 3]) -> [f32; 3] {
-    let (mut torque, mut part) = ([0.0; 3], [0.0_f32; POINTS]);
-    for (axis, (b, c)) in [(1, 2), (2, 0), (0, 1)].into_iter().enumerate() {
-        for p in 0..POINTS {
-            part[p] = place[b][p] * push[c][p] - place[c][p] * push[b][p];
+fn press(
+    batch: &Batch,
+    (shares, area): (&[f32; 4], f32),
+    (whole, rod): (&Row, &Rod),
+    all: &mut Pressed,
+) {
+    let (mut place, mut push) = ([[0.0_f32; FACES]; 3], [[0.0_f32; FACES]; 3]);
+    let (mut force, mut own) = ([0.0_f32; FACES], [0.0_f32; FACES]);
+    let (mut energy, mut depths) = ([0.0_f32; FACES], [0.0_f32; FACES]);
+    for axis in 0..3 {
+        for (corner, share) in batch.corners.iter().zip(shares) {
+            for l in 0..FACES {
+                place[axis][l] = corner[axis][l].mul_add(*share, place[axis][l]);
+            }
         }
-        torque[axis] = sum(&part);
     }
-    torque
-}
-
-/// Sum by halves, which the compiler does at once.
-#[inline(always)]
-fn sum(x: &Points) -> f32 {
-    let (mut eight, mut four) = ([0.0_f32; 8], [0.0_f32; 4]);
-    for i in 0..8 {
-        eight[i] = x[i] + x[i + 8];
+    for l in 0..FACES {
+        let (depth, normal) = depth(&[place[0][l], place[1][l], place[2][l]], rod);
+        let deepest = batch.deepest[l];
+        let counted = if depth < deepest { depth } else { deepest };
+        own[l] = if depth > 0.0 { whole[l] * area } else { 0.0 };
+        force[l] = batch.stiffness[l] * counted * own[l];
+        energy[l] = force[l] * (depth - 0.5 * counted);
+        depths[l] = depth;
+        push[0][l] = normal[0] * force[l];
+        push[1][l] = normal[1] * force[l];
+        push[2][l] = normal[2] * force[l];
     }
-    for i in 0..4 {
-        four[i] = eight[i] + eight[i + 4];
+    for l in 0..FACES {
+        all.depth[l] = if depths[l] > all.depth[l] {
+            depths[l]
+        } else {
+            all.depth[l]
+        };
+        all.count[l] += if depths[l] > 0.0 { 1.0 } else { 0.0 };
+        all.area[l] += own[l];
+        all.normal[l] += force[l];
+        all.energy[l] += energy[l];
     }
-    (four[0] + four[2]) + (four[1] + four[3])
-}
-
-/// Area of a face as it is, and how it grows with its corners.
-#[inline(always)]
-fn area(c: &[[f32; 3]; 4]) -> (f32, [[f32; 3]; 4]) {
-    let (mut one, mut two) = ([0.0; 3], [0.0; 3]);
     for axis in 0..3 {
-        one[axis] = c[2][axis] - c[0][axis];
-        two[axis] = c[3][axis] - c[1][axis];
+        let (b, c) = ((axis + 1) % 3, (axis + 2) % 3);
+        for l in 0..FACES {
+            all.total[axis][l] += push[axis][l];
+            all.moment[axis][l] = force[l].mul_add(place[axis][l], all.moment[axis][l]);
+            all.torque[axis][l] += place[b][l] * push[c][l] - place[c][l] * push[b][l];
+        }
     }
-    let across = cross(&one, &two);
-    let size = square(&across).max(f32::MIN_POSITIVE).sqrt();
-    let mut normal = across;
-    normal.iter_mut().for_each(|n| *n /= size);
-    let (a, b) = (cross(&two, &normal), cross(&normal, &one));
-    let mut slopes = [[0.0; 3]; 4];
+    for ((corner, sums), share) in all.corners.iter_mut().zip(&mut all.shares).zip(shares) {
+        for l in 0..FACES {
+            sums[l] = force[l].mul_add(*share, sums[l]);
+            corner[0][l] = push[0][l].mul_add(*share, corner[0][l]);
+            corner[1][l] = push[1][l].mul_add(*share, corner[1][l]);
+            corner[2][l] = push[2][l].mul_add(*share, corner[2][l]);
+        }
+    }
+}
+
+/// Areas of faces as they are, and how they grow with their third and fourth corners.
+#[inline(always)]
+fn areas(c: &[[Row; 3]; 4]) -> (Row, [[Row; 3]; 2]) {
+    let (mut one, mut two) = ([[0.0; FACES]; 3], [[0.0; FACES]; 3]);
     for axis in 0..3 {
-        let (a, b) = (0.5 * a[axis], 0.5 * b[axis]);
-        (slopes[0][axis], slopes[1][axis]) = (-a, -b);
-        (slopes[2][axis], slopes[3][axis]) = (a, b);
+        for l in 0..FACES {
+            one[axis][l] = c[2][axis][l] - c[0][axis][l];
+            two[axis][l] = c[3][axis][l] - c[1][axis][l];
+        }
     }
-    (0.5 * size, slopes)
+    let mut normal = crosses(&one, &two);
+    let mut whole = [0.0; FACES];
+    for l in 0..FACES {
+        let square = square(&[normal[0][l], normal[1][l], normal[2][l]]);
+        let size = (square + f32::MIN_POSITIVE).sqrt();
+        let inverse = 0.5 / size;
+        whole[l] = 0.5 * size;
+        normal[0][l] *= inverse;
+        normal[1][l] *= inverse;
+        normal[2][l] *= inverse;
+    }
+    (whole, [crosses(&two, &normal), crosses(&normal, &one)])
 }
 
 #[inline(always)]
-fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
+fn crosses(a: &[Row; 3], b: &[Row; 3]) -> [Row; 3] {
+    let mut out = [[0.0; FACES]; 3];
+    for (axis, out) in out.iter_mut().enumerate() {
+        let (i, j) = ((axis + 1) % 3, (axis + 2) % 3);
+        for l in 0..FACES {
+            out[l] = a[i][l] * b[j][l] - a[j][l] * b[i][l];
+        }
+    }
+    out
+}
+
+pub(super) fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
     [
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -197,8 +242,10 @@ fn cross(a: &[f32; 3], b: &[f32; 3]) -> [f32; 3] {
 pub(super) fn from_axis(place: &[f32; 3], shaft: &[f32; 3]) -> [f32; 3] {
     let long = square(shaft);
     let along = place[0] * shaft[0] + place[1] * shaft[1] + place[2] * shaft[2];
-    #[expect(clippy::manual_clamp, reason = "what is not a number becomes zero")]
-    let share = (along / long.max(f32::MIN_POSITIVE)).max(0.0).min(1.0);
+    let part = along / (long + f32::MIN_POSITIVE);
+    // what is not a number becomes zero
+    let part = if part > 0.0 { part } else { 0.0 };
+    let share = if part < 1.0 { part } else { 1.0 };
     let mut offset = [0.0; 3];
     for axis in 0..3 {
         offset[axis] = place[axis] - share * shaft[axis];
@@ -215,22 +262,23 @@ fn depth(place: &[f32; 3], rod: &Rod) -> (f32, [f32; 3]) {
         rod.radius * rod.radius,
     );
     let distance2 = across2 + offset[2] * offset[2];
-    let distance = distance2.max(1e-12 * square2).sqrt();
+    let least = 1e-12 * square2;
+    let distance = if distance2 > least { distance2 } else { least }.sqrt();
     // the surface comes from below: far inside and above the axis it has been run through
-    let through = (offset[2] > 0.0 && across2 < 0.25 * square2) || distance2 <= 1e-12 * square2;
+    let through = ((offset[2] > 0.0) & (across2 < 0.25 * square2)) | (distance2 <= least);
     let depth = if through {
         rod.radius + offset[2]
     } else {
         rod.radius - distance
     };
     let inside = distance2 < square2;
-    let mut normal = [0.0; 3];
+    let (mut normal, inverse) = ([0.0; 3], 1.0 / distance);
     for axis in 0..3 {
         let down = if axis == 2 { -1.0 } else { 0.0 };
         normal[axis] = if through {
             down
         } else {
-            offset[axis] / distance
+            offset[axis] * inverse
         };
     }
     (if inside { depth } else { 0.0 }, normal)

@@ -14,7 +14,7 @@
 use super::Params;
 use super::Stuff;
 use super::grid::{Grid, Motion};
-use super::points::{Points, Pressed, Rule, from_axis, on_face, rule, square};
+use super::points::{Batch, FACES, Pressed, Rule, cross, from_axis, on_faces, rule, square};
 use crate::law::Real;
 use crate::mesh::nested::Nested;
 
@@ -94,14 +94,15 @@ pub(super) struct Met {
     pub(super) contacts: u32,
 }
 
-/// A touched face: forces of its points, and where they are from the tool's centre.
+/// A touched face, so that it gets its part of friction.
 #[derive(Debug, Clone, Copy)]
 struct Touch {
     face: u32,
     /// Sub-steps for which it pushes now, 0 if it is not due.
     count: f32,
-    force: Points,
-    place: [Points; 3],
+    /// As [`Pressed::shares`] and [`Pressed::moment`].
+    shares: [f32; 4],
+    moment: [f32; 3],
 }
 
 /// Faces that a tool touches, to give them their part of friction.
@@ -204,27 +205,40 @@ impl Skin {
         touches: &mut Touches,
     ) -> Met {
         let mut met = Met::default();
+        let mut batch = Batch::NONE;
+        let round = square(&rod.shaft) == 0.0;
         touches.0.clear();
-        for &index in near {
-            let face = &self.faces[index as usize];
-            let count = beat.count(face);
-            if count == 0.0 && !beat.whole {
-                continue;
+        for faces in near.chunks(FACES) {
+            batch.clear_from(faces.len());
+            for (lane, &index) in faces.iter().enumerate() {
+                let face = &self.faces[index as usize];
+                let corners = places(face, &motions[face.grid as usize].u, &rod.centre);
+                batch.set(lane, face, &corners, rod.give);
             }
-            let motion = &mut motions[face.grid as usize];
-            let corners = places(face, &motion.u, &rod.centre);
-            let Some((place, force, pressed)) = on_face(&self.rule, (face, &corners), rod) else {
-                continue;
-            };
-            met.add(face.stiffness / (1.0 + face.stiffness * rod.give), &pressed);
-            met.push(count, &pressed);
-            give(face, beat.weight * count, &pressed.corners, motion);
-            touches.0.push(Touch {
-                face: index,
-                count,
-                force,
-                place,
-            });
+            let mut pressed = on_faces(&self.rule, &batch, rod);
+            if round {
+                // a sphere that only pushes is not turned
+                pressed.torque = [[0.0; FACES]; 3];
+            }
+            for (lane, &index) in faces.iter().enumerate() {
+                let face = &self.faces[index as usize];
+                let count = beat.count(face);
+                if pressed.count[lane] == 0.0 || (count == 0.0 && !beat.whole) {
+                    continue;
+                }
+                met.add(batch.stiffness(lane), &pressed, lane);
+                let at = |rows: &[[f32; FACES]; 3]| rows.map(|row| row[lane]);
+                met.push(count, &at(&pressed.total), &at(&pressed.torque));
+                let corners = pressed.corners.map(|rows| at(&rows));
+                let motion = &mut motions[face.grid as usize];
+                give(face, beat.weight * count, &corners, motion);
+                touches.0.push(Touch {
+                    face: index,
+                    count,
+                    shares: pressed.shares.map(|row| row[lane]),
+                    moment: at(&pressed.moment),
+                });
+            }
         }
         met
     }
@@ -235,13 +249,7 @@ impl Skin {
         for touch in &touches.0 {
             let face = &self.faces[touch.face as usize];
             let v = &motions[face.grid as usize].v;
-            for (&node, shares) in face.nodes.iter().zip(&self.rule.shares) {
-                let part = touch
-                    .force
-                    .iter()
-                    .zip(shares)
-                    .map(|(f, s)| f * s)
-                    .sum::<f32>();
+            for (&node, part) in face.nodes.iter().zip(touch.shares) {
                 for axis in 0..3 {
                     sum[axis] += part * v[axis][node as usize];
                 }
@@ -270,33 +278,12 @@ impl Skin {
         let push = on_tool.map(|f| -f / met.normal);
         for touch in touches.0.iter().filter(|touch| touch.count > 0.0) {
             let face = &self.faces[touch.face as usize];
-            let mut pressed = Pressed::default();
-            for (corner, shares) in pressed.corners.iter_mut().zip(&self.rule.shares) {
-                let part = touch
-                    .force
-                    .iter()
-                    .zip(shares)
-                    .map(|(f, s)| f * s)
-                    .sum::<f32>();
-                *corner = push.map(|p| p * part);
-            }
-            for (force, p) in touch.force.iter().zip(0..) {
-                let [x, y, z] = touch.place.map(|row: Points| row[p]);
-                let [a, b, c] = push.map(|p| p * force);
-                let turn = [y * c - z * b, z * a - x * c, x * b - y * a];
-                for axis in 0..3 {
-                    pressed.total[axis] += push[axis] * force;
-                    pressed.torque[axis] += turn[axis];
-                }
-            }
-            met.push(touch.count, &pressed);
-            let weight = beat.weight * touch.count;
-            give(
-                face,
-                weight,
-                &pressed.corners,
-                &mut motions[face.grid as usize],
-            );
+            let part = touch.shares.iter().sum::<f32>();
+            let turn = cross(&touch.moment, &push);
+            met.push(touch.count, &push.map(|p| p * part), &turn);
+            let corners = touch.shares.map(|share| push.map(|p| p * share));
+            let motion = &mut motions[face.grid as usize];
+            give(face, beat.weight * touch.count, &corners, motion);
         }
     }
 
@@ -326,24 +313,30 @@ impl Beat {
 
 impl Met {
     /// Adds the impulses of a face that pushes for so many sub-steps.
-    fn push(&mut self, count: f32, pressed: &Pressed) {
+    fn push(&mut self, count: f32, force: &[f32; 3], torque: &[f32; 3]) {
         for axis in 0..3 {
-            self.push[axis] -= f64::from(count * pressed.total[axis]);
-            self.twist[axis] -= f64::from(count * pressed.torque[axis]);
+            self.push[axis] -= f64::from(count * force[axis]);
+            self.twist[axis] -= f64::from(count * torque[axis]);
         }
     }
 
     /// Adds a face whose points have that much pressure a depth.
-    fn add(&mut self, stiffness: f32, pressed: &Pressed) {
-        for axis in 0..3 {
-            self.force[axis] -= f64::from(pressed.total[axis]);
+    fn add(&mut self, stiffness: f32, pressed: &Pressed, lane: usize) {
+        for (force, total) in self.force.iter_mut().zip(&pressed.total) {
+            *force -= f64::from(total[lane]);
         }
-        self.energy += f64::from(pressed.energy);
-        self.depth = self.depth.max(pressed.depth);
-        self.area += pressed.area;
-        self.slope += stiffness * pressed.area;
-        self.normal += pressed.normal;
-        self.contacts += pressed.count;
+        self.energy += f64::from(pressed.energy[lane]);
+        self.depth = self.depth.max(pressed.depth[lane]);
+        self.area += pressed.area[lane];
+        self.slope += stiffness * pressed.area[lane];
+        self.normal += pressed.normal[lane];
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most 16"
+        )]
+        let count = pressed.count[lane] as u32;
+        self.contacts += count;
     }
 }
 

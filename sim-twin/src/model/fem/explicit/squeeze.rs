@@ -10,6 +10,7 @@
 
 use super::grid::{Grid, Motion};
 use super::seam::Seam;
+use multiversion::multiversion;
 
 /// Demand that the step's safety covers, over that at rest.
 const BORNE: f32 = 1.15;
@@ -61,16 +62,7 @@ impl Loads {
             seam.raise(&mut above[index], &fine[0]);
         }
         for (grid, (nodes, motion)) in grids.iter().zip(self.nodes.iter().zip(motions)) {
-            for (node, load) in nodes.iter().enumerate() {
-                let (before, after) = (motion.mass[node], grid.mass[node] * load);
-                let light = TANGLED * grid.mass[node];
-                if after > before.max(light) {
-                    let slower = before.max(light) / after;
-                    motion.v.iter_mut().for_each(|v| v[node] *= slower);
-                }
-                motion.mass[node] = after;
-                motion.ease[node] = grid.ease[node] / load;
-            }
+            load(grid, nodes, motion);
         }
     }
 
@@ -81,13 +73,35 @@ impl Loads {
 }
 
 /// Load of every node: the greatest of its cells.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn spread(grid: &Grid, needs: &[f32], nodes: &mut [f32]) {
     nodes.fill(1.0);
     let count = grid.count();
     for corner in grid.cells.corners {
         let to = &mut nodes[corner..corner + count];
         for (load, need) in to.iter_mut().zip(needs) {
-            *load = load.max((need * (1.0 / BORNE)).min(FALLEN));
+            let own = need * (1.0 / BORNE);
+            let own = if own < FALLEN { own } else { FALLEN };
+            *load = if own > *load { own } else { *load };
         }
+    }
+}
+
+/// Gives nodes the masses that their loads ask for.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn load(grid: &Grid, loads: &[f32], motion: &mut Motion) {
+    let [x, y, z] = &mut motion.v;
+    let speeds = x.iter_mut().zip(y).zip(z);
+    let masses = motion.mass.iter_mut().zip(&mut motion.ease);
+    let rest = grid.mass.iter().zip(&grid.ease).zip(loads);
+    for ((((x, y), z), (mass, ease)), ((light, easy), load)) in speeds.zip(masses).zip(rest) {
+        let (bound, after) = (TANGLED * light, light * load);
+        let least = if *mass > bound { *mass } else { bound };
+        let slower = if after > least { least / after } else { 1.0 };
+        *x *= slower;
+        *y *= slower;
+        *z *= slower;
+        *mass = after;
+        *ease = easy / load;
     }
 }

@@ -265,24 +265,25 @@ impl Explicit {
         }
     }
 
-    /// Moves the nodes whose class is due; the last time of a tick only their speeds change.
-    fn move_due(&mut self, due: usize, plan: &Plan, last: bool) -> f64 {
+    /// Moves the nodes whose class is due; the `LAST` time of a tick only their speeds change.
+    fn move_due<const LAST: bool>(&mut self, due: usize, plan: &Plan) -> f64 {
         let model = Arc::clone(&self.model);
-        let pace = |class: usize| model.pace(plan, class, last);
+        let pace = |class: usize| model.pace(plan, class);
         let mut taken = 0.0;
-        for (index, seam) in model.seams.iter().enumerate() {
-            if seam.class > due {
-                continue;
-            }
-            let (above, fine) = self.state.motions.split_at_mut(index + 1);
-            taken += seam.go(&mut above[index], &pace(seam.class));
-            if !last {
-                seam.follow_rim(&above[index], &mut fine[0]);
+        for (seam, above) in model.seams.iter().zip(&mut self.state.motions) {
+            if seam.class <= due {
+                taken += seam.go::<LAST>(above, &pace(seam.class));
             }
         }
         for (grid, motion) in model.grids.iter().zip(&mut self.state.motions) {
             for sheet in grid.sheets.iter().filter(|sheet| sheet.class <= due) {
-                taken += motion::go(sheet.nodes.clone(), motion, &pace(sheet.class));
+                taken += motion::go::<LAST>(sheet.nodes.clone(), motion, &pace(sheet.class));
+            }
+        }
+        for (index, seam) in model.seams.iter().enumerate() {
+            if !LAST && seam.class <= due {
+                let (above, fine) = self.state.motions.split_at_mut(index + 1);
+                seam.follow_rim(&above[index], &mut fine[0]);
             }
         }
         taken
@@ -297,7 +298,7 @@ impl Explicit {
         let mut found = Found::default();
         let mut met = [Met::default(); TOOLS];
         for substep in 0..plan.substeps {
-            self.move_due(class_of(substep, slowest), plan, false);
+            self.move_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
             let last = now == plan.substeps;
             let weight = if last { 0.5 } else { 1.0 };
@@ -325,7 +326,7 @@ impl Explicit {
                 sum.twist += f64::from(weight) * Vec3::from(met.twist);
             }
         }
-        let taken = self.move_due(slowest, plan, true);
+        let taken = self.move_due::<true>(slowest, plan);
         self.state.demand = found.demand;
         self.met = met;
         let mean = 1.0 / f64::from(plan.substeps);
@@ -431,23 +432,15 @@ impl Model {
     /// then all classes have got their impulses up to one time. Between, the speeds of nodes beside
     /// slower cells go up and down by the impulses that are saved up; damping of that would take
     /// energy that is not there (measured: 3 % of the tool's work in a press that is held).
-    fn pace(&self, plan: &Plan, class: usize, last: bool) -> Pace {
-        let (drift, slow) = if last {
-            let tick = plan.dt * f64::from(plan.substeps);
-            (
-                0.0,
-                1.0 / (1.0 + self.params.damping_hz * self.time_s * tick),
-            )
-        } else {
-            (plan.dt * f64::from(1_u32 << class), 1.0)
-        };
+    fn pace(&self, plan: &Plan, class: usize) -> Pace {
+        let tick = plan.dt * f64::from(plan.substeps);
+        let slow = 1.0 / (1.0 + self.params.damping_hz * self.time_s * tick);
         Pace {
             kick: f32::of(plan.dt),
-            drift: f32::of(drift),
+            drift: f32::of(plan.dt * f64::from(1_u32 << class)),
             slow: f32::of(slow),
             fast: f32::of(FAST * self.wave),
             far: f32::of(self.extent),
-            keep: if last { 1.0 } else { 0.0 },
         }
     }
 

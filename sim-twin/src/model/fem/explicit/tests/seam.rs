@@ -27,7 +27,7 @@ fn hanging_nodes_follow_linear_fields_to_the_last_bit() {
                 .map(|n| linear(above.rest(n)))
                 .collect();
             let mut hung = vec![f32::NAN; fine.mass.len()];
-            seam.follow(&field, &mut hung);
+            seam.follow([&field], [&mut hung]);
             let mut count = 0;
             for node in (0..fine.count()).filter(|&node| !hung[node].is_nan()) {
                 assert_eq!(hung[node], linear(fine.rest(node)), "node {node}");
@@ -65,7 +65,7 @@ fn seams_keep_momentum_and_mass() {
         let mut fine = vec![0.0; model.grids[index + 1].mass.len()];
         // only what hangs
         let ones = vec![1.0; above.len()];
-        seam.follow(&ones, &mut fine);
+        seam.follow([&ones], [&mut fine]);
         for (f, given) in fine
             .iter_mut()
             .zip(whole(above.len().max(50_000), &mut noise, 16.0))
@@ -75,7 +75,8 @@ fn seams_keep_momentum_and_mass() {
         let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
         let given = sum(&above) + sum(&fine);
         assert!(sum(&fine) > 0.0);
-        seam.gather(&mut above, &mut fine);
+        seam.gather([&mut above], [&fine]);
+        seam.clear(&mut fine);
         assert_eq!(sum(&fine), 0.0);
         assert_eq!(sum(&above), given);
     }
