@@ -73,7 +73,7 @@ impl Default for Reaction {
 
 /// Where the energy of a tissue is and went \[J\], cumulative since construction or thaw.
 ///
-/// Balance: `kinetic + elastic + contact - initial = tool_work + edit - dissipated + residual`.
+/// Balance: `kinetic + elastic + contact - initial = tool_work + edit + mass - dissipated + residual`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ledger {
     /// Kinetic energy now.
@@ -88,6 +88,8 @@ pub struct Ledger {
     pub dissipated_j: f64,
     /// Energy that edits and parameter updates have put in (negative: taken out).
     pub edit_j: f64,
+    /// Kinetic energy that came with mass which a solver gave to nodes or took from them.
+    pub mass_j: f64,
     /// What the books do not explain: integration error, reported and bounded by tests.
     pub residual_j: f64,
 }

@@ -176,7 +176,8 @@ fn action_is_reaction_and_the_books_balance() {
             "{name}: {work_j} {by_hand_j}"
         );
         let gained_j = ledger.stored_j() - start.stored_j();
-        let spent_j = work_j + ledger.edit_j - ledger.dissipated_j + ledger.residual_j;
+        let spent_j =
+            work_j + ledger.edit_j + ledger.mass_j - ledger.dissipated_j + ledger.residual_j;
         assert!(
             (gained_j - spent_j).abs() < 1e-9,
             "{name}: {gained_j} {spent_j}"

@@ -46,17 +46,17 @@ impl Explicit {
             radius_m,
         );
         let before_j = self.stored_j();
-        let elements = self.stiffen(place, |near| 1.0 + (factor - 1.0) * near);
-        let mut energy_j = self.stored_j() - before_j;
+        for (before, motion) in self.stiffened.iter_mut().zip(&self.state.motions) {
+            before.copy_from_slice(&motion.stiffened);
+        }
         let mut share = 1.0;
+        let elements = self.stiffen(place, factor, share);
+        let mut energy_j = self.stored_j() - before_j;
         let free_j = (self.state.ledger.dissipated_j - self.state.granted_j).max(0.0);
         if passive && energy_j > free_j {
             // energy is linear in the moduli
             share = free_j / energy_j;
-            let whole = |near: f64| 1.0 + (factor - 1.0) * near;
-            self.stiffen(place, |near| {
-                (1.0 + share * (factor - 1.0) * near) / whole(near)
-            });
+            self.stiffen(place, factor, share);
             energy_j = self.stored_j() - before_j;
         }
         if passive {
@@ -66,6 +66,8 @@ impl Explicit {
         books.elastic_j += energy_j;
         books.edit_j += energy_j;
         (self.state.stale, self.state.still) = (true, false);
+        // stiffer cells need their mass before they go again
+        self.weigh();
         Ok(EditReport {
             elements,
             energy_j,
@@ -75,16 +77,18 @@ impl Explicit {
 
     /// Elastic energy as the cells are now; their impulses have to be taken anew after it.
     fn stored_j(&mut self) -> f64 {
-        let slowest = self.model.slowest;
-        self.pull_due::<true>(slowest, 1.0).energy * self.model.energy_j()
+        let found = self.pull_due::<true>(self.model.slowest, 1.0);
+        self.state.demand = found.demand;
+        found.energy * self.model.energy_j()
     }
 
-    /// Multiplies the stiffness of cells within a radius \[m\] of a place by what `times` says of
-    /// their nearness, 1 there and 0 at the radius; gives their number.
-    fn stiffen(&mut self, (place, radius_m): (Vec3, f64), times: impl Fn(f64) -> f64) -> usize {
+    /// Makes a share of a change to what the cells were before: those within a radius \[m\] of a place
+    /// become stiffer by the factor there, by less farther off; gives their number.
+    fn stiffen(&mut self, (place, radius_m): (Vec3, f64), factor: f64, share: f64) -> usize {
         let radius = radius_m / self.model.length_m;
         let mut count = 0;
-        for (grid, motion) in self.model.grids.iter().zip(&mut self.state.motions) {
+        let motions = self.state.motions.iter_mut().zip(&self.stiffened);
+        for (grid, (motion, before)) in self.model.grids.iter().zip(motions) {
             let [columns, rows, planes] = [0, 1, 2].map(|a| range(grid, a, place[a], radius));
             let cells = planes.flat_map(|k| {
                 let columns = columns.clone();
@@ -97,11 +101,13 @@ impl Explicit {
                 if near <= 0.0 || grid.cells.mu[cell] <= 0.0 {
                     continue;
                 }
-                let own = &mut motion.stiffened[cell];
-                *own = (*own * f32::of(times(near))).clamp(FACTORS.0, FACTORS.1);
-                motion.stiff[0][cell] = grid.cells.mu[cell] * *own;
-                motion.stiff[1][cell] = grid.cells.lambda[cell] * *own;
-                self.state.stiffest = self.state.stiffest.max(*own);
+                let (old, times) = (before[cell], f32::of(1.0 + (factor - 1.0) * near));
+                let whole = (old * times).clamp(FACTORS.0, FACTORS.1);
+                let own = f32::of(share).mul_add(whole - old, old);
+                motion.stiffened[cell] = own;
+                motion.stiff[0][cell] = grid.cells.mu[cell] * own;
+                motion.stiff[1][cell] = grid.cells.lambda[cell] * own;
+                self.state.stiffest = self.state.stiffest.max(own);
                 count += 1;
             }
         }

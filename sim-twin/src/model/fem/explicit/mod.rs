@@ -185,6 +185,8 @@ pub struct Explicit {
     buffer: Buffer,
     touches: Touches,
     loads: Loads,
+    /// What the stiffness of every cell was before an edit, by grid.
+    stiffened: Vec<Vec<f32>>,
     /// Faces near every tool.
     near: [Vec<u32>; TOOLS],
     /// What every tool met at the end of the tick.
@@ -249,6 +251,11 @@ impl Explicit {
             buffer: Buffer::new(),
             touches: Touches::new(&model.skin),
             loads: Loads::new(&model.grids),
+            stiffened: model
+                .grids
+                .iter()
+                .map(|g| vec![1.0; g.mass.len()])
+                .collect(),
             near: [(); TOOLS].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); TOOLS],
             mean: [(Vec3::zeros(), Vec3::zeros()); TOOLS],

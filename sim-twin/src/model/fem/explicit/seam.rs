@@ -198,12 +198,14 @@ impl Seam {
         self.hung().for_each(|node| fine[node] = 0.0);
     }
 
-    /// Raises a field of the rim to the greatest of what hangs on the grid.
+    /// Raises a field of every node of the rim to the greatest of what hangs on it.
     pub(super) fn raise(&self, above: &mut Field, fine: &Field) {
-        let greatest = self.hung().map(|node| fine[node]).fold(0.0_f32, f32::max);
-        for &node in self.rim() {
-            let own = &mut above[node as usize];
-            *own = own.max(greatest);
+        let all = &self.carried;
+        for (&rim, ends) in all.rim.iter().zip(all.starts.windows(2)) {
+            let own = &mut above[rim as usize];
+            for &(at, _) in &all.parts[ends[0] as usize..ends[1] as usize] {
+                *own = own.max(fine[at as usize]);
+            }
         }
     }
 

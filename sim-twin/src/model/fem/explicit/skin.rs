@@ -353,7 +353,7 @@ fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &P
         nodes: at.map(|node| node as u32),
         rest: at.map(|node| grid.rest(node).map(f32::of)),
         middle: [0, 1, 2].map(|a| f32::of(0.5 * (grid.rest(at[0])[a] + grid.rest(at[2])[a]))),
-        wide: f32::of(0.5 * grid.edge[0].hypot(grid.edge[1])),
+        wide: f32::of(0.5 * libm::hypot(grid.edge[0], grid.edge[1])),
         area: f32::of(grid.edge[0] * grid.edge[1]),
         stiffness: f32::of(params.contact_stiffness * mu / short),
         deepest: f32::of(DEEPEST * short),

@@ -4,7 +4,7 @@
 //! squeezed to a third would need three times the sub-steps for all; its nodes get mass instead, so
 //! that a tick costs the same however deep a tool is. A press is slow against waves, so what is felt
 //! does not change; how much mass there is can be asked for, and the kinetic energy that comes and
-//! goes with it is booked as an edit. What a tangle gets beyond [`TANGLED`] keeps its momentum instead of
+//! goes with it has a place in the books. What a tangle gets beyond [`TANGLED`] keeps its momentum instead of
 //! its speed, and what loses it its speed: both take energy, where else a tangle would feed itself
 //! (measured: it never came to rest).
 

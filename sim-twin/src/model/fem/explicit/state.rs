@@ -4,7 +4,7 @@ use super::build::Model;
 use super::friction::Stick;
 use super::grid::Motion;
 use crate::Vec3;
-use crate::twin::{Ledger, Snapshot, ThawError};
+use crate::twin::{Ledger, Snapshot, ThawError, Tool};
 
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
@@ -40,6 +40,16 @@ impl ToolState {
         },
         energy_j: 0.0,
     };
+
+    /// Whether a tool is this one a tick later: no other one, and not set down elsewhere.
+    pub(super) fn goes_on_to(&self, tool: &Tool) -> bool {
+        let far_m = 2.0 * tool.radius_m;
+        self.seen
+            && self.radius_m == tool.radius_m
+            && self.stiffness_npm == tool.stiffness_npm
+            && (tool.position_m - self.position_m).norm() <= far_m
+            && (tool.shaft_m - self.shaft_m).norm() <= far_m
+    }
 
     /// Every number of it.
     fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
@@ -125,7 +135,7 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 10, TOOLS + 3)
+        (numbers + TOOL_NUMBERS * TOOLS + 11, TOOLS + 3)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -188,7 +198,7 @@ impl State {
     }
 }
 
-fn books(ledger: &mut Ledger) -> [&mut f64; 7] {
+fn books(ledger: &mut Ledger) -> [&mut f64; 8] {
     [
         &mut ledger.kinetic_j,
         &mut ledger.elastic_j,
@@ -196,6 +206,7 @@ fn books(ledger: &mut Ledger) -> [&mut f64; 7] {
         &mut ledger.tool_work_j,
         &mut ledger.dissipated_j,
         &mut ledger.edit_j,
+        &mut ledger.mass_j,
         &mut ledger.residual_j,
     ]
 }

@@ -44,15 +44,35 @@ struct Plan {
 pub(super) struct Path {
     from: Vec3,
     way: Vec3,
+    /// Where its shaft points at first, and how that changes.
+    shaft: Vec3,
+    swing: Vec3,
     rod: Rod,
 }
 
 impl Path {
     fn at(&self, share: f64) -> Rod {
-        let centre = self.from + self.way * share;
+        let single = |x: Vec3| [0, 1, 2].map(|axis| f32::of(x[axis]));
         Rod {
-            centre: [0, 1, 2].map(|axis| f32::of(centre[axis])),
+            centre: single(self.from + self.way * share),
+            shaft: single(self.shaft + self.swing * share),
             ..self.rod
+        }
+    }
+
+    /// How far the tool moves anywhere.
+    fn reach(&self) -> f64 {
+        self.way.norm() + self.swing.norm()
+    }
+
+    /// Small turn of the shaft.
+    fn turn(&self) -> Vec3 {
+        let middle = self.shaft + 0.5 * self.swing;
+        let square = middle.norm_squared();
+        if square > 0.0 {
+            middle.cross(&self.swing) / square
+        } else {
+            Vec3::zeros()
         }
     }
 }
@@ -93,7 +113,9 @@ impl Explicit {
         self.see();
         let books = &mut self.state.ledger;
         let gained = books.stored_j() - before.stored_j();
-        let explained = (books.tool_work_j - before.tool_work_j) + (books.edit_j - before.edit_j)
+        let explained = (books.tool_work_j - before.tool_work_j)
+            + (books.edit_j - before.edit_j)
+            + (books.mass_j - before.mass_j)
             - (books.dissipated_j - before.dissipated_j);
         books.residual_j = before.residual_j + gained - explained;
     }
@@ -123,15 +145,33 @@ impl Explicit {
         for tool in &mut self.state.tools {
             *tool = ToolState::NEW;
         }
-        let gone_j = before.stored_j();
+        let found = self.pull_due::<true>(self.model.slowest, 1.0);
+        let stored_j = before.stored_j();
+        // what cannot be known yet stays in the books until the next tick
+        let left_j = (found.energy * self.model.energy_j()).min(stored_j);
         self.state.ledger = Ledger {
             kinetic_j: 0.0,
-            elastic_j: 0.0,
+            elastic_j: left_j,
             contact_j: 0.0,
-            dissipated_j: before.dissipated_j + gone_j,
+            dissipated_j: before.dissipated_j + (stored_j - left_j),
             ..*before
         };
-        self.state.demand = 1.0;
+        self.state.demand = found.demand;
+        self.weigh();
+    }
+
+    /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
+    pub(super) fn weigh(&mut self) {
+        let unit_j = self.model.energy_j();
+        let kinetic_j =
+            |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
+        let light_j = kinetic_j(&self.state.motions);
+        let parts = (&self.model.grids[..], &self.model.seams[..]);
+        let greatest = self.state.demand * self.state.stiffest;
+        self.loads.apply(greatest, parts, &mut self.state.motions);
+        let books = &mut self.state.ledger;
+        books.kinetic_j = kinetic_j(&self.state.motions);
+        books.mass_j += books.kinetic_j - light_j;
     }
 
     /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
@@ -172,16 +212,11 @@ impl Explicit {
                 }
                 continue;
             };
-            let way_m = tool.position_m - old.position_m;
-            let same = old.seen
-                && old.radius_m == tool.radius_m
-                && old.stiffness_npm == tool.stiffness_npm
-                && old.shaft_m == tool.shaft_m
-                && way_m.norm() <= 2.0 * tool.radius_m;
-            let from_m = if same {
-                old.position_m
+            let same = old.goes_on_to(tool);
+            let (from_m, shaft_m) = if same {
+                (old.position_m, old.shaft_m)
             } else {
-                tool.position_m
+                (tool.position_m, tool.shaft_m)
             };
             self.state.stale |= !same;
             let slot = &mut self.state.tools[index];
@@ -192,7 +227,7 @@ impl Explicit {
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             slot.shaft_m = tool.shaft_m;
-            *path = Some(self.model.path(from_m, tool));
+            *path = Some(self.model.path((from_m, shaft_m), tool));
         }
         paths
     }
@@ -202,7 +237,7 @@ impl Explicit {
         for (path, list) in paths.iter().zip(&mut self.near) {
             list.clear();
             if let Some(path) = path {
-                let way = f32::of(path.way.norm() + sound);
+                let way = f32::of(path.reach() + sound);
                 let skin = &self.model.skin;
                 skin.near(&path.at(0.0), (way, self.moved), &self.state.motions, list);
             }
@@ -364,24 +399,15 @@ impl Explicit {
 
     fn book(&mut self, paths: &[Option<Path>; TOOLS], taken: f64, elastic: f64) {
         let unit_j = self.model.energy_j();
+        self.weigh();
         let books = &mut self.state.ledger;
-        let kinetic =
-            |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
-        let light = kinetic(&self.state.motions);
-        let parts = (&self.model.grids[..], &self.model.seams[..]);
-        self.loads.apply(
-            self.state.demand * self.state.stiffest,
-            parts,
-            &mut self.state.motions,
-        );
-        books.kinetic_j = kinetic(&self.state.motions);
-        books.edit_j += books.kinetic_j - light;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += taken * unit_j;
         books.contact_j = 0.0;
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {
-                books.tool_work_j -= self.mean[index].0.dot(&path.way) * unit_j;
+                let (push, twist) = self.mean[index];
+                books.tool_work_j -= (push.dot(&path.way) + twist.dot(&path.turn())) * unit_j;
             }
             let met = &self.met[index];
             (tool.push, tool.twist) = (met.push, met.twist);
@@ -444,7 +470,7 @@ impl Model {
         }
     }
 
-    fn path(&self, from_m: Vec3, tool: &Tool) -> Path {
+    fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool) -> Path {
         let radius = tool.radius_m / self.length_m;
         // the tool's boundary as a bed of springs over its disc
         let bed = tool.stiffness_npm
@@ -453,9 +479,11 @@ impl Model {
         Path {
             from: (from_m - self.origin_m) / self.length_m,
             way: (tool.position_m - from_m) / self.length_m,
+            shaft: shaft_m / self.length_m,
+            swing: (tool.shaft_m - shaft_m) / self.length_m,
             rod: Rod {
                 centre: [0.0; 3],
-                shaft: [0, 1, 2].map(|a| f32::of(tool.shaft_m[a] / self.length_m)),
+                shaft: [0.0; 3],
                 radius: f32::of(radius),
                 give: f32::of(1.0 / bed),
             },

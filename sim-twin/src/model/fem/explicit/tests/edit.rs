@@ -116,3 +116,37 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     tissue.freeze(&mut after);
     assert_eq!(before, after);
 }
+
+#[test]
+fn issue_an_edit_that_nobody_pays_for_softened_cells_at_the_bound() {
+    let free = Params {
+        damping_hz: 0.0,
+        ..Params::default()
+    };
+    let mut tissue = pressed(&free);
+    let cells = |tissue: &Explicit| -> Vec<Vec<f32>> {
+        let motions = tissue.state.motions.iter();
+        motions.map(|motion| motion.stiffened.clone()).collect()
+    };
+    // beyond the bound of 50
+    tissue.edit(&stiffen(40.0, false)).unwrap();
+    let before = cells(&tissue);
+    let report = tissue.edit(&stiffen(2.0, true)).unwrap();
+    assert_eq!(report.share, 0.0);
+    assert_eq!(cells(&tissue), before);
+}
+
+#[test]
+fn issue_a_great_stiffening_ran_a_tick_on_the_old_masses() {
+    let mut tissue = pressed(&Params::default());
+    let before_n = held(&mut tissue, 400);
+    tissue.edit(&stiffen(20.0, false)).unwrap();
+    let first_n = tick(&mut tissue, ball([0.0, 0.0, 5e-3], 1e-2)).force_n.z;
+    let after_n = held(&mut tissue, 1500);
+    assert_eq!(tissue.collapses(), 0);
+    assert!(first_n < 25.0 * before_n, "{before_n} {first_n}");
+    assert!(
+        after_n > 3.0 * before_n && after_n < 20.0 * before_n,
+        "{before_n} {after_n}"
+    );
+}
