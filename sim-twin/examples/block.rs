@@ -5,7 +5,8 @@
 //! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
 //! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
 //! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` runs the press in time on a whole
-//! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks.
+//! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
+//! layered` presses a scene, `truth layered 1` on a fine mesh beside it, offline.
 
 use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
@@ -40,6 +41,10 @@ fn main() -> Outcome {
         Some("explicit") => {
             let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
             explicit(cell_m, &rest?)
+        }
+        Some("truth") => {
+            let cell_m = number(2, 1.0)? * 1e-3;
+            truth(arguments.get(1).map_or("layered", String::as_str), cell_m)
         }
         Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
         _ => {
@@ -103,6 +108,52 @@ fn press(cell_m: f64) -> Outcome {
             touch.krylov,
             start.elapsed().as_secs_f64(),
         );
+    }
+    Ok(())
+}
+
+/// Static forces of a scene without lumps, pressed in the middle, on a mesh of even fine cells.
+fn truth(name: &str, cell_m: f64) -> Outcome {
+    let scene = palpate_twin::scene::load(&text(name)?)?;
+    let palpate_twin::scene::Body::Block(block) = &scene.body else {
+        return Err("not a block".into());
+    };
+    let [_, high_m] = block.corners_m();
+    let (radius_m, deep_m) = (scene.tool_radius_m, block.size_m[2]);
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.25,
+    };
+    let across = |half_m: f64| grade(0.0, 1.3 * radius_m).axis(half_m);
+    let down_m = grade(deep_m - 0.012, deep_m).axis(deep_m)?;
+    let axes = [across(high_m.x)?, across(high_m.y)?, down_m];
+    let mesh = HexMesh::block([&axes[0], &axes[1], &axes[2]])?;
+    let mut regions = block.regions();
+    for region in &mut regions {
+        if let Shape::Layer { from_m, to_m } = &mut region.shape {
+            (*from_m, *to_m) = (*from_m + deep_m, *to_m + deep_m);
+        }
+    }
+    let moduli = Shares::take(&mesh, &regions, 10)?.moduli(&regions, Mixing::Geometric);
+    println!("{} nodes", mesh.nodes_m.len());
+    let supports = [
+        Support::Fixed(Side::ZMin),
+        Support::Sliding(Side::XMin),
+        Support::Sliding(Side::YMin),
+    ];
+    let solid = Solid::new(
+        &mesh,
+        (Family::NeoHookean, &moduli),
+        &supports,
+        Volumetric::Mean,
+    )?;
+    let mut sphere = Press::new((solid, &mesh), [0.0; 2], radius_m, Settings::default());
+    for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
+        let force_n = 4.0 * sphere.to(depth_m)?.force_n.z;
+        let twin_n = scene.presses(&[[0.0; 2]], depth_m)?[0].force_n;
+        println!("{:.0} mm: {force_n:.4} N, twin {twin_n:.4}", depth_m * 1e3);
     }
     Ok(())
 }
@@ -360,14 +411,18 @@ fn go(tissue: &mut Explicit) {
     }
 }
 
+/// The text of a scene's file, or the name of one that is built in.
+fn text(name: &str) -> Result<String, std::io::Error> {
+    if name.ends_with(".toml") {
+        std::fs::read_to_string(name)
+    } else {
+        Ok(name.to_owned())
+    }
+}
+
 fn scene(name: &str) -> Outcome {
     let begun = Instant::now();
-    let text = if name.ends_with(".toml") {
-        std::fs::read_to_string(name)?
-    } else {
-        name.to_owned()
-    };
-    let scene = palpate_twin::scene::load(&text)?;
+    let scene = palpate_twin::scene::load(&text(name)?)?;
     println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
     if let palpate_twin::scene::Body::Block(block) = &scene.body {
         let (nested, stuff) = block.grids()?;
