@@ -1,20 +1,22 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours. `lattice` has the scenes of springs, `block` those of a continuum. The built-in
-//! scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
+//! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum,
+//! `press` measures one. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
 
 mod block;
 mod lattice;
+mod press;
+mod text;
 
 use serde::Deserialize;
 
-use crate::mesh::check::{self, Finding, RadiusError};
+use crate::mesh::check::{Finding, RadiusError};
 use crate::mesh::{Lattice, UnitError};
-use crate::model::idms::{Contact, Idms, IdmsError, IdmsParams};
-use crate::{Reaction, Snapshot, Tissue, Tool, Vec3};
-use lattice::{FixtureText, ModelText, SheetText};
+use crate::model::idms::{Idms, IdmsError, IdmsParams};
+use crate::{Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, Inclusion, Layer};
+pub use press::Press;
 
 /// Name and text of every built-in scene.
 const BUILT_IN: [(&str, &str); 9] = [
@@ -40,15 +42,6 @@ const BUILT_IN: [(&str, &str); 9] = [
         include_str!("../../scenes/seed-printed.toml"),
     ),
 ];
-
-/// Largest number of columns or rows of a sheet.
-const SIDE_MAX: u32 = 400;
-/// How long [`Scene::presses`] takes to go down, and then to wait for rest \[s\].
-const PRESS_S: f64 = 0.25;
-/// Longest step of a press \[s\].
-const PRESS_STEP_S: f64 = 1e-3;
-/// Share of the force at which the chord of a press begins: before it, the touch is not yet whole.
-const CHORD_START: f64 = 0.2;
 
 /// A tissue that can be built as often as wanted, and the tool meant for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,18 +82,6 @@ pub struct Lump {
     pub radius_m: f64,
     /// Factor on the stiffness of its links, home links included.
     pub factor: f64,
-}
-
-/// What a slow press to one depth tells.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Press {
-    /// Force along z on the tool at rest \[N\].
-    pub force_n: f64,
-    /// Force over depth \[N/m\].
-    pub secant_npm: f64,
-    /// Mean slope of the force from the depth where it is a fifth to all of it \[N/m\]: what a
-    /// hand that presses once can tell.
-    pub chord_npm: f64,
 }
 
 /// Why there is no such scene.
@@ -197,22 +178,6 @@ impl Scene {
         }
     }
 
-    /// A tissue for slow presses, and the step that it takes \[s\].
-    fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
-        let Body::Lattice { lattice, params } = &self.body else {
-            return Ok((self.build()?, PRESS_STEP_S));
-        };
-        // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
-        // answer does not depend on the step, so the longest sure one is taken.
-        let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(lattice, params)?.caps().dt_s_max);
-        let params = IdmsParams {
-            rest: None,
-            dt_s,
-            ..*params
-        };
-        Ok((Box::new(Idms::new(lattice, &params)?), dt_s))
-    }
-
     /// A tool of this scene, at rest at a place \[m\].
     #[must_use]
     pub fn tool_at(&self, position_m: Vec3) -> Tool {
@@ -224,185 +189,6 @@ impl Scene {
             shaft_m: Vec3::zeros(),
             jaws: None,
         }
-    }
-
-    /// Press a tissue of its own slowly at each of the points, with the tool of this scene, and wait.
-    ///
-    /// `depth_m` \[m\] counts from first contact with the flat surface at rest and includes what
-    /// the boundary of the tool gives way. It should exceed 0.
-    ///
-    /// # Errors
-    /// If no tissue can be built.
-    pub fn presses(&self, points_m: &[[f64; 2]], depth_m: f64) -> Result<Vec<Press>, SceneError> {
-        let places: Vec<_> = points_m.iter().map(|&point_m| (point_m, depth_m)).collect();
-        self.presses_to(&places)
-    }
-
-    /// As [`Scene::presses`], to a depth of its own at each point.
-    ///
-    /// # Errors
-    /// If no tissue can be built.
-    pub fn presses_to(&self, places_m: &[([f64; 2], f64)]) -> Result<Vec<Press>, SceneError> {
-        let (mut tissue, dt_s) = self.build_for_presses()?;
-        let mut rest = Snapshot::default();
-        tissue.freeze(&mut rest);
-        let one = |&(point_m, depth_m): &([f64; 2], f64)| {
-            // a snapshot of this very tissue fits it
-            let _ = tissue.thaw(&rest);
-            self.press_once(tissue.as_mut(), point_m, depth_m, dt_s)
-        };
-        Ok(places_m.iter().map(one).collect())
-    }
-
-    fn press_once(
-        &self,
-        tissue: &mut dyn Tissue,
-        point_m: [f64; 2],
-        depth_m: f64,
-        dt_s: f64,
-    ) -> Press {
-        let mut hold = |from_m: f64, to_m: f64, curve: &mut Vec<(f64, f64)>| {
-            let steps = (PRESS_S / dt_s).ceil() as u64;
-            let mut reaction = [Reaction::default()];
-            for step in 1..=2 * steps {
-                let share = (step as f64 / steps as f64).min(1.0);
-                let depth_m = from_m + share * (to_m - from_m);
-                let z_m = self.tool_radius_m - depth_m;
-                let mut tool = self.tool_at(Vec3::new(point_m[0], point_m[1], z_m));
-                if step <= steps {
-                    tool.velocity_mps.z = (from_m - to_m) / PRESS_S;
-                }
-                tissue.step(&[tool], dt_s, &mut reaction);
-                curve.push((depth_m, reaction[0].force_n.z));
-            }
-            reaction[0].force_n.z
-        };
-        let mut curve = Vec::new();
-        let force_n = hold(0.0, depth_m, &mut curve);
-        let part_n = CHORD_START * force_n;
-        let low_m = curve.iter().find(|(_, force_n)| *force_n >= part_n);
-        // short of the whole depth, so that there is a chord
-        let low_m = low_m.map_or(0.0, |&(low_m, _)| low_m.min(0.9 * depth_m));
-        let low_n = hold(depth_m, low_m, &mut Vec::new());
-        Press {
-            force_n,
-            secant_npm: force_n / depth_m,
-            chord_npm: (force_n - low_n) / (depth_m - low_m),
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, SceneError> {
-        let text: Text = toml::from_str(text)?;
-        positive("tool.radius_m", text.tool.radius_m)?;
-        positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
-        let given = [
-            text.sheet.is_some(),
-            text.fixture.is_some(),
-            text.block.is_some(),
-        ];
-        let expected = "one of the tables [sheet], [fixture] and [block]";
-        match given.iter().filter(|&&given| given).count() {
-            0 => Err(field("sheet", "missing", expected)),
-            1 => text.scene(),
-            _ => Err(field("sheet", "given twice", expected)),
-        }
-    }
-}
-
-impl Text {
-    fn scene(self) -> Result<Scene, SceneError> {
-        let (body, lumps) = if let Some(block) = &self.block {
-            if !self.lump.is_empty() {
-                return Err(field("lump", "given", "[[inclusion]] in a block"));
-            }
-            let block = block.block(&self.layer, &self.inclusion)?;
-            let lumps = block.lumps();
-            (Body::Block(block), lumps)
-        } else {
-            if !(self.layer.is_empty() && self.inclusion.is_empty()) {
-                return Err(field("layer", "given", "[[lump]] in a lattice"));
-            }
-            (self.lattice()?, self.lump.clone())
-        };
-        Ok(Scene {
-            name: self.name,
-            body,
-            tool_radius_m: self.tool.radius_m,
-            tool_stiffness_npm: self.tool.stiffness_npm,
-            lumps,
-        })
-    }
-
-    fn lattice(&self) -> Result<Body, SceneError> {
-        let mut lattice = match (&self.sheet, &self.fixture) {
-            (Some(sheet), _) => sheet.lattice()?,
-            (_, Some(fixture)) => fixture.lattice()?,
-            // the caller has seen one of them
-            _ => return Err(field("sheet", "missing", "a table")),
-        };
-        lattice.name.clone_from(&self.name);
-        for lump in &self.lump {
-            lump.harden(&mut lattice)?;
-        }
-        if let Some(&finding) = check::findings(&lattice).first() {
-            return Err(finding.into());
-        }
-        let params = self.model.params(&self.tool);
-        if params.contact == Contact::Node {
-            check::contact_radius(&lattice, self.tool.radius_m)?;
-        }
-        // Built once here, so that a scene that loads can also be built.
-        Idms::new(&lattice, &params)?;
-        Ok(Body::Lattice { lattice, params })
-    }
-}
-
-/// The TOML text of a scene.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Text {
-    name: String,
-    sheet: Option<SheetText>,
-    fixture: Option<FixtureText>,
-    block: Option<block::BlockText>,
-    #[serde(default)]
-    layer: Vec<block::LayerText>,
-    #[serde(default)]
-    inclusion: Vec<block::InclusionText>,
-    #[serde(default)]
-    model: ModelText,
-    tool: ToolText,
-    #[serde(default)]
-    lump: Vec<Lump>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToolText {
-    radius_m: f64,
-    stiffness_npm: f64,
-}
-
-fn field(field: &'static str, value: impl ToString, expected: &'static str) -> SceneError {
-    SceneError::Field {
-        field,
-        value: value.to_string(),
-        expected,
-    }
-}
-
-fn positive(name: &'static str, value: f64) -> Result<(), SceneError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(());
-    }
-    Err(field(name, value, "a finite number greater than 0"))
-}
-
-fn finite(name: &'static str, value: f64) -> Result<(), SceneError> {
-    if value.is_finite() {
-        Ok(())
-    } else {
-        Err(field(name, value, "finite numbers"))
     }
 }
 
@@ -491,6 +277,34 @@ mod tests {
         assert!(
             refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0")
                 .contains("expected one of the tables [sheet], [fixture] and [block]")
+        );
+    }
+    #[test]
+    fn a_block_refuses_keys_that_it_does_not_know() {
+        let text = include_str!("../../scenes/block-nodule.toml");
+        let swap = |from: &str, to: &str| {
+            let text = text.replacen(from, to, 1);
+            load(&text).unwrap_err().to_string()
+        };
+        for (from, to, key) in [
+            ("poisson = 0.45", "poison = 0.45", "poison"),
+            ("young_pa = 50000.0", "young_kpa = 50", "young_kpa"),
+            ("[block]", "[block]\nfrixion = 1", "frixion"),
+        ] {
+            let refused = swap(from, to);
+            let unknown = format!("unknown field `{key}`, expected one of");
+            assert!(refused.contains(&unknown), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_fine_zone_off_the_block_is_refused() {
+        let text = include_str!("../../scenes/block-nodule.toml");
+        let text = text.replacen("[block]", "[block]\nfine_centre_m = [0.2, 0.0]", 1);
+        let refused = load(&text).unwrap_err().to_string();
+        assert!(
+            refused.contains("fine_centre_m[0]` is 0.2; expected -0.05 to 0.05"),
+            "{refused}"
         );
     }
 }

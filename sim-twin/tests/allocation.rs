@@ -1,4 +1,4 @@
-//! A tick of continuum tissue allocates nothing.
+//! A tick of continuum tissue allocates nothing, nor does an edit.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use palpate_twin::law::Material;
 use palpate_twin::mesh::nested::{Nested, Zone};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
-use palpate_twin::{Reaction, Snapshot, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -56,7 +56,7 @@ fn block() -> Explicit {
 }
 
 #[test]
-fn a_tick_allocates_nothing_whatever_the_tools_do() {
+fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
     let ball = Tool {
         position_m: Vec3::new(0.0, 0.0, 0.005),
         velocity_mps: Vec3::zeros(),
@@ -72,7 +72,7 @@ fn a_tick_allocates_nothing_whatever_the_tools_do() {
     tissue.freeze(&mut snapshot);
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
-    let mut most_kg = 0.0_f64;
+    let (mut most_kg, mut changed) = (0.0_f64, 0);
     for step in 0..400_u32 {
         let mut tools = [ball; 4];
         // deep enough for added mass, back and forth
@@ -87,11 +87,30 @@ fn a_tick_allocates_nothing_whatever_the_tools_do() {
             tissue.step(&tools[..count], 1e-3, &mut reactions);
         }
         most_kg = most_kg.max(tissue.added_mass_kg());
+        if step % 20 == 10 {
+            let edit = |factor, passive| Edit::Stiffen {
+                center_m: Vec3::new(0.0, 0.0, -0.005),
+                radius_m: 0.02,
+                factor,
+                passive,
+            };
+            let cut = Edit::Cut {
+                point_m: Vec3::zeros(),
+                normal: Vec3::x(),
+            };
+            for edit in [edit(1.2, true), edit(0.9, true), edit(0.95, false)] {
+                changed += tissue.edit(&edit).map_or(0, |report| report.elements);
+            }
+            // refused ones too
+            for edit in [edit(f64::NAN, true), cut] {
+                assert!(tissue.edit(&edit).is_err());
+            }
+        }
         if step % 100 == 99 {
             tissue.freeze(&mut snapshot);
             tissue.thaw(&snapshot).unwrap();
         }
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
-    assert!(most_kg > 0.0);
+    assert!(most_kg > 0.0 && changed > 0);
 }

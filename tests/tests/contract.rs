@@ -1,9 +1,10 @@
 //! What every tissue promises, whatever its method: one suite over all of them.
 //!
-//! A new model joins by one line in [`subjects`].
+//! Every built-in scene takes part.
 
 use palpate_twin::scene;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
+use std::hash::{DefaultHasher, Hasher};
 
 /// Longest step at which tissues are asked to run, the tick of the servo loops \[s\].
 const DT_S: f64 = 1e-3;
@@ -20,19 +21,9 @@ struct Subject {
     dt_s: f64,
 }
 
-/// Every tissue there is.
-fn subjects() -> Vec<Subject> {
-    let scenes = [
-        "layered",
-        "layered-lump",
-        "block",
-        "sheet",
-        "sheet-fine",
-        "sheet-lump",
-        "seed-regular",
-        "seed-printed",
-    ];
-    scenes.map(of_scene).into()
+/// Every tissue there is, one after the other.
+fn subjects() -> impl Iterator<Item = Subject> {
+    scene::names().into_iter().map(of_scene)
 }
 
 fn of_scene(name: &'static str) -> Subject {
@@ -83,7 +74,6 @@ fn caps_are_honest() {
             !caps.method.is_empty() && caps.nodes > 0 && caps.elements > 0,
             "{name}"
         );
-        assert!(caps.nodes <= subject.tissue.view().positions_m.len().max(caps.nodes));
         assert!(
             caps.tools_max >= 1 && caps.dt_s_max > 1e-5,
             "{name}: {caps:?}"
@@ -106,6 +96,13 @@ fn caps_are_honest() {
                 "{name}"
             );
         }
+        let view = subject.tissue.view();
+        let places = view.positions_m.iter().zip(view.rest_m);
+        let moved = places.filter(|(at, rest)| at != rest).count();
+        assert!(0 < moved && moved <= caps.nodes, "{name}: {moved} {caps:?}");
+        assert_eq!(view.positions_m.len(), view.rest_m.len(), "{name}");
+        let mut corners = view.faces.iter().flatten();
+        assert!(corners.all(|&node| (node as usize) < view.rest_m.len()));
         let center_m = Vec3::zeros();
         let stiffen = Edit::Stiffen {
             center_m,
@@ -146,6 +143,126 @@ fn a_thawed_tissue_repeats_bit_for_bit() {
         assert_eq!(
             again, after,
             "{}: a refused thaw changes nothing",
+            subject.name
+        );
+    }
+}
+
+/// All bits of the reactions and of the state they led to.
+fn hash(reactions: &[Reaction], tissue: &dyn Tissue) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for reaction in reactions {
+        let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
+        let numbers = vectors.iter().flat_map(|v| v.iter().copied());
+        let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
+        let others = [reaction.grip_n, reaction.penetration_m];
+        for number in numbers.chain(slopes).chain(others) {
+            hasher.write_u64(number.to_bits());
+        }
+        hasher.write_u32(reaction.contacts);
+    }
+    let mut state = Snapshot::default();
+    tissue.freeze(&mut state);
+    for number in state.numbers {
+        hasher.write_u64(number.to_bits());
+    }
+    for integer in state.integers {
+        hasher.write_u64(integer);
+    }
+    hasher.finish()
+}
+
+#[test]
+fn two_runs_are_equal_by_hash() {
+    for name in scene::names() {
+        let run = |ticks| {
+            let mut subject = of_scene(name);
+            let reactions = press(&mut subject, ticks);
+            hash(&reactions, subject.tissue.as_ref())
+        };
+        let first = run(0..300);
+        assert_eq!(first, run(0..300), "{name}");
+        assert_ne!(first, run(0..299), "{name}: the hash sees nothing");
+    }
+}
+
+/// A stiffness edit so wide that it is even over the tissue.
+fn everywhere(factor: f64) -> Edit {
+    Edit::Stiffen {
+        center_m: Vec3::zeros(),
+        radius_m: 1e3,
+        factor,
+        passive: false,
+    }
+}
+
+#[test]
+fn edits_are_felt_and_undone() {
+    for mut subject in subjects() {
+        let (name, caps) = (subject.name, subject.tissue.caps());
+        let mut fresh = Snapshot::default();
+        subject.tissue.freeze(&mut fresh);
+        let plain = press(&mut subject, 0..200);
+        let cut = Edit::Cut {
+            point_m: Vec3::zeros(),
+            normal: Vec3::new(1.0, 0.3, 0.0),
+        };
+        let edits = [(everywhere(1.1), caps.stiffness_edits), (cut, caps.cuts)];
+        for (edit, _) in edits.into_iter().filter(|(_, can)| *can) {
+            subject.tissue.thaw(&fresh).expect("its own");
+            let report = subject.tissue.edit(&edit).expect("in Caps");
+            assert!(report.elements > 0, "{name}: {edit:?}");
+            assert_ne!(press(&mut subject, 0..200), plain, "{name}: {edit:?}");
+            // to the bit by an older snapshot
+            subject.tissue.thaw(&fresh).expect("its own");
+            assert_eq!(press(&mut subject, 0..200), plain, "{name}: {edit:?}");
+        }
+        if caps.stiffness_edits {
+            // and by the opposite edit, but for what the even edit lacks to be even
+            subject.tissue.thaw(&fresh).expect("its own");
+            for factor in [1.1, 1.0 / 1.1] {
+                let report = subject.tissue.edit(&everywhere(factor)).expect("in Caps");
+                assert!(report.share > 0.999, "{name}: {report:?}");
+            }
+            for (now, before) in press(&mut subject, 0..200).iter().zip(&plain) {
+                let off_n = (now.force_n - before.force_n).norm();
+                assert!(off_n < 1e-3 * (0.05 + before.force_n.norm()), "{name}");
+            }
+        }
+    }
+}
+
+/// Force along z \[N\] and energy of what is strained \[J\], with the tool held at a depth \[m\] until
+/// the tissue is still.
+fn held(subject: &mut Subject, (from_m, to_m): (f64, f64)) -> (f64, f64) {
+    let ticks = |time_s: f64| (time_s / subject.dt_s).ceil() as u64;
+    let (down, all) = (ticks(0.2), ticks(0.8));
+    let mut reaction = [Reaction::default()];
+    for k in 1..=all {
+        let share = (k as f64 / down as f64).min(1.0);
+        let mut tool = subject.tool;
+        tool.position_m.z -= from_m + (to_m - from_m) * share;
+        if k <= down {
+            tool.velocity_mps.z = (from_m - to_m) / 0.2;
+        }
+        subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
+    }
+    let ledger = subject.tissue.view().ledger;
+    (reaction[0].force_n.z, ledger.elastic_j + ledger.contact_j)
+}
+
+#[test]
+fn the_force_is_minus_the_gradient_of_the_energy() {
+    const DEPTHS_M: [f64; 3] = [2.75e-3, 3e-3, 3.25e-3];
+    for mut subject in subjects() {
+        let ways = [(0.0, 0), (DEPTHS_M[0], 1), (DEPTHS_M[1], 2)];
+        let states = ways.map(|(from_m, to)| held(&mut subject, (from_m, DEPTHS_M[to])));
+        let [(_, low_j), (force_n, _), (_, high_j)] = states;
+        let slope_n = (high_j - low_j) / (DEPTHS_M[2] - DEPTHS_M[0]);
+        println!("{}: {force_n} N, slope {slope_n} N", subject.name);
+        assert!(
+            (slope_n / force_n - 1.0).abs() < 0.02,
+            "{}: {slope_n} {force_n}",
             subject.name
         );
     }

@@ -355,6 +355,86 @@ fn hash_maps_stay_out_of_virtual_time() {
     }
 }
 
+/// Functions of `f32` and `f64` that call the C library or may be built differently on another machine;
+/// `libm` has all of them.
+const TRANSCENDENTAL: [&str; 30] = [
+    "sin",
+    "cos",
+    "tan",
+    "sin_cos",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "exp",
+    "exp2",
+    "exp_m1",
+    "ln",
+    "ln_1p",
+    "log",
+    "log2",
+    "log10",
+    "powf",
+    "hypot",
+    "cbrt",
+    "gamma",
+    "ln_gamma",
+    "powc",
+    "to_polar",
+    "from_polar",
+];
+
+/// Places that call one all the same, with the reason.
+const TRANSCENDENTAL_ALLOWED: [(&str, &str); 0] = [];
+
+#[test]
+fn virtual_time_calls_no_function_of_the_c_library() {
+    let pure = [
+        "sim-twin/src/",
+        "transport/src/",
+        "master/src/",
+        "slave/src/",
+    ];
+    let mut found = Vec::new();
+    for source in own_sources() {
+        let path = source.path.as_str();
+        let mut allowed = TRANSCENDENTAL_ALLOWED.iter();
+        let skipped = path.contains("/tests/") || allowed.any(|(known, _)| *known == path);
+        if skipped || !pure.iter().any(|start| path.starts_with(start)) {
+            continue;
+        }
+        let own = source.code.find("#[cfg(test)]\nmod tests {");
+        let own = &source.code[..own.unwrap_or(source.code.len())];
+        for (line, text) in own.lines().enumerate() {
+            let calls = TRANSCENDENTAL.iter().filter(|name| calls(text, name));
+            found.extend(calls.map(|name| format!("{path}:{}: {name}", line + 1)));
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
+/// Whether a line calls a method of this name, or names that of `f32` or `f64` by its path.
+fn calls(text: &str, name: &str) -> bool {
+    let paths = ["f32::", "f64::", "Float::", "RealField::", "ComplexField::"];
+    text.contains(&format!(".{name}("))
+        || paths
+            .iter()
+            .any(|path| has_word(text, &format!("{path}{name}")))
+}
+
+#[test]
+fn calls_are_told_from_names() {
+    assert!(calls("let y = x.sin();", "sin") && calls("a.map(f64::exp)", "exp"));
+    assert!(!calls("libm::sin(x)", "sin") && !calls("x.asinh()", "sinh"));
+    assert!(!calls("self.logarithm()", "log") && !calls("f64::expected", "exp"));
+}
+
 #[test]
 fn files_begin_with_what_they_are_for() {
     for source in own_sources() {

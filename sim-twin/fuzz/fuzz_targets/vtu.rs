@@ -8,7 +8,7 @@ use palpate_twin::mesh::{Units, defect};
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(parts) = read(Format::Vtu, bytes, &Units::SI) {
         let _ = (defect::findings(&parts), defect::warnings(&parts));
-        if let Ok(text) = vtu_write::write(&parts, None, &Units::SI) {
+        if let Ok(text) = vtu_write::write(&parts, &Units::SI) {
             let again = read(Format::Vtu, text.as_bytes(), &Units::SI).expect("what was written");
             assert_eq!(again.nodes_m, parts.nodes_m);
             assert_eq!(again.tets, parts.tets);

@@ -1,8 +1,11 @@
 //! The geometry of touching: a sphere against a deforming surface.
 //!
 //! Source: seed-004 3.5 (rows S4-16 to S4-18). [`node`] is the point-in-sphere penalty of the
-//! source, [`face`] the continuous contact with the triangles that this project uses, [`skin`]
-//! what both know of the surface in advance, [`near`] the short list of elements worth testing.
+//! source, [`face`] the continuous contact with triangles; both are for the springs of
+//! [`crate::model::idms`], [`skin`] is what they know of the surface in advance, [`near`] the short
+//! list of elements worth testing. The continuum brings its own: `skin` of
+//! [`crate::model::fem::explicit`], and [`crate::model::fem::probe`] for the implicit solver and the
+//! offline truth.
 
 pub mod face;
 pub mod grid;

@@ -88,7 +88,7 @@ impl Material {
     /// Modulus of two bodies in contact of which one is rigid, `E / (1 - nu^2)` \[Pa\].
     #[must_use]
     pub fn contact_pa(&self) -> f64 {
-        self.young_pa / (1.0 - self.poisson * self.poisson)
+        self.moduli().contact_pa()
     }
 
     /// Speed of pressure waves at rest \[m/s\]: what limits an explicit step.
@@ -113,6 +113,12 @@ impl Moduli {
             mu_pa,
             lambda_pa: bulk_pa - mu_pa * (2.0 / 3.0),
         }
+    }
+
+    /// Modulus of two bodies in contact of which one is rigid, `E / (1 - nu^2)` \[Pa\].
+    #[must_use]
+    pub fn contact_pa(&self) -> f64 {
+        4.0 * self.mu_pa * (self.lambda_pa + self.mu_pa) / (self.lambda_pa + 2.0 * self.mu_pa)
     }
 
     /// Both constants times `factor`.

@@ -27,7 +27,8 @@ pub enum Mixing {
 
 /// Moduli of a cell from volume fractions and moduli of its phases.
 ///
-/// Fractions are non-negative and count relative to their sum. None for an empty mixture.
+/// Fractions are non-negative and count relative to their sum. None for an empty mixture. A phase
+/// that is alone stays as it is, to the bit.
 #[must_use]
 pub fn mix(
     mixing: Mixing,
@@ -36,6 +37,11 @@ pub fn mix(
     let total: f64 = phases.clone().into_iter().map(|(share, _)| share).sum();
     if total.is_nan() || total <= 0.0 {
         return None;
+    }
+    let mut present = phases.clone().into_iter().filter(|&(share, _)| share > 0.0);
+    let (_, first) = present.next()?;
+    if present.all(|(_, other)| other == first) {
+        return Some(first);
     }
     let mean = |value: &dyn Fn(&Moduli) -> f64| -> f64 {
         let weighed = phases.clone().into_iter().map(|(w, m)| w * value(&m));
@@ -46,7 +52,7 @@ pub fn mix(
         1.0 / mean(&|m| 1.0 / m.mu_pa),
         1.0 / mean(&|m| 1.0 / m.bulk_pa()),
     );
-    Some(match mixing {
+    let mut mixed = match mixing {
         Mixing::Voigt => upper,
         Mixing::Reuss => lower,
         Mixing::Hill => Moduli {
@@ -57,5 +63,10 @@ pub fn mix(
             libm::exp(mean(&|m| libm::log(m.mu_pa))),
             libm::exp(mean(&|m| libm::log(m.bulk_pa()))),
         ),
-    })
+    };
+    // every mean keeps `bulk >= 2/3 mu` where all phases have it, but for rounding
+    if phases.into_iter().all(|(_, m)| m.lambda_pa >= 0.0) {
+        mixed.lambda_pa = mixed.lambda_pa.max(0.0);
+    }
+    Some(mixed)
 }

@@ -89,6 +89,48 @@ pub enum Family {
     },
 }
 
+/// Why a family makes no law.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("`{field}` is {value}; expected {expected}")]
+pub struct FamilyError {
+    /// Name of the number.
+    pub field: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What would be right.
+    pub expected: &'static str,
+}
+
+impl Family {
+    /// Looks at what the family has beyond the moduli.
+    ///
+    /// # Errors
+    /// Names the number that is out of its range.
+    pub fn check(&self) -> Result<(), FamilyError> {
+        let (field, value, right, expected) = match *self {
+            Self::MooneyRivlin { second } => {
+                let right = (0.0..=1.0).contains(&second);
+                ("second", second, right, "a number from 0 to 1")
+            }
+            Self::Fung { growth } => {
+                let right = growth.is_finite() && growth > 0.0;
+                ("growth", growth, right, "a finite number above 0")
+            }
+            Self::Linear | Self::StVenantKirchhoff | Self::NeoHookean | Self::StableNeoHookean => {
+                return Ok(());
+            }
+        };
+        if right {
+            return Ok(());
+        }
+        Err(FamilyError {
+            field,
+            value,
+            expected,
+        })
+    }
+}
+
 /// One law with its moduli, as a cell of a mesh carries it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law<T: Real> {
@@ -107,7 +149,8 @@ pub enum Law<T: Real> {
 }
 
 impl<T: Real> Law<T> {
-    /// The law of `family` whose small-strain moduli are `moduli`.
+    /// The law of `family` whose small-strain moduli are `moduli`. Its numbers are those of a family
+    /// that [`Family::check`] passes; others give a law that is not finite.
     #[must_use]
     pub fn new(family: Family, moduli: Moduli) -> Self {
         let (mu, lambda) = (T::of(moduli.mu_pa), T::of(moduli.lambda_pa));

@@ -271,3 +271,22 @@ fn series_refuse_what_is_out_of_range() {
         Err(ViscousError::Viscosity(-1.0))
     );
 }
+
+#[test]
+fn a_lone_phase_is_not_mixed_and_none_without_lateral_strain_gets_a_negative_modulus() {
+    for step in 1..200_u32 {
+        let material = |young_pa| Material::new(young_pa, 0.0, 1e3).unwrap().moduli();
+        let (soft, hard) = (material(137.0 * f64::from(step)), material(1e5));
+        for mixing in [
+            Mixing::Voigt,
+            Mixing::Reuss,
+            Mixing::Hill,
+            Mixing::Geometric,
+        ] {
+            assert_eq!(mix(mixing, [(0.3, soft)]), Some(soft));
+            assert_eq!(mix(mixing, [(0.0, hard), (0.3, soft)]), Some(soft));
+            let both = mix(mixing, [(0.3, soft), (0.7, hard)]).unwrap();
+            assert!(both.lambda_pa >= 0.0, "{mixing:?} {both:?}");
+        }
+    }
+}

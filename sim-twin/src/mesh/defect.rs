@@ -5,13 +5,13 @@
 //! error of an earlier kind would only repeat itself in the later ones.
 
 mod join;
-mod place;
 
 use crate::Vec3;
 use crate::mesh::check::volume_m3;
 use crate::mesh::hex::{FLAT, corner_ratio};
 use crate::mesh::parts::{Parts, size_m};
 use crate::mesh::surface::Surface;
+use crate::mesh::twins::twins;
 
 /// Least and largest extent of tissue that is not worth a warning \[m\]: some cells, ten metres.
 const EXTENT_M: [f64; 2] = [1e-5, 10.0];
@@ -296,7 +296,8 @@ impl<'a> Pieces<'a> {
         self.numbers(&mut findings);
         self.indices(&mut findings);
         if findings.is_empty() {
-            self.twins(&mut findings);
+            let twins = twins(self.nodes_m, self.extent_m());
+            findings.extend(twins.map(|(node, first)| Finding::DuplicateNode { node, first }));
             self.shapes(&mut findings);
             self.repeats(&mut findings);
             self.loose(&mut findings);

@@ -5,8 +5,8 @@
 
 use crate::Vec3;
 use crate::mesh::grade::GradeError;
+use crate::mesh::twins::twins;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 /// Signs of the corners of the unit cell, in the order of a cell's nodes.
 pub const CORNERS: [[f64; 3]; 8] = [
@@ -19,9 +19,6 @@ pub const CORNERS: [[f64; 3]; 8] = [
     [1.0, 1.0, 1.0],
     [-1.0, 1.0, 1.0],
 ];
-
-/// Nodes closer than this share of the mesh's extent are one place.
-pub(super) const SAME: f64 = 1e-9;
 
 /// A cell whose volume is less than this share of a cube of its edge is flat.
 pub(super) const FLAT: f64 = 1e-9;
@@ -239,28 +236,6 @@ impl HexMesh {
         (high - low).max()
     }
 
-    /// Moves nodes so that the cube of half edge `radius_m` around `centre_m` becomes a ball, fading
-    /// to nothing at twice that; cells at its corners become blunt. Where grid planes touched the
-    /// cube, faces now lie on the ball, so a ball of another material needs no mixing.
-    ///
-    /// # Errors
-    /// If a cell is turned inside out by it.
-    pub fn fit_ball(&mut self, centre_m: Vec3, radius_m: f64) -> Result<(), HexError> {
-        for at_m in &mut self.nodes_m {
-            let offset = *at_m - centre_m;
-            let (cube, ball) = (offset.amax() / radius_m, offset.norm() / radius_m);
-            let round = if cube <= 1.0 {
-                cube
-            } else {
-                (2.0 - cube).max(0.0)
-            };
-            if ball > 0.0 && round > 0.0 {
-                *at_m = centre_m + offset * (1.0 - round + round * cube / ball);
-            }
-        }
-        self.check()
-    }
-
     /// Looks at every node and cell.
     ///
     /// # Errors
@@ -290,19 +265,10 @@ impl HexMesh {
                 return Err(HexError::NonFinite { node, at_m });
             }
         }
-        let grain_m = SAME * self.extent_m();
-        let mut places = BTreeMap::new();
-        for (node, at_m) in self.nodes_m.iter().enumerate() {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "at most 1e9 grains an axis"
-            )]
-            let place = [0, 1, 2].map(|axis| (at_m[axis] / grain_m).round() as i64);
-            if let Some(first) = places.insert(place, node) {
-                return Err(HexError::Duplicate { node, first });
-            }
+        match twins(&self.nodes_m, self.extent_m()).next() {
+            Some((node, first)) => Err(HexError::Duplicate { node, first }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_shape(&self, cell: usize) -> Result<(), HexError> {
@@ -378,19 +344,6 @@ mod tests {
     }
 
     #[test]
-    fn a_fitted_ball_has_its_volume_and_its_mesh_the_block_s() {
-        let axis_m = even(0.1, 20);
-        let mut mesh = HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap();
-        let (centre_m, radius_m) = (Vec3::repeat(0.05), 0.02);
-        mesh.fit_ball(centre_m, radius_m).unwrap();
-        let on = |at_m: &Vec3| ((at_m - centre_m).norm() / radius_m - 1.0).abs() < 1e-9;
-        // a cube of 8 cells an edge has 9^3 - 7^3 nodes on its surface
-        assert_eq!(mesh.nodes_m.iter().filter(|x| on(x)).count(), 729 - 343);
-        assert_eq!(mesh.nodes_m[0], Vec3::zeros());
-        assert_eq!(mesh.nodes_m[21 * 21 * 21 - 1], Vec3::repeat(0.1));
-    }
-
-    #[test]
     fn what_is_wrong_is_named() {
         let mut mesh = block();
         mesh.nodes_m[7].z = f64::NAN;
@@ -401,6 +354,14 @@ mod tests {
         let mut mesh = block();
         mesh.nodes_m[9] = mesh.nodes_m[3];
         assert_eq!(mesh.check(), Err(HexError::Duplicate { node: 9, first: 3 }));
+        // on either side of a border of any even grid of grains, but one place
+        for step in 0..40_u8 {
+            let mut mesh = block();
+            let shift_m = f64::from(step) * 0.13e-10;
+            mesh.nodes_m[9] = mesh.nodes_m[3] + Vec3::new(shift_m, 0.0, 0.0);
+            mesh.nodes_m[3].x += shift_m - 0.5e-10;
+            assert_eq!(mesh.check(), Err(HexError::Duplicate { node: 9, first: 3 }));
+        }
         let mut mesh = block();
         mesh.cells[2][1] = 99;
         assert!(matches!(

@@ -16,6 +16,7 @@ pub mod region;
 mod rows;
 pub mod surface;
 pub mod tet;
+mod twins;
 pub mod units;
 
 pub use file::{Format, MeshError};

@@ -23,7 +23,8 @@ pub struct Zone {
     pub cell_m: f64,
     /// Number of levels, 1 (even cells throughout) to [`LEVELS_MAX`].
     pub levels: usize,
-    /// Centre of the finest zone on the top \[m\].
+    /// Centre of the finest zone on the top \[m\], within the block. Away from the zone cells are up
+    /// to `2^(levels - 1)` times as large, and a press there is wrong by a factor.
     pub centre_m: [f64; 2],
     /// Half of its edges \[m\].
     pub half_m: [f64; 2],
@@ -94,6 +95,18 @@ pub enum NestedError {
         /// What would be right.
         expected: &'static str,
     },
+    /// The zone is not on the block.
+    #[error("`fine_centre_m[{axis}]` is {value_m}; expected {low_m} to {high_m}, within the block")]
+    Centre {
+        /// 0 or 1.
+        axis: usize,
+        /// Its value \[m\].
+        value_m: f64,
+        /// Lowest place of the block \[m\].
+        low_m: f64,
+        /// Highest place of the block \[m\].
+        high_m: f64,
+    },
     /// Too many cells.
     #[error("{0} cells; expected at most {CELLS_MAX}")]
     Cells(f64),
@@ -124,9 +137,7 @@ impl Nested {
             let Some(above) = levels.last_mut() else {
                 break;
             };
-            let Some(hole) = refined(above, high_m, zone, level) else {
-                break;
-            };
+            let hole = refined(above, high_m, zone, level);
             let edge_m = above.edge_m.map(|e| 0.5 * e);
             let corner = [0, 1, 2].map(|a| hole[a].start);
             let next = Level {
@@ -192,9 +203,8 @@ fn whole(x: f64) -> usize {
     x.max(0.0) as usize
 }
 
-/// Cells of `above` that level `level` replaces: those that its zone needs, and none if the box
-/// would have no room for its own border.
-fn refined(above: &Level, high_m: Vec3, zone: &Zone, level: usize) -> Option<[Range<usize>; 3]> {
+/// Cells of `above` that level `level` replaces: those that its zone needs, at least one.
+fn refined(above: &Level, high_m: Vec3, zone: &Zone, level: usize) -> [Range<usize>; 3] {
     // the zone of a level has the margins of all finer ones around it
     let finest_m = above.edge_m.iter().fold(f64::MAX, |a, &b| a.min(b))
         / f64::from(1_u32 << (zone.levels - level));
@@ -211,14 +221,11 @@ fn refined(above: &Level, high_m: Vec3, zone: &Zone, level: usize) -> Option<[Ra
         };
         let place = |at_m: f64| (at_m - above.low_m[axis]) / above.edge_m[axis];
         let count = above.cells[axis];
-        let from = whole((place(from_m) + 1e-6).floor());
+        let from = whole((place(from_m) + 1e-6).floor()).min(count - 1);
         let to = whole((place(to_m) - 1e-6).ceil()).min(count);
-        if from >= to {
-            return None;
-        }
-        *hole = from..to;
+        *hole = from..to.max(from + 1);
     }
-    Some(hole)
+    hole
 }
 
 fn check(low_m: Vec3, high_m: Vec3, zone: &Zone) -> Result<(), NestedError> {
@@ -245,6 +252,17 @@ fn check(low_m: Vec3, high_m: Vec3, zone: &Zone) -> Result<(), NestedError> {
             value: zone.centre_m[0],
             expected: "finite numbers",
         });
+    }
+    for axis in 0..2 {
+        let (value_m, low_m, high_m) = (zone.centre_m[axis], low_m[axis], high_m[axis]);
+        if !(low_m..=high_m).contains(&value_m) {
+            return Err(NestedError::Centre {
+                axis,
+                value_m,
+                low_m,
+                high_m,
+            });
+        }
     }
     if !(1..=LEVELS_MAX).contains(&zone.levels) {
         return Err(NestedError::Field {
@@ -291,11 +309,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn every_box_lies_inside_the_one_above(
-            x in -0.06..0.06_f64, y in -0.06..0.06_f64, half in 0.001..0.08_f64,
+            x in -0.05..0.05_f64, y in -0.05..0.05_f64, half in 1e-9..0.08_f64,
             depth in 0.001..0.2_f64, cell in 0.001..0.02_f64, levels in 1..5_usize,
         ) {
             let zone = Zone { cell_m: cell, levels, centre_m: [x, y], half_m: [half; 2], depth_m: depth };
             let nested = cube(&zone);
+            prop_assert_eq!(nested.levels.len(), levels);
             let volume: f64 = nested.levels.iter().map(|level| {
                 let hole = level.hole.as_ref();
                 let own = level.count() - hole.map_or(0, |h| h.iter().map(Range::len).product());
@@ -339,6 +358,14 @@ mod tests {
             let wrong = Nested::new(-half, half, &zone).unwrap_err();
             assert!(matches!(wrong, NestedError::Field { field: f, .. } if f == field));
         }
+        let beside = Zone {
+            centre_m: [0.0, -0.06],
+            ..ZONE
+        };
+        assert!(matches!(
+            Nested::new(-half, half, &beside),
+            Err(NestedError::Centre { axis: 1, .. })
+        ));
         let tiny = Zone {
             cell_m: 1e-6,
             levels: 1,

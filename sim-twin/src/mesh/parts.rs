@@ -1,8 +1,9 @@
 //! What a mesh file may hold: tetrahedra, hexahedra and triangles over one list of nodes.
 //!
-//! Source: ours. This is the form in which meshes come in and go out; a model is built from a
-//! [`TetMesh`](crate::mesh::tet::TetMesh) or a [`HexMesh`]. Numbering of a cell's nodes as in VTK
-//! (cell types 5, 10 and 12).
+//! Source: ours. This is the form in which meshes come in and go out, to be looked at, checked and
+//! converted. Models are made otherwise: `fem` from nested grids, the implicit solver and the offline
+//! truth from a [`HexMesh`], the springs from a lattice; none yet from tetrahedra. Numbering of a
+//! cell's nodes as in VTK (cell types 5, 10 and 12).
 
 use crate::Vec3;
 use crate::mesh::hex::HexMesh;

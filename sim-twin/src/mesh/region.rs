@@ -26,13 +26,6 @@ pub enum Shape {
         /// Its radius \[m\].
         radius_m: f64,
     },
-    /// A rounded rod: all places within a distance of a segment.
-    Capsule {
-        /// Ends of the segment \[m\].
-        ends_m: [Vec3; 2],
-        /// Distance \[m\].
-        radius_m: f64,
-    },
 }
 
 impl Shape {
@@ -43,16 +36,6 @@ impl Shape {
             Self::All => true,
             Self::Layer { from_m, to_m } => (from_m..to_m).contains(&at_m.z),
             Self::Ball { centre_m, radius_m } => (at_m - centre_m).norm() <= radius_m,
-            Self::Capsule { ends_m, radius_m } => {
-                let along = ends_m[1] - ends_m[0];
-                let square = along.norm_squared();
-                let share = if square > 0.0 {
-                    ((at_m - ends_m[0]).dot(&along) / square).clamp(0.0, 1.0)
-                } else {
-                    0.0
-                };
-                (at_m - (ends_m[0] + along * share)).norm() <= radius_m
-            }
         }
     }
 }
@@ -253,16 +236,5 @@ mod tests {
             Shares::take(&mesh, &gap, 4),
             Err(RegionError::Uncovered { cell: 32, .. })
         ));
-    }
-
-    #[test]
-    fn a_capsule_without_length_is_a_ball() {
-        let at_m = Vec3::new(0.01, 0.02, 0.03);
-        let capsule = Shape::Capsule {
-            ends_m: [at_m; 2],
-            radius_m: 0.005,
-        };
-        assert!(capsule.contains(&(at_m + Vec3::x() * 0.0049)));
-        assert!(!capsule.contains(&(at_m + Vec3::x() * 0.0051)));
     }
 }

@@ -218,32 +218,39 @@ enum MixingText {
 }
 
 /// A material: a published one by name, or numbers.
+#[derive(Debug, Clone, Copy)]
+struct MaterialText<'a> {
+    tissue: Option<&'a str>,
+    young_pa: Option<f64>,
+    poisson: Option<f64>,
+    density_kgpm3: Option<f64>,
+}
+
+/// An entry of `[[layer]]`. The keys of its material stand here and not in a struct of their own:
+/// serde knows no unknown keys in a flattened one.
 #[derive(Debug, Clone, Deserialize)]
-struct MaterialText {
+#[serde(deny_unknown_fields)]
+pub(super) struct LayerText {
+    name: Option<String>,
+    /// The last layer may leave it out: it goes down to the ground.
+    thickness_m: Option<f64>,
     tissue: Option<String>,
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
 }
 
-/// An entry of `[[layer]]`.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct LayerText {
-    name: Option<String>,
-    /// The last layer may leave it out: it goes down to the ground.
-    thickness_m: Option<f64>,
-    #[serde(flatten)]
-    material: MaterialText,
-}
-
 /// An entry of `[[inclusion]]`.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct InclusionText {
     name: Option<String>,
     center_m: [f64; 3],
     radius_m: f64,
-    #[serde(flatten)]
-    material: MaterialText,
+    tissue: Option<String>,
+    young_pa: Option<f64>,
+    poisson: Option<f64>,
+    density_kgpm3: Option<f64>,
 }
 
 fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
@@ -261,9 +268,31 @@ fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
     Err(wrong(field.into(), value, "a finite number greater than 0"))
 }
 
-impl MaterialText {
-    fn material(&self, field: &str) -> Result<Material, BlockError> {
-        let base = match &self.tissue {
+impl LayerText {
+    fn material(&self) -> MaterialText<'_> {
+        MaterialText {
+            tissue: self.tissue.as_deref(),
+            young_pa: self.young_pa,
+            poisson: self.poisson,
+            density_kgpm3: self.density_kgpm3,
+        }
+    }
+}
+
+impl InclusionText {
+    fn material(&self) -> MaterialText<'_> {
+        MaterialText {
+            tissue: self.tissue.as_deref(),
+            young_pa: self.young_pa,
+            poisson: self.poisson,
+            density_kgpm3: self.density_kgpm3,
+        }
+    }
+}
+
+impl MaterialText<'_> {
+    fn checked(&self, field: &str) -> Result<Material, BlockError> {
+        let base = match self.tissue {
             Some(name) => {
                 let found = tissue::find(name).ok_or_else(|| {
                     let known: Vec<&str> = tissue::LIBRARY.iter().map(|t| t.name).collect();
@@ -366,10 +395,10 @@ impl BlockText {
                 name: text
                     .name
                     .clone()
-                    .or(text.material.tissue.clone())
+                    .or(text.tissue.clone())
                     .unwrap_or(field.clone()),
                 thickness_m,
-                material: text.material.material(&field)?,
+                material: text.material().checked(&field)?,
             });
         }
         Ok(layers)
@@ -393,7 +422,7 @@ impl BlockText {
                 name: text.name.clone().unwrap_or(field.clone()),
                 centre_m,
                 radius_m: text.radius_m,
-                material: text.material.material(&field)?,
+                material: text.material().checked(&field)?,
             });
         }
         Ok(inclusions)

@@ -4,11 +4,15 @@
 
 use serde::Deserialize;
 
-use super::{Lump, SIDE_MAX, SceneError, ToolText, field, finite, positive};
+use super::text::{ToolText, field, finite, positive};
+use super::{Lump, SceneError};
 use crate::Vec3;
 use crate::mesh::fixture::{self, SheetParams};
 use crate::mesh::{Lattice, Units};
 use crate::model::idms::{Contact, IdmsParams, Pinch};
+
+/// Largest number of columns or rows of a sheet.
+const SIDE_MAX: u32 = 400;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

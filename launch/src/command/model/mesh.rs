@@ -129,7 +129,7 @@ pub(super) fn write(parts: &Parts, target: &Path, units: &Units) -> Result<Done,
     let refused =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", target.display()));
     let bytes = match format_of(target) {
-        Some(Format::Vtu) => vtu_write::write(parts, None, units).map(String::into_bytes),
+        Some(Format::Vtu) => vtu_write::write(parts, units).map(String::into_bytes),
         Some(Format::Ply) => ply_write::write(parts, units),
         _ => {
             let expected = "expected a file that ends in .vtu, or in .ply for the outside; \

@@ -180,18 +180,17 @@ fn file_places<'a>(
 ) -> impl Iterator<Item = Result<Vec3, MeshError>> + 'a {
     let length_m = units.length_m;
     let nodes = parts.nodes_m.iter().enumerate();
-    nodes.map(move |(node, at_m)| writable("node", node, at_m / length_m))
-}
-
-fn writable(kind: &str, index: usize, value: Vec3) -> Result<Vec3, MeshError> {
-    if value.iter().all(|x| x.is_finite()) {
-        return Ok(value);
-    }
-    Err(MeshError::Unwritable {
-        element: format!("{kind} {index}"),
-        field: "coordinates",
-        value: format!("{:?}", value.as_slice()),
-        expected: "finite numbers".to_owned(),
+    nodes.map(move |(node, at_m)| {
+        let value = at_m / length_m;
+        if value.iter().all(|x| x.is_finite()) {
+            return Ok(value);
+        }
+        Err(MeshError::Unwritable {
+            element: format!("node {node}"),
+            field: "coordinates",
+            value: format!("{:?}", value.as_slice()),
+            expected: "finite numbers".to_owned(),
+        })
     })
 }
 

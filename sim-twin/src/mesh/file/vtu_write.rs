@@ -3,23 +3,18 @@
 //! Source: Kitware, "VTK XML formats" (docs.vtk.org, 2024). Numbers have the fewest digits that read
 //! back as the same value.
 
-use super::{MeshError, check_indices, file_places, writable};
+use super::{MeshError, check_indices, file_places};
 use crate::Vec3;
 use crate::mesh::parts::{Cells, Parts};
 use crate::mesh::units::Units;
 use std::fmt::{Display, Write as _};
 
 /// A mesh as a `.vtu` file that counts in `units`: tetrahedra, hexahedra and triangles with the cell
-/// array `region`, and displacements of the nodes \[m\] as the point array `displacement` if given.
+/// array `region`.
 ///
 /// # Errors
-/// [`MeshError::Unwritable`] if a number is not finite, an index points at nothing, or there are not
-/// as many displacements as nodes.
-pub fn write(
-    parts: &Parts,
-    displacement_m: Option<&[Vec3]>,
-    units: &Units,
-) -> Result<String, MeshError> {
+/// [`MeshError::Unwritable`] if a number is not finite or an index points at nothing.
+pub fn write(parts: &Parts, units: &Units) -> Result<String, MeshError> {
     units.check()?;
     let count = parts.nodes_m.len();
     check_indices("tetrahedron", &parts.tets.nodes, count)?;
@@ -31,18 +26,6 @@ pub fn write(
          <VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n\
          <UnstructuredGrid>\n<Piece NumberOfPoints=\"{count}\" NumberOfCells=\"{cells}\">\n"
     );
-    if let Some(displacement_m) = displacement_m {
-        let rows = displacements(displacement_m, count, units)?;
-        text.push_str("<PointData Vectors=\"displacement\">\n");
-        array(
-            &mut text,
-            "displacement",
-            "Float64",
-            Some(3),
-            rows.into_iter(),
-        );
-        text.push_str("</PointData>\n");
-    }
     text.push_str("<CellData Scalars=\"region\">\n");
     let regions = parts.tets.regions.iter().chain(&parts.hexes.regions);
     array(
@@ -81,24 +64,6 @@ pub fn write(
     );
     text.push_str("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n");
     Ok(text)
-}
-
-fn displacements(
-    displacement_m: &[Vec3],
-    count: usize,
-    units: &Units,
-) -> Result<Vec<String>, MeshError> {
-    if displacement_m.len() != count {
-        return Err(MeshError::Unwritable {
-            element: "the mesh".to_owned(),
-            field: "number of displacements",
-            value: displacement_m.len().to_string(),
-            expected: format!("{count}, one for each node"),
-        });
-    }
-    let values = displacement_m.iter().enumerate();
-    let rows = values.map(|(node, value)| writable("displacement", node, value / units.length_m));
-    rows.map(|value| value.map(|value| row(&value))).collect()
 }
 
 fn row(at: &Vec3) -> String {

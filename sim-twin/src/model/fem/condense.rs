@@ -1,4 +1,5 @@
-//! Static condensation: what the nodes of a patch feel of everything below them.
+//! Static condensation: what the nodes of a patch feel of everything below them. Done once, before a
+//! session, for the predictor's table.
 //!
 //! Source: nested dissection (George 1973) by coordinates, multifrontal elimination (Duff and Reid
 //! 1983; Liu 1992). The patch is the root and is not eliminated, so its front ends as the Schur

@@ -3,7 +3,11 @@
 //! Source: Hughes 2000, chapter 3, for the trilinear element with 2x2x2 Gauss points. Against
 //! volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice
 //! 1974), as a modified gradient `Fbar = (Jbar / J)^(1/3) F` put into the energy, which keeps the
-//! stiffness symmetric (Simo, Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996.
+//! stiffness symmetric (Simo, Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996. Of the
+//! linear law, which knows no `J`, the trace of the strain is averaged (Hughes 1980).
+//!
+//! For the offline truth and the predictor's table; the servo's elements are those of
+//! [`explicit`](super::explicit).
 //!
 //! Symbols: `g_a` gradient of the shape function of node `a` at rest, `w` weight of a Gauss point
 //! (volume at rest), `Jbar` mean of `J` over the element, `s = (Jbar / J)^(1/3)`,
@@ -86,9 +90,38 @@ struct Strained {
     /// `F^-T`.
     g: Matrix3<f64>,
     j: f64,
-    /// `s`; 1 without averaging.
+    /// `s`; 1 without averaging of volume.
     s: f64,
+    /// What averaging of the trace adds to the diagonal of `f`.
+    shift: f64,
     weight: f64,
+}
+
+impl Strained {
+    /// The gradient that the law is asked about.
+    fn modified(&self) -> Matrix3<f64> {
+        self.f * self.s + Matrix3::identity() * self.shift
+    }
+}
+
+/// What is averaged over the element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Averaged {
+    Nothing,
+    /// `J`.
+    Volume,
+    /// Trace of the small strain.
+    Trace,
+}
+
+impl Averaged {
+    fn new(volumetric: Volumetric, law: &Law<f64>) -> Self {
+        match (volumetric, law) {
+            (Volumetric::Full, _) => Self::Nothing,
+            (Volumetric::Mean, Law::Linear(_)) => Self::Trace,
+            (Volumetric::Mean, _) => Self::Volume,
+        }
+    }
 }
 
 /// An element at a displacement.
@@ -98,7 +131,7 @@ pub struct Deformed<'a> {
     strained: [Strained; POINTS],
     /// `Jbar`.
     mean: f64,
-    averaged: bool,
+    averaged: Averaged,
 }
 
 impl<'a> Deformed<'a> {
@@ -115,9 +148,10 @@ impl<'a> Deformed<'a> {
             g: Matrix3::identity(),
             j: 1.0,
             s: 1.0,
+            shift: 0.0,
             weight: 0.0,
         });
-        let mut volume = 0.0;
+        let (mut volume, mut trace) = (0.0, 0.0);
         for (point, at) in strained.iter_mut().enumerate() {
             for (u, gradient) in u.iter().zip(&points.gradients[point]) {
                 at.f += u * gradient.transpose();
@@ -127,12 +161,15 @@ impl<'a> Deformed<'a> {
             at.g = cofactor / at.j;
             at.weight = points.weights[point];
             volume += at.weight * at.j;
+            trace += at.weight * at.f.trace();
         }
-        let mean = volume / points.volume();
-        let averaged = volumetric == Volumetric::Mean && !matches!(law, Law::Linear(_));
-        if averaged {
-            for at in &mut strained {
-                at.s = libm::cbrt(mean / at.j);
+        let (mean, trace) = (volume / points.volume(), trace / points.volume());
+        let averaged = Averaged::new(volumetric, law);
+        for at in &mut strained {
+            match averaged {
+                Averaged::Nothing => {}
+                Averaged::Volume => at.s = libm::cbrt(mean / at.j),
+                Averaged::Trace => at.shift = (trace - at.f.trace()) / 3.0,
             }
         }
         Self {
@@ -154,12 +191,12 @@ impl<'a> Deformed<'a> {
     #[must_use]
     pub fn energy(&self) -> f64 {
         let inverted = self.strained.iter().any(|at| at.j <= 0.0);
-        if self.averaged && (inverted || self.mean <= 0.0) {
+        if self.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
             return f64::INFINITY;
         }
         let parts = self.strained.iter();
         parts
-            .map(|at| at.weight * self.law.energy(&(at.f * at.s)))
+            .map(|at| at.weight * self.law.energy(&at.modified()))
             .sum()
     }
 
@@ -170,21 +207,34 @@ impl<'a> Deformed<'a> {
         let mut stresses = [Matrix3::zeros(); POINTS];
         let mut pressure = 0.0;
         for (at, stress) in self.strained.iter().zip(&mut stresses) {
-            *stress = self.law.stress(&(at.f * at.s));
-            if self.averaged {
-                let p = stress.dot(&at.f) * at.s / 3.0;
-                pressure += at.weight * p;
-                *stress = *stress * at.s - at.g * p;
+            *stress = self.law.stress(&at.modified());
+            match self.averaged {
+                Averaged::Nothing => {}
+                Averaged::Volume => {
+                    let p = stress.dot(&at.f) * at.s / 3.0;
+                    pressure += at.weight * p;
+                    *stress = *stress * at.s - at.g * p;
+                }
+                Averaged::Trace => {
+                    let p = stress.trace() / 3.0;
+                    pressure += at.weight * p;
+                    *stress -= Matrix3::identity() * p;
+                }
             }
         }
-        // work of the mean volume, shared out by the change of volume at every point
-        let share = if self.averaged {
-            pressure / (self.points.volume() * self.mean)
-        } else {
-            0.0
+        // work of the mean, shared out by what every point adds to it
+        let share = match self.averaged {
+            Averaged::Nothing => 0.0,
+            Averaged::Volume => pressure / (self.points.volume() * self.mean),
+            Averaged::Trace => pressure / self.points.volume(),
         };
         for (point, at) in self.strained.iter().enumerate() {
-            let stress = (stresses[point] + at.g * (share * at.j)) * at.weight;
+            let shared = match self.averaged {
+                Averaged::Nothing => Matrix3::zeros(),
+                Averaged::Volume => at.g * (share * at.j),
+                Averaged::Trace => Matrix3::identity() * share,
+            };
+            let stress = (stresses[point] + shared) * at.weight;
             for (force, gradient) in forces.iter_mut().zip(&self.points.gradients[point]) {
                 *force += stress * gradient;
             }
@@ -195,15 +245,41 @@ impl<'a> Deformed<'a> {
     /// Slope of [`Deformed::forces`]; symmetric.
     #[must_use]
     pub fn stiffness(&self) -> Stiffness {
-        let mut whole = Stiffness::zeros();
-        if !self.averaged {
-            for (point, at) in self.strained.iter().enumerate() {
-                let tangent = self.law.tangent_matrix(&at.f) * at.weight;
-                add_point(&mut whole, &tangent, &self.points.gradients[point]);
-            }
-            mirror(&mut whole);
-            return whole;
+        match self.averaged {
+            Averaged::Nothing => self.plain_stiffness(),
+            Averaged::Volume => self.volume_stiffness(),
+            Averaged::Trace => self.trace_stiffness(),
         }
+    }
+
+    fn plain_stiffness(&self) -> Stiffness {
+        let mut whole = Stiffness::zeros();
+        for (point, at) in self.strained.iter().enumerate() {
+            let tangent = self.law.tangent_matrix(&at.f) * at.weight;
+            add_point(&mut whole, &tangent, &self.points.gradients[point]);
+        }
+        mirror(&mut whole);
+        whole
+    }
+
+    /// Of the linear law: what resists the trace at a point resists its mean instead.
+    fn trace_stiffness(&self) -> Stiffness {
+        let unit = Column::from_column_slice(Matrix3::<f64>::identity().as_slice());
+        let tangent = self.law.tangent_matrix(&Matrix3::identity());
+        let bulk = unit.dot(&(tangent * unit)) / 9.0;
+        let local = tangent - unit * unit.transpose() * bulk;
+        let (mut whole, mut rate) = (Stiffness::zeros(), Row::zeros());
+        let volume = self.points.volume();
+        for (at, gradients) in self.strained.iter().zip(&self.points.gradients) {
+            add_point(&mut whole, &(local * at.weight), gradients);
+            add_row(&mut rate, &unit, at.weight / volume, gradients);
+        }
+        mirror(&mut whole);
+        whole + rate * rate.transpose() * (bulk * volume)
+    }
+
+    fn volume_stiffness(&self) -> Stiffness {
+        let mut whole = Stiffness::zeros();
         let curved: [Curved; POINTS] =
             std::array::from_fn(|point| Curved::new(self.law, &self.strained[point]));
         let weighed = |value: &dyn Fn(&Curved) -> f64| -> f64 {

@@ -1,4 +1,4 @@
-//! Dense partial Cholesky factorisation: the work of static condensation.
+//! Dense partial Cholesky factorisation: the work of static condensation, offline.
 //!
 //! Source: right-looking blocked Cholesky (Golub and Van Loan 2013, section 4.2), trailing updates
 //! in packed strips of four rows so that the compiler vectorises them. No fused multiply-add and no

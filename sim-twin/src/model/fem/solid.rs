@@ -1,4 +1,5 @@
-//! A mesh with laws and supports, without units.
+//! A mesh with laws and supports, without units: what the offline truth, the implicit solver and the
+//! predictor's table are made from.
 //!
 //! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
 //! order of the mesh.
@@ -6,8 +7,9 @@
 use super::element::{Deformed, Points, Volumetric};
 use super::sparse::BlockMatrix;
 use crate::Vec3;
-use crate::law::{Family, Law, Moduli};
+use crate::law::{Elastic, Family, FamilyError, Law, Moduli};
 use crate::mesh::hex::{HexError, HexMesh, Side};
+use nalgebra::Matrix3;
 
 /// Directions in which a side of the block cannot move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,9 @@ pub enum SolidError {
         /// Its moduli.
         moduli: Moduli,
     },
+    /// The law is unfit.
+    #[error(transparent)]
+    Law(#[from] FamilyError),
     /// Nothing holds the mesh.
     #[error("no side is fixed: nothing would hold the tissue")]
     Unsupported,
@@ -76,6 +81,7 @@ impl Solid {
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
         mesh.check()?;
+        family.check()?;
         if moduli.len() != mesh.cells.len() {
             return Err(SolidError::Count {
                 cells: mesh.cells.len(),
@@ -163,11 +169,32 @@ impl Solid {
 
     /// Sets the components that cannot move to zero.
     pub fn mask(&self, vector: &mut [Vec3]) {
-        for (value, fixed) in vector.iter_mut().zip(&self.fixed) {
-            for axis in 0..3 {
-                if fixed[axis] {
-                    value[axis] = 0.0;
-                }
+        mask(&self.fixed, vector);
+    }
+
+    /// Least shear modulus at rest of the cells at these faces, over the stiffest of all: what the
+    /// stiffness of a contact goes by.
+    pub(super) fn softest_shear(&self, faces: &[[u32; 4]]) -> f64 {
+        let mut touched = vec![false; self.nodes.len()];
+        for &node in faces.iter().flatten() {
+            touched[node as usize] = true;
+        }
+        let mut shear = Matrix3::zeros();
+        shear[(0, 1)] = 1.0;
+        let cells = self.cells.iter().zip(&self.laws);
+        cells
+            .filter(|(cell, _)| cell.iter().any(|&node| touched[node as usize]))
+            .map(|(_, law)| law.tangent(&Matrix3::identity(), &shear)[(0, 1)])
+            .fold(f64::MAX, f64::min)
+    }
+}
+
+/// Sets the components that are `fixed` to zero.
+pub(super) fn mask(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
+    for (value, fixed) in vector.iter_mut().zip(fixed) {
+        for axis in 0..3 {
+            if fixed[axis] {
+                value[axis] = 0.0;
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The tangent matrix in 3x3 blocks, and conjugate gradients on it.
+//! The tangent matrix in 3x3 blocks, and conjugate gradients on it: for the implicit solver, the
+//! offline truth and the predictor's table; the servo's solver has no matrix.
 //!
 //! Source: Saad 2003, algorithm 9.1 (preconditioned CG) and section 10.2 (symmetric Gauss-Seidel as
 //! a preconditioner, with Eisenstat's trick left out). Blocks because a node has three degrees of

@@ -1,4 +1,5 @@
-//! The static solution of a press: the truth that faster solvers are judged by.
+//! The static solution of a press: the offline truth that faster solvers are judged by, in tests and
+//! examples; no session reaches it.
 //!
 //! Source: Newton's method with a backtracking line search on the energy (Nocedal and Wright 2006,
 //! algorithm 3.1), linear systems by conjugate gradients to a tolerance that follows the residual
@@ -58,6 +59,16 @@ pub enum PressError {
         residual: f64,
         /// Newton iterations spent.
         iterations: usize,
+    },
+    /// A number of the press is out of range.
+    #[error("`{field}` is {value}; expected {expected}")]
+    Field {
+        /// Its name.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// What would be right.
+        expected: &'static str,
     },
 }
 
@@ -119,7 +130,7 @@ impl Press {
             .map(|face| (solid.nodes[face[0] as usize] - solid.nodes[face[1] as usize]).norm());
         let shortest = edges.fold(f64::MAX, f64::min);
         // moduli are over the stiffest; the surface's own scale is that of its softest law
-        let stiffness = settings.contact_stiffness / shortest * surface_modulus(&solid, faces);
+        let stiffness = settings.contact_stiffness / shortest * solid.softest_shear(faces);
         let radius = radius_m / solid.length_m;
         let over = over_m.map(|x| x / solid.length_m);
         Self {
@@ -145,8 +156,10 @@ impl Press {
     /// Presses on to `depth_m`, in increments that halve where one finds no equilibrium.
     ///
     /// # Errors
-    /// If even a small increment finds none; the press then stands at the last depth that did.
+    /// If even a small increment finds none; the press then stands at the last depth that did. If
+    /// the depth, or the sphere that was given, is out of range.
     pub fn to(&mut self, depth_m: f64) -> Result<Touch, PressError> {
+        self.check(depth_m)?;
         let goal = depth_m / self.solid.length_m;
         let largest = self.settings.increment * self.radius;
         let (mut reach, mut settled) = (largest, false);
@@ -176,6 +189,28 @@ impl Press {
             self.equilibrate()?;
         }
         Ok(self.touch())
+    }
+
+    fn check(&self, depth_m: f64) -> Result<(), PressError> {
+        let length_m = self.solid.length_m;
+        let radius_m = self.radius * length_m;
+        if !(radius_m.is_finite() && radius_m > 0.0) {
+            return Err(PressError::Field {
+                field: "radius_m",
+                value: radius_m,
+                expected: "a finite number above 0",
+            });
+        }
+        let [x_m, y_m] = [self.start.x * length_m, self.start.y * length_m];
+        let places = [("depth_m", depth_m), ("over_m", x_m), ("over_m", y_m)];
+        match places.into_iter().find(|(_, value)| !value.is_finite()) {
+            Some((field, value)) => Err(PressError::Field {
+                field,
+                value,
+                expected: "a finite number",
+            }),
+            None => Ok(()),
+        }
     }
 
     fn sphere(&self) -> Sphere {
@@ -328,21 +363,4 @@ impl Press {
 
 fn places(solid: &Solid, u: &[Vec3]) -> Vec<Vec3> {
     solid.nodes.iter().zip(u).map(|(x, u)| x + u).collect()
-}
-
-/// Least shear modulus of the cells under the surface, over the stiffest of all.
-fn surface_modulus(solid: &Solid, faces: &[[u32; 4]]) -> f64 {
-    use crate::law::Elastic;
-    let mut top = vec![false; solid.nodes.len()];
-    for &node in faces.iter().flatten() {
-        top[node as usize] = true;
-    }
-    let mut shear = nalgebra::Matrix3::zeros();
-    shear[(0, 1)] = 1.0;
-    let touched = |cell: &[u32; 8]| cell.iter().any(|&node| top[node as usize]);
-    let cells = solid.cells.iter().zip(&solid.laws);
-    cells
-        .filter(|(cell, _)| touched(cell))
-        .map(|(_, law)| law.tangent(&nalgebra::Matrix3::identity(), &shear)[(0, 1)])
-        .fold(f64::MAX, f64::min)
 }

@@ -5,7 +5,7 @@ use super::*;
 /// A valid file of every kind.
 fn samples() -> Vec<(Format, Vec<u8>)> {
     let (block, skin) = (block(), skin());
-    let vtu = vtu_write::write(&block, None, &Units::SI).unwrap();
+    let vtu = vtu_write::write(&block, &Units::SI).unwrap();
     vec![
         (Format::Msh, msh2(&block).into_bytes()),
         (Format::Msh, msh4(&block).into_bytes()),
@@ -122,7 +122,7 @@ fn binary_arrays_of_every_coding_are_read() {
 
 #[test]
 fn refusals_of_grids_name_line_field_value_and_remedy() {
-    let good = vtu_write::write(&block(), None, &Units::SI).unwrap();
+    let good = vtu_write::write(&block(), &Units::SI).unwrap();
     let change = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
         refusal(Format::Vtu, good.replacen(from, to, 1))

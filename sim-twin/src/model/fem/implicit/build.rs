@@ -3,13 +3,12 @@
 use super::cells::{Cell, Material};
 use super::{ImplicitError, Params, Viscosity};
 use crate::Vec3;
-use crate::law::{Elastic, Family, Law, Moduli};
+use crate::law::{Family, Law, Moduli};
 use crate::mesh::hex::{HexMesh, Side};
 use crate::model::fem::element::{Points, Volumetric};
 use crate::model::fem::probe::Surface;
 use crate::model::fem::solid::{Solid, Support};
 use crate::model::fem::sparse::BlockMatrix;
-use nalgebra::Matrix3;
 
 /// What never changes after construction.
 #[derive(Debug, Clone)]
@@ -79,17 +78,6 @@ impl Model {
         model.add_top(mesh);
         model.contact_modulus = model.softest_contact(moduli) / stress_pa;
         Ok(model)
-    }
-
-    /// Sets the components that cannot move to zero.
-    pub(super) fn mask(&self, vector: &mut [Vec3]) {
-        for (value, fixed) in vector.iter_mut().zip(&self.fixed) {
-            for axis in 0..3 {
-                if fixed[axis] {
-                    value[axis] = 0.0;
-                }
-            }
-        }
     }
 
     /// Newtons a unit of force.
@@ -186,8 +174,7 @@ impl Model {
         let cells = self.cells.iter().zip(moduli);
         cells
             .filter(|(cell, _)| touched(cell))
-            // E / (1 - nu^2) = 4 mu (lambda + mu) / (lambda + 2 mu)
-            .map(|(_, m)| 4.0 * m.mu_pa * (m.lambda_pa + m.mu_pa) / (m.lambda_pa + 2.0 * m.mu_pa))
+            .map(|(_, moduli)| moduli.contact_pa())
             .fold(f64::MAX, f64::min)
     }
 }
@@ -219,20 +206,7 @@ fn surface(mesh: &HexMesh, solid: &Solid, params: &Params) -> Surface {
         (at[0] - at[1]).norm().min((at[1] - at[2]).norm())
     };
     let shortest = faces.iter().map(edge).fold(f64::MAX, f64::min);
-    let mut touched = vec![false; solid.nodes.len()];
-    for &node in faces.iter().flatten() {
-        touched[node as usize] = true;
-    }
-    let mut shear = Matrix3::zeros();
-    shear[(0, 1)] = 1.0;
-    let softest = solid
-        .cells
-        .iter()
-        .zip(&solid.laws)
-        .filter(|(cell, _)| cell.iter().any(|&node| touched[node as usize]))
-        .map(|(_, law)| law.tangent(&Matrix3::identity(), &shear)[(0, 1)])
-        .fold(f64::MAX, f64::min);
-    let stiffness = params.contact_stiffness * softest / shortest;
+    let stiffness = params.contact_stiffness * solid.softest_shear(faces) / shortest;
     let mut surface = Surface::new(&solid.nodes, faces, params.order, stiffness);
     surface.deepest = shortest;
     surface

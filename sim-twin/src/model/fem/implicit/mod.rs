@@ -3,8 +3,8 @@
 //! Source: backward Euler as the minimum of an incremental potential (Kane, Marsden, Ortiz and West
 //! 2000; Martin et al. 2011), found by Newton's method with a line search; linear systems by
 //! conjugate gradients. For stiff or thin layers, any law, any hexahedra, viscous materials, and as
-//! the judge in time of faster solvers. It is stable at any step and far from the servo's rate on
-//! all but small meshes.
+//! the judge in time of faster solvers: offline truth, which no scene and no session makes. It is
+//! stable at any step and far from the servo's rate on all but small meshes.
 //!
 //! `build` makes the model, `cells` is one element with its viscous parts, `newton` finds the end of
 //! a step, `step` is one tick with its books, `state` what a snapshot holds. Inside, lengths are over

@@ -17,6 +17,7 @@ use crate::Vec3;
 use crate::law::viscous::Memory;
 use crate::model::fem::element::POINTS;
 use crate::model::fem::probe::Sphere;
+use crate::model::fem::solid::mask;
 use crate::model::fem::sparse::{BlockMatrix, Krylov, dot, norm};
 use nalgebra::Matrix3;
 
@@ -179,7 +180,7 @@ impl Solver<'_> {
                 return false;
             }
         }
-        self.model.mask(residual);
+        mask(&self.model.fixed, residual);
         now.scale += norm(residual);
         true
     }
@@ -208,7 +209,7 @@ impl Solver<'_> {
             now.contact += surface.energy(at, sphere);
             now.scale += force.norm();
         }
-        self.model.mask(residual);
+        mask(&self.model.fixed, residual);
     }
 
     /// Takes the slope of all but the contact where the state says.

@@ -11,6 +11,7 @@ use super::{Implicit, STEP_MAX, STEP_MIN};
 use crate::Vec3;
 use crate::contact::usable;
 use crate::model::fem::probe::{Met, Sphere};
+use crate::model::fem::solid::mask;
 use crate::twin::{Reaction, Tool};
 
 /// Largest radius of a tool over the extent of the mesh.
@@ -225,7 +226,7 @@ impl Implicit {
         for (v, velocity_mps) in self.state.v.iter_mut().zip(velocities_mps) {
             *v = velocity_mps / unit_mps;
         }
-        self.model.mask(&mut self.state.v);
+        mask(&self.model.fixed, &mut self.state.v);
         let kinetic_j = self.state.kinetic(&self.model.masses) * unit_j;
         let books = &mut self.state.ledger;
         books.edit_j += kinetic_j - books.kinetic_j;

@@ -141,6 +141,7 @@ fn s4_21_relaxing_before_freezing_leaves_no_dent() {
             touch(&mut tissue, sphere(2.0, 1.7, 0.6 + 0.02 * f64::from(n)));
         }
         let view = tissue.view();
+        assert!(view.positions_m.iter().all(|at| at.z.is_finite()));
         let low = view
             .positions_m
             .iter()

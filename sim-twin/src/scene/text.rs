@@ -1,0 +1,131 @@
+//! The TOML text of a scene, and what in it is refused.
+//!
+//! Source: ours.
+
+use serde::Deserialize;
+
+use super::block::{BlockText, InclusionText, LayerText};
+use super::lattice::{FixtureText, ModelText, SheetText};
+use super::{Body, Lump, Scene, SceneError};
+use crate::mesh::check;
+use crate::model::idms::{Contact, Idms};
+
+impl Scene {
+    pub(super) fn parse(text: &str) -> Result<Self, SceneError> {
+        let text: Text = toml::from_str(text)?;
+        positive("tool.radius_m", text.tool.radius_m)?;
+        positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
+        let given = [
+            text.sheet.is_some(),
+            text.fixture.is_some(),
+            text.block.is_some(),
+        ];
+        let expected = "one of the tables [sheet], [fixture] and [block]";
+        match given.iter().filter(|&&given| given).count() {
+            0 => Err(field("sheet", "missing", expected)),
+            1 => text.scene(),
+            _ => Err(field("sheet", "given twice", expected)),
+        }
+    }
+}
+
+impl Text {
+    fn scene(self) -> Result<Scene, SceneError> {
+        let (body, lumps) = if let Some(block) = &self.block {
+            if !self.lump.is_empty() {
+                return Err(field("lump", "given", "[[inclusion]] in a block"));
+            }
+            let block = block.block(&self.layer, &self.inclusion)?;
+            let lumps = block.lumps();
+            (Body::Block(block), lumps)
+        } else {
+            if !(self.layer.is_empty() && self.inclusion.is_empty()) {
+                return Err(field("layer", "given", "[[lump]] in a lattice"));
+            }
+            (self.lattice()?, self.lump.clone())
+        };
+        Ok(Scene {
+            name: self.name,
+            body,
+            tool_radius_m: self.tool.radius_m,
+            tool_stiffness_npm: self.tool.stiffness_npm,
+            lumps,
+        })
+    }
+
+    fn lattice(&self) -> Result<Body, SceneError> {
+        let mut lattice = match (&self.sheet, &self.fixture) {
+            (Some(sheet), _) => sheet.lattice()?,
+            (_, Some(fixture)) => fixture.lattice()?,
+            // the caller has seen one of them
+            _ => return Err(field("sheet", "missing", "a table")),
+        };
+        lattice.name.clone_from(&self.name);
+        for lump in &self.lump {
+            lump.harden(&mut lattice)?;
+        }
+        if let Some(&finding) = check::findings(&lattice).first() {
+            return Err(finding.into());
+        }
+        let params = self.model.params(&self.tool);
+        if params.contact == Contact::Node {
+            check::contact_radius(&lattice, self.tool.radius_m)?;
+        }
+        // Built once here, so that a scene that loads can also be built.
+        Idms::new(&lattice, &params)?;
+        Ok(Body::Lattice { lattice, params })
+    }
+}
+
+/// The TOML text of a scene.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    name: String,
+    sheet: Option<SheetText>,
+    fixture: Option<FixtureText>,
+    block: Option<BlockText>,
+    #[serde(default)]
+    layer: Vec<LayerText>,
+    #[serde(default)]
+    inclusion: Vec<InclusionText>,
+    #[serde(default)]
+    model: ModelText,
+    tool: ToolText,
+    #[serde(default)]
+    lump: Vec<Lump>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolText {
+    pub(super) radius_m: f64,
+    pub(super) stiffness_npm: f64,
+}
+
+pub(super) fn field(
+    field: &'static str,
+    value: impl ToString,
+    expected: &'static str,
+) -> SceneError {
+    SceneError::Field {
+        field,
+        value: value.to_string(),
+        expected,
+    }
+}
+
+pub(super) fn positive(name: &'static str, value: f64) -> Result<(), SceneError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(field(name, value, "a finite number greater than 0"))
+}
+
+pub(super) fn finite(name: &'static str, value: f64) -> Result<(), SceneError> {
+    if value.is_finite() {
+        Ok(())
+    } else {
+        Err(field(name, value, "finite numbers"))
+    }
+}
