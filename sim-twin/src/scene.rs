@@ -1,10 +1,12 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours. `lattice` has the scenes of springs, `block` those of a continuum. The built-in
+//! Source: ours. `lattice` has the scenes of springs, `block` those of a continuum
+//! and `table` what is condensed of them. The built-in
 //! scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
 
 mod block;
 mod lattice;
+mod table;
 
 use serde::Deserialize;
 
@@ -15,6 +17,7 @@ use crate::{Reaction, Snapshot, Tissue, Tool, Vec3};
 use lattice::{FixtureText, ModelText, SheetText};
 
 pub use block::{Block, BlockError, Inclusion, Layer};
+pub use table::TableError;
 
 /// Name and text of every built-in scene.
 const BUILT_IN: [(&str, &str); 9] = [

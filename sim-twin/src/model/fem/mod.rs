@@ -4,7 +4,8 @@
 //! against the faces of the surface; [`sparse`] the tangent matrix and the linear solver; [`truth`]
 //! the static solution of a press, the judge of every faster solver. [`condense`] reduces a solid to
 //! a patch of its surface, [`compliance`] keeps how the faces of the patch move under force,
-//! [`stored`] writes and reads that, and [`predictor`] answers a touch of the patch in microseconds. Behind [`crate::Tissue`] are
+//! [`stored`] writes and reads that, and [`predictor`] answers a touch of the patch in microseconds; [`masked`] lets a
+//! late tick feel it. Behind [`crate::Tissue`] are
 //! [`explicit`], the default twin, made for the tick of a servo, and [`implicit`], for any law and
 //! viscous materials, too slow for a tick.
 //!
@@ -17,6 +18,7 @@ pub mod element;
 pub mod explicit;
 pub mod front;
 pub mod implicit;
+pub mod masked;
 pub mod predictor;
 pub mod probe;
 pub mod solid;
@@ -28,6 +30,7 @@ pub mod truth;
 
 pub use compliance::{Compliance, ComplianceError, Patch};
 pub use element::Volumetric;
+pub use masked::Masked;
 pub use predictor::{Answer, Ball, Contacts, DEPTH_OVER_RADIUS_MAX};
 pub use solid::{Solid, SolidError, Support};
 pub use stored::StoredError;
