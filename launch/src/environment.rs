@@ -61,12 +61,9 @@ impl Environment for TissueEnvironment {
             [self.last] = reactions;
             self.last_at_m = tool.position_m;
         }
-        let deeper_m = self.last.normal.dot(&(self.last_at_m - tool.position_m));
-        let pressed_n = self.last.force_n.dot(&self.last.normal);
-        // a contact pulls at nothing
-        let more_n = (self.last.stiffness_npm * deeper_m).max(-pressed_n);
-        let force = self.last.force_n + self.last.normal * more_n;
-        [force.x, force.y, force.z, self.last.grip_n]
+        let felt = self.last.moved_by(&(tool.position_m - self.last_at_m));
+        let force = felt.force_n;
+        [force.x, force.y, force.z, felt.grip_n]
     }
 
     fn energy_j(&self) -> f64 {

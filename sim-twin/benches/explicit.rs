@@ -1,4 +1,4 @@
-//! Kernels of the explicit tissue, through its public step, and a query of the condensed predictor.
+//! Kernels of the explicit tissue, through its public step.
 //!
 //! `cargo bench -p palpate-twin --bench explicit`. A tissue that moves and is not touched costs what
 //! its cells and nodes cost; the same tissue pressed costs contact on top.
@@ -6,11 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use palpate_twin::law::{Family, Material};
-use palpate_twin::mesh::grade::Grading;
-use palpate_twin::mesh::hex::{HexMesh, Side};
 use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::model::fem::{Compliance, Contacts, Patch, Solid, Support, Volumetric};
 use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
 
@@ -92,38 +88,5 @@ fn ticks(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A query on cells of 2 mm: small enough to be condensed in a moment, as costly to ask as any.
-fn predictor(criterion: &mut Criterion) {
-    let grade = |from_m, to_m| Grading {
-        from_m,
-        to_m,
-        cell_m: 2e-3,
-        growth: 1.6,
-    };
-    let across_m = grade(0.042, 0.058).axis(0.1).expect("a grading");
-    let down_m = grade(0.096, 0.1).axis(0.1).expect("a grading");
-    let mesh = HexMesh::block([&across_m, &across_m, &down_m]).expect("a block");
-    let material = Material::new(5e3, 0.45, 1e3).expect("a material");
-    let moduli = vec![material.moduli(); mesh.cells.len()];
-    let law = (Family::NeoHookean, &moduli[..]);
-    let solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], Volumetric::Mean);
-    let patch = Patch {
-        centre_m: [0.05; 2],
-        half_m: 8e-3,
-    };
-    let table = Compliance::new(&solid.expect("a solid"), &mesh, patch).expect("a patch");
-    let mut contacts = Contacts::new(&table);
-    let mut step = 0_u32;
-    criterion.bench_function("predictor, a wandering query", |bencher| {
-        bencher.iter(|| {
-            step = (step + 1) % 2000;
-            // there and back over 4 mm, at 2 mm a second
-            let away = 1e-3 * (f64::from(step) * 1e-3 - 1.0).abs();
-            let at_m = Vec3::new(0.05 + 4.0 * away - 2e-3, 0.05, 0.1 + RADIUS_M - 1.5e-3);
-            contacts.press(black_box(&table), at_m, RADIUS_M)
-        });
-    });
-}
-
-criterion_group!(benches, ticks, predictor);
+criterion_group!(benches, ticks);
 criterion_main!(benches);

@@ -15,7 +15,7 @@ use palpate_twin::mesh::nested::{Nested, Zone};
 use palpate_twin::mesh::region::{Region, Shape, Shares};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
 use palpate_twin::model::fem::{
-    Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
+    Ball, Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
 };
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
@@ -260,32 +260,47 @@ fn predict(cell_m: f64, half_m: f64) -> Outcome {
     let solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], Volumetric::Mean)?;
     let patch = Patch {
         centre_m: [0.05; 2],
-        half_m,
+        half_m: [half_m; 2],
     };
     let start = Instant::now();
     let table = Compliance::new(&solid, &mesh, patch)?;
+    let condensed_s = start.elapsed().as_secs_f64();
+    let stored = table.to_bytes();
+    let start = Instant::now();
+    let again = Compliance::from_bytes(&stored)?;
+    println!("read again in {:.3} s", start.elapsed().as_secs_f64());
+    assert!(again == table);
     println!(
-        "{} nodes, {} faces, {:.1} MB, condensed in {:.1} s",
+        "{} nodes, {} faces, {:.1} MB, {:.1} MB stored, condensed in {:.1} s",
         mesh.nodes_m.len(),
         table.faces(),
-        table.to_bytes().len() as f64 * 1e-6,
-        start.elapsed().as_secs_f64(),
+        table.memory_bytes() as f64 * 1e-6,
+        stored.len() as f64 * 1e-6,
+        condensed_s,
     );
     for depth_m in [0.25e-3, 0.5e-3, 1e-3, 1.5e-3, 2e-3] {
         stroke(&table, depth_m);
     }
-    time(&table);
+    time(&table, half_m);
     Ok(())
+}
+
+fn ball(centre_m: Vec3) -> Ball {
+    Ball {
+        centre_m,
+        radius_m: 5e-3,
+        stiffness_npm: f64::INFINITY,
+    }
 }
 
 /// Force of a slow stroke over four millimetres: its mean and ripple.
 fn stroke(table: &Compliance, depth_m: f64) {
-    let mut contacts = Contacts::new(table);
+    let mut contacts = Contacts::default();
     let (mut low_n, mut high_n) = (f64::MAX, 0.0_f64);
     for step in 0..400 {
         let x_m = 0.05 + 1e-5 * f64::from(step);
         let at_m = Vec3::new(x_m, 0.05, 0.105 - depth_m);
-        let force_n = contacts.press(table, at_m, 5e-3).force_n.z;
+        let force_n = contacts.press(table, &ball(at_m)).force_n.z;
         if step > 10 {
             (low_n, high_n) = (low_n.min(force_n), high_n.max(force_n));
         }
@@ -298,34 +313,63 @@ fn stroke(table: &Compliance, depth_m: f64) {
     );
 }
 
-/// Times of answers to a tool that wanders at palpation speed, 1 kHz. Of five equal runs the least
-/// time of every answer counts, so that other work on the machine does not.
-fn time(table: &Compliance) {
-    let mut times_ns = vec![u128::MAX; 20_000];
-    let mut sweeps = 0;
-    for _ in 0..5 {
-        let mut contacts = Contacts::new(table);
-        sweeps = 0;
-        for (step, least_ns) in (0_u32..).zip(&mut times_ns) {
-            let t_s = f64::from(step) * 1e-3;
-            let depth_m = 1e-3 + 1e-3 * (5.0 * t_s).sin();
-            let (x_m, y_m) = (3e-3 * (3.0 * t_s).sin(), 3e-3 * (2.0 * t_s).cos());
-            let at_m = Vec3::new(0.05 + x_m, 0.05 + y_m, 0.105 - depth_m);
-            let start = Instant::now();
-            sweeps += contacts.press(table, at_m, 5e-3).sweeps;
-            *least_ns = start.elapsed().as_nanos().min(*least_ns);
+/// Times of answers: to a tool that wanders at palpation speed, to one that is anywhere on the patch
+/// from one answer to the next, and to one that is anywhere at all, deep or off the patch.
+fn time(table: &Compliance, half_m: f64) {
+    let mut dice = 1_u64;
+    let mut random = |low: f64, high: f64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        low + (high - low) * ((dice >> 11) as f64 / (1_u64 << 53) as f64)
+    };
+    let wander = (0..ANSWERS).map(|step| {
+        let t_s = step as f64 * 1e-3;
+        let (x_m, y_m) = (3e-3 * (3.0 * t_s).sin(), 3e-3 * (2.0 * t_s).cos());
+        Vec3::new(x_m, y_m, -1e-3 - 1e-3 * (5.0 * t_s).sin())
+    });
+    let wander: Vec<Vec3> = wander.collect();
+    let mut scatter = |reach_m: f64, deep_m: f64| -> Vec<Vec3> {
+        let mut place = |_| {
+            let (x_m, y_m) = (random(-reach_m, reach_m), random(-reach_m, reach_m));
+            Vec3::new(x_m, y_m, random(-deep_m, 0.1 * deep_m))
+        };
+        (0..ANSWERS).map(&mut place).collect()
+    };
+    let kinds = [
+        ("wandering", wander),
+        ("on the patch", scatter(half_m - 4e-3, 2e-3)),
+        ("anywhere", scatter(2.0 * half_m, 20e-3)),
+    ];
+    for (name, poses) in kinds {
+        let mut times_ns = vec![u128::MAX; ANSWERS];
+        let (mut products, mut valid) = (0, 0);
+        // of equal runs the least time counts, so that other work on the machine does not
+        for _ in 0..RUNS {
+            let mut contacts = Contacts::default();
+            (products, valid) = (0, 0);
+            for (pose, least_ns) in poses.iter().zip(&mut times_ns) {
+                let at_m = Vec3::new(0.05, 0.05, 0.105) + pose;
+                let start = Instant::now();
+                let answer = contacts.press(table, &ball(at_m));
+                *least_ns = start.elapsed().as_nanos().min(*least_ns);
+                products += answer.products;
+                valid += usize::from(answer.weight > 0.0);
+            }
         }
+        times_ns.sort_unstable();
+        println!(
+            "{name}: p50 {} ns, p99 {} ns, p99.9 {} ns, max {} ns; {:.1} products; {valid} of {ANSWERS} known",
+            times_ns[ANSWERS / 2],
+            times_ns[ANSWERS / 100 * 99],
+            times_ns[ANSWERS / 1000 * 999],
+            times_ns[ANSWERS - 1],
+            products as f64 / ANSWERS as f64,
+        );
     }
-    times_ns.sort_unstable();
-    println!(
-        "answer p50 {} ns, p99 {} ns, p99.9 {} ns, max {} ns; {:.1} sweeps",
-        times_ns[10_000],
-        times_ns[19_800],
-        times_ns[19_980],
-        times_ns[19_999],
-        sweeps as f64 / 20_000.0,
-    );
 }
+
+/// Answers that are timed, and how often.
+const ANSWERS: usize = 20_000;
+const RUNS: usize = 7;
 
 /// The press in 0.5 s and its release, on a whole block.
 fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {

@@ -1,11 +1,13 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum,
-//! `press` measures one. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
+//! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
+//! and `table` what is condensed of them, `press` measures one. The built-in scenes lie in `scenes/`.
+//! SI units; the patch is centred on the z axis with its surface at z = 0.
 
 mod block;
 mod lattice;
 mod press;
+mod table;
 mod text;
 
 use serde::Deserialize;
@@ -17,6 +19,7 @@ use crate::{Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, Inclusion, Layer};
 pub use press::Press;
+pub use table::TableError;
 
 /// Name and text of every built-in scene.
 const BUILT_IN: [(&str, &str); 9] = [

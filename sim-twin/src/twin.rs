@@ -71,6 +71,25 @@ impl Default for Reaction {
     }
 }
 
+impl Reaction {
+    /// What is felt after the tool has moved by `way_m` \[m\] while no time passed: the force goes on
+    /// along the normal with the local stiffness, never pulls, and is nothing without contact.
+    #[must_use]
+    pub fn moved_by(&self, way_m: &Vec3) -> Self {
+        let deeper_m = -self.normal.dot(way_m);
+        let pressed_n = self.force_n.dot(&self.normal);
+        // a contact pulls at nothing
+        let more_n = (self.stiffness_npm * deeper_m).max(-pressed_n);
+        let force_n = self.force_n + self.normal * more_n;
+        let finite = force_n.iter().all(|x| x.is_finite());
+        Self {
+            force_n: if finite { force_n } else { Vec3::zeros() },
+            penetration_m: (self.penetration_m + deeper_m).max(0.0),
+            ..*self
+        }
+    }
+}
+
 /// Where the energy of a tissue is and went \[J\], cumulative since construction or thaw.
 ///
 /// Balance: `kinetic + elastic + contact - initial = tool_work + edit + mass - dissipated + residual`.
@@ -235,6 +254,12 @@ pub trait Tissue: Send {
     ///
     /// Total: any tool, NaN included, gives finite reactions (an unusable tool touches nothing).
     /// Never allocates. Tools beyond [`Caps::tools_max`] touch nothing.
+    ///
+    /// A `dt_s` of zero asks what is felt now, at the poses of `tools`, while no time passes: the
+    /// tissue stays bit for bit as it is and its ledger books nothing. The least that every model
+    /// answers is [`Reaction::moved_by`] from the last step that took time; a tool that is new or
+    /// leapt by more than its radius since then touches nothing. No work is booked for it, so a caller
+    /// must not live on it: it is for a tick that is late, with the next one as long as usual.
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]);
 
     /// Change the tissue between two steps.

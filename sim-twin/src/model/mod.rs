@@ -1,6 +1,7 @@
 //! Tissue models, one file or folder each, all behind the trait [`crate::Tissue`].
 
 pub mod fem;
+pub(crate) mod hold;
 pub mod idms;
 
 pub use idms::{Idms, IdmsError, IdmsParams};

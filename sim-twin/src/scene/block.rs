@@ -15,7 +15,7 @@ use crate::model::fem::explicit::{Explicit, ExplicitError, Params, Stuff};
 use crate::twin::Tissue;
 
 /// Samples along each edge of a cell, for shares of layers and inclusions.
-const SAMPLES: u32 = 8;
+pub(super) const SAMPLES: u32 = 8;
 
 /// A layer, from its upper side to the next one's.
 #[derive(Debug, Clone, PartialEq)]

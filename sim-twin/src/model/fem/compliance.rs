@@ -11,16 +11,13 @@ use super::sparse::BlockMatrix;
 use crate::Vec3;
 use crate::mesh::hex::{HexMesh, Side};
 
-/// First bytes of a stored table, with the version of its layout.
-const MAGIC: &[u8; 8] = b"palpcmp1";
-
-/// A square of the top that a tool may touch.
+/// A rectangle of the top that a tool may touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Patch {
     /// Its centre \[m\].
     pub centre_m: [f64; 2],
-    /// Half of its edge \[m\]; faces with their centre inside belong to it.
-    pub half_m: f64,
+    /// Half of its edges \[m\]; faces with their centre inside belong to it.
+    pub half_m: [f64; 2],
 }
 
 /// The table.
@@ -32,9 +29,11 @@ pub struct Compliance {
     pub force_n: f64,
     /// Coordinates of the faces' centres along x and y, ascending.
     pub(super) lines: [Vec<f64>; 2],
-    /// Centres of the faces at rest, x fastest.
-    pub(super) centres: Vec<Vec3>,
-    /// Blocks by row and column, each column after column.
+    /// Least distance of two neighbours along x and y.
+    pub(super) finest: [f64; 2],
+    /// Height of the surface at rest.
+    pub(super) top: f64,
+    /// Blocks by row and column, x fastest, each column after column; symmetric.
     pub(super) table: Vec<[f32; 9]>,
 }
 
@@ -57,14 +56,9 @@ pub enum ComplianceError {
     /// The tissue is not stable at rest.
     #[error(transparent)]
     Unstable(#[from] NotPositive),
-    /// Stored bytes are not a table.
-    #[error("{found} bytes are no stored table; expected {expected}")]
-    Bytes {
-        /// Bytes that the header asks for.
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
+    /// The faces of the patch are not in one plane.
+    #[error("the top of the patch is not level")]
+    Level,
 }
 
 impl Compliance {
@@ -75,7 +69,7 @@ impl Compliance {
     pub fn new(solid: &Solid, mesh: &HexMesh, patch: Patch) -> Result<Self, ComplianceError> {
         let inside = |face: &&[u32; 4]| {
             let at_m = centre(face, &mesh.nodes_m);
-            let off = |axis: usize| (at_m[axis] - patch.centre_m[axis]).abs() <= patch.half_m;
+            let off = |axis: usize| (at_m[axis] - patch.centre_m[axis]).abs() <= patch.half_m[axis];
             off(0) && off(1)
         };
         let faces: Vec<[u32; 4]> = mesh
@@ -97,91 +91,32 @@ impl Compliance {
                 rows,
             });
         }
+        let top = centres[0].z;
+        // a billionth of the whole is rounding
+        if centres.iter().any(|centre| (centre.z - top).abs() > 1e-9) {
+            return Err(ComplianceError::Level);
+        }
         Ok(Self {
             length_m: solid.length_m,
             force_n: solid.force_n(),
             table: table(solid, &faces)?,
+            finest: [0, 1].map(|axis| finest(&lines, axis)),
             lines,
-            centres,
+            top,
         })
+    }
+
+    /// Memory that the table takes \[bytes\].
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        std::mem::size_of_val(&self.table[..])
     }
 
     /// Number of faces of the patch.
     #[must_use]
     pub fn faces(&self) -> usize {
-        self.centres.len()
+        self.lines[0].len() * self.lines[1].len()
     }
-
-    /// The table as bytes, little-endian: what a cache keeps.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.table.len() * 36 + 1024);
-        bytes.extend_from_slice(MAGIC);
-        for line in &self.lines {
-            bytes.extend_from_slice(&(line.len() as u64).to_le_bytes());
-        }
-        let scales = [self.length_m, self.force_n];
-        let places = self.centres.iter().flat_map(|c| [c.x, c.y, c.z]);
-        for value in scales.into_iter().chain(places) {
-            bytes.extend_from_slice(&value.to_le_bytes());
-        }
-        for value in self.table.iter().flatten() {
-            bytes.extend_from_slice(&value.to_le_bytes());
-        }
-        bytes
-    }
-
-    /// The table that [`Compliance::to_bytes`] made.
-    ///
-    /// # Errors
-    /// If the bytes are not one, or not all of one.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ComplianceError> {
-        let wrong = |expected| ComplianceError::Bytes {
-            expected,
-            found: bytes.len(),
-        };
-        let (Some(head), true) = (bytes.get(8..24), bytes.starts_with(MAGIC)) else {
-            return Err(wrong(24));
-        };
-        let count = |at: usize| {
-            let word = head[at..at + 8].iter().rev();
-            word.fold(0_usize, |sum, &byte| {
-                sum.saturating_mul(256).saturating_add(byte.into())
-            })
-        };
-        let (columns, rows) = (count(0), count(8));
-        let faces = columns.saturating_mul(rows);
-        let blocks = faces.saturating_mul(faces);
-        let expected = (blocks.saturating_mul(36)).saturating_add(40 + faces.saturating_mul(24));
-        if faces == 0 || bytes.len() != expected {
-            return Err(wrong(expected));
-        }
-        let (wide, narrow) = bytes[24..].split_at(16 + 24 * faces);
-        let wide: Vec<f64> = wide
-            .chunks_exact(8)
-            .map(|b| f64::from_le_bytes(array(b)))
-            .collect();
-        let narrow: Vec<f32> = narrow
-            .chunks_exact(4)
-            .map(|b| f32::from_le_bytes(array(b)))
-            .collect();
-        let centres: Vec<Vec3> = wide[2..]
-            .chunks_exact(3)
-            .map(Vec3::from_column_slice)
-            .collect();
-        Ok(Self {
-            length_m: wide[0],
-            force_n: wide[1],
-            lines: [0, 1].map(|axis| lines(&centres, axis)),
-            centres,
-            table: narrow.chunks_exact(9).map(array).collect(),
-        })
-    }
-}
-
-/// A slice of exactly `N` as an array; zeros never show, since the chunks are exact.
-fn array<T: Copy + Default, const N: usize>(slice: &[T]) -> [T; N] {
-    slice.try_into().unwrap_or([T::default(); N])
 }
 
 fn centre(face: &[u32; 4], nodes: &[Vec3]) -> Vec3 {
@@ -194,6 +129,20 @@ fn lines(centres: &[Vec3], axis: usize) -> Vec<f64> {
     lines.sort_by(f64::total_cmp);
     lines.dedup();
     lines
+}
+
+/// Least distance of two neighbours along an axis; along the other one if there is one line only.
+pub(super) fn finest(lines: &[Vec<f64>; 2], axis: usize) -> f64 {
+    let least = |line: &[f64]| {
+        let gaps = line.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.fold(f64::INFINITY, f64::min)
+    };
+    let own = least(&lines[axis]);
+    if own.is_finite() {
+        return own;
+    }
+    let other = least(&lines[1 - axis]);
+    if other.is_finite() { other } else { 0.0 }
 }
 
 fn table(solid: &Solid, faces: &[[u32; 4]]) -> Result<Vec<[f32; 9]>, NotPositive> {

@@ -1,270 +1,251 @@
 //! A rigid sphere on a patch whose compliance is known: a force in microseconds.
 //!
-//! Source: linear complementarity of frictionless contact by projected Gauss-Seidel (Jourdan, Alart
-//! and Jean 1998), begun from the last answer. The tissue is linear, the sphere exact: normals follow
-//! the displaced faces. Against the nonlinear truth that holds to a depth of 0.4 radii
-//! ([`DEPTH_OVER_RADIUS_MAX`]); beyond, the answer says so and a full solver has to take over.
+//! Source: linear complementarity of frictionless contact by conjugate gradients with a changing set of
+//! faces (Polyak 1969; Polonsky and Keer 1999), begun from the pressure of Hertz. The tissue is linear, the sphere exact. An answer
+//! follows from the pose alone, so that the way to it cannot show and a late tick may ask for any
+//! two. Against the nonlinear truth it holds to a depth of 0.4 radii
+//! ([`DEPTH_OVER_RADIUS_MAX`]); its weight falls to zero on the way there and to the border of the
+//! patch, beyond which a full solver has to know.
 //!
 //! Symbols: `n` normal from the sphere's centre to a face, `l` force along it, `W_ab = n_a T_ab n_b`
-//! with the table `T`, `gap_a = n_a (X_a - c) - r + sum_b W_ab l_b`.
+//! with the table `T`, `gap_a = n_a (X_a - c) - r + sum_b W_ab l_b`. A face in contact lies on the
+//! sphere, so its normal follows from where it is across; that it also shifts across, by a few
+//! percent of the contact's radius, is left out (0.9 % of the force at 0.4 radii, measured).
 
 use super::compliance::Compliance;
 use crate::Vec3;
+use multiversion::multiversion;
 
 /// Depth over radius to which the answer is within a few percent of the nonlinear solution.
 pub const DEPTH_OVER_RADIUS_MAX: f64 = 0.4;
-/// Most faces under the tool; those beyond are left out and the answer is marked.
-pub const FACES_MAX: usize = 128;
-/// Most sweeps a query.
-const SWEEPS_MAX: usize = 40;
-/// A sweep that changes no gap by more than this share of the radius is the last.
-const SETTLED: f32 = 3e-5;
-/// A face without force that stands off by more than this share of the depth is left out of the
-/// query; if the forces change so that it would touch, the next one has it back.
-const CLEAR: f64 = 0.05;
-/// Over-relaxation of a sweep: a third fewer sweeps than without on the block test (measured).
-const RELAXATION: f32 = 1.3;
+/// Most faces under the tool: a bound on the time of an answer. A larger tool is known less deep.
+pub const FACES_MAX: usize = 64;
+/// Share of its greatest depth to which an answer has its whole weight.
+const WHOLE: f64 = 0.75;
+/// Distance to the border of the patch, over the tool's radius, from which an answer has it.
+const INSIDE: f64 = 0.25;
+/// Squared radius over the sphere's radius times depth of the circle that is looked at first: 1 is
+/// Hertz's contact, and a thin soft layer has up to 2. Two fifths less to do than in the whole circle.
+const LIKELY: f64 = 1.3;
+/// Share of that square beyond which force on a face says that the contact is wider still.
+const RIM: f64 = 0.9;
+/// Most products with the matrix that a query spends.
+const PRODUCTS_MAX: usize = 32;
+/// Share of the depth by which a face that carries force may miss the sphere.
+const SETTLED: f32 = 5e-4;
+
+/// A number a face.
+type Lanes = [f32; FACES_MAX];
+
+/// A rigid sphere, as a query sees it, in metres and newtons.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ball {
+    /// Its centre in the frame of the mesh \[m\].
+    pub centre_m: Vec3,
+    /// Its radius \[m\].
+    pub radius_m: f64,
+    /// Stiffness of its boundary \[N/m\], spread over its disc; infinite for a rigid one.
+    pub stiffness_npm: f64,
+}
 
 /// What a query says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
-    /// Force on the sphere \[N\].
+    /// Force on the sphere \[N\]; deeper than an answer holds, that of the deepest that does.
     pub force_n: Vec3,
     /// Depth of its lowest point below the surface at rest \[m\]; negative above it.
     pub depth_m: f64,
-    /// Whether the query is inside the range in which the answer holds.
-    pub valid: bool,
+    /// How far the answer may be trusted: 1 inside the range in which it holds, smoothly to 0 at its
+    /// ends.
+    pub weight: f64,
     /// Faces that carry force.
     pub touched: usize,
-    /// Sweeps spent.
-    pub sweeps: usize,
+    /// Products with the matrix spent.
+    pub products: usize,
 }
 
-/// The contact at the last query, with room for the next; no query allocates.
+/// Room to work in; no query allocates, and none leaves anything for the next.
 #[derive(Debug, Clone)]
 pub struct Contacts {
-    /// Force of every face of the patch, along its normal.
-    forces: Vec<f32>,
-    /// Normals of every face at the last query.
+    near: Vec<u32>,
     normals: Vec<[f32; 3]>,
-    /// Faces with a force or near one.
-    near: Vec<usize>,
-    gaps: Vec<f32>,
-    loads: Vec<f32>,
-    matrix: Vec<f32>,
+    /// Gaps without forces, and with those in `loads`.
+    at_rest: Lanes,
+    gaps: Lanes,
+    loads: Lanes,
+    matrix: Vec<Lanes>,
+}
+
+impl Default for Contacts {
+    fn default() -> Self {
+        Self {
+            near: Vec::with_capacity(FACES_MAX),
+            normals: Vec::with_capacity(FACES_MAX),
+            at_rest: [0.0; FACES_MAX],
+            gaps: [0.0; FACES_MAX],
+            loads: [0.0; FACES_MAX],
+            matrix: vec![[0.0; FACES_MAX]; FACES_MAX],
+        }
+    }
 }
 
 impl Contacts {
-    /// No contact yet on the patch of `compliance`.
-    #[must_use]
-    pub fn new(compliance: &Compliance) -> Self {
-        Self {
-            forces: vec![0.0; compliance.faces()],
-            normals: vec![[0.0, 0.0, -1.0]; compliance.faces()],
-            near: Vec::with_capacity(FACES_MAX),
-            gaps: Vec::with_capacity(FACES_MAX),
-            loads: Vec::with_capacity(FACES_MAX),
-            matrix: Vec::with_capacity(FACES_MAX * FACES_MAX),
+    /// Force on a ball; none on one that is not finite.
+    pub fn press(&mut self, on: &Compliance, ball: &Ball) -> Answer {
+        let finite = ball.centre_m.iter().all(|x| x.is_finite()) && ball.radius_m.is_finite();
+        if !finite || ball.radius_m <= 0.0 || ball.stiffness_npm.is_nan() {
+            return nothing(f64::NEG_INFINITY, 0.0);
         }
-    }
-
-    /// Force on a sphere of `radius_m` whose centre is at `centre_m`, in the frame of the mesh.
-    pub fn press(&mut self, on: &Compliance, centre_m: Vec3, radius_m: f64) -> Answer {
-        let finite = centre_m.iter().all(|x| x.is_finite()) && radius_m.is_finite();
-        if !finite || radius_m <= 0.0 {
-            self.release(&[]);
-            return nothing(f64::NEG_INFINITY, false);
+        let (mut centre, radius) = (ball.centre_m / on.length_m, ball.radius_m / on.length_m);
+        let depth = on.top - (centre.z - radius);
+        let deepest = deepest(on, radius);
+        let weight = weight(on, &centre, (depth, deepest), radius);
+        let felt = depth.min(deepest);
+        // a depth beyond the known is answered as the deepest known
+        centre.z += depth - felt;
+        let mut products = 0;
+        for spread in [LIKELY, 2.0] {
+            self.gather(on, &centre, (radius, felt), spread);
+            if self.near.is_empty() {
+                continue;
+            }
+            let give = give(on, ball, self.area(on));
+            products += solve(self, on, (felt, radius, give));
+            if !self.at_rim(RIM * LIKELY * felt / radius) {
+                break;
+            }
         }
-        let (centre, radius) = (centre_m / on.length_m, radius_m / on.length_m);
-        let depth = on.centres[0].z - (centre.z - radius);
-        let whole = self.gather(on, &centre, radius, depth);
         if self.near.is_empty() {
-            let inside = within(on, &centre, depth, radius);
-            return nothing(depth * on.length_m, inside);
+            return nothing(depth * on.length_m, weight);
         }
-        self.aim(on, &centre, radius + CLEAR * depth);
-        self.assemble(on, &centre, radius);
-        let sweeps = self.sweep(radius);
         let mut force = Vec3::zeros();
         let mut touched = 0;
-        for (&face, &load) in self.near.iter().zip(&self.loads) {
-            self.forces[face] = load;
+        for (normal, &load) in self.normals.iter().zip(&self.loads) {
             touched += usize::from(load > 0.0);
-            force -= Vec3::from(self.normals[face].map(f64::from)) * f64::from(load);
+            force -= Vec3::from(normal.map(f64::from)) * f64::from(load);
+        }
+        if !force.iter().all(|x| x.is_finite()) {
+            return nothing(depth * on.length_m, 0.0);
         }
         Answer {
             force_n: force * on.force_n,
             depth_m: depth * on.length_m,
-            valid: whole && within(on, &centre, depth, radius),
+            weight,
             touched,
-            sweeps,
+            products,
         }
     }
 
-    /// Forgets the forces of all faces but those in `kept`, which ascends.
-    fn release(&mut self, kept: &[usize]) {
-        for &face in &self.near {
-            if kept.binary_search(&face).is_err() {
-                self.forces[face] = 0.0;
-            }
-        }
+    /// Whether a face beyond this squared sine of its normal carries force: a contact wider than what
+    /// was looked at.
+    fn at_rim(&self, square: f64) -> bool {
+        let mut pairs = self.normals.iter().zip(&self.loads);
+        pairs.any(|(n, &load)| load > 0.0 && f64::from(n[0].mul_add(n[0], n[1] * n[1])) > square)
+    }
+
+    /// Lists the faces that the sphere may press on, with their normals: those in a circle whose square
+    /// is `spread` times radius times depth, as far as the sphere is below the surface at rest there;
+    /// tissue never rises into it beyond.
+    fn gather(&mut self, on: &Compliance, centre: &Vec3, (radius, depth): (f64, f64), spread: f64) {
         self.near.clear();
-    }
-
-    /// Lists the faces that the sphere may press on; false if there are too many.
-    fn gather(&mut self, on: &Compliance, centre: &Vec3, radius: f64, depth: f64) -> bool {
-        let mut next = [0_usize; FACES_MAX];
-        let (mut count, mut whole) = (0, true);
-        if depth > 0.0 {
-            // circle in which the sphere is below the surface at rest; tissue never rises into it
-            let square = if depth < radius {
-                depth * (2.0 * radius - depth)
-            } else {
-                radius * radius
-            };
-            let reach = square.sqrt();
-            let columns = range(&on.lines[0], centre.x, reach);
-            for row in range(&on.lines[1], centre.y, reach) {
-                let dy = on.lines[1][row] - centre.y;
-                for column in columns.clone() {
-                    let dx = on.lines[0][column] - centre.x;
-                    if dx * dx + dy * dy > square {
-                        continue;
-                    }
-                    whole &= count < FACES_MAX;
-                    if count < FACES_MAX {
-                        next[count] = row * on.lines[0].len() + column;
-                        count += 1;
-                    }
-                }
-            }
+        self.normals.clear();
+        if depth.is_nan() || depth <= 0.0 {
+            return;
         }
-        self.release(&next[..count]);
-        self.near.extend_from_slice(&next[..count]);
-        whole
-    }
-
-    /// Turns the normals to the faces as the last forces displace them, and leaves out those without
-    /// force that are farther than `clear` from the centre.
-    fn aim(&mut self, on: &Compliance, centre: &Vec3, clear: f64) {
-        let mut offsets = [Vec3::zeros(); FACES_MAX];
-        for (offset, &a) in offsets.iter_mut().zip(&self.near) {
-            let mut moved = [0.0_f32; 3];
-            let row = &on.table[a * on.faces()..][..on.faces()];
-            for &b in &self.near {
-                let force = self.forces[b];
-                if force > 0.0 {
-                    let push = turned(&row[b], &self.normals[b]);
-                    for (moved, push) in moved.iter_mut().zip(push) {
-                        *moved += force * push;
-                    }
-                }
-            }
-            *offset = on.centres[a] - centre + Vec3::from(moved.map(f64::from));
-        }
-        let (normals, forces) = (&mut self.normals, &self.forces);
-        let mut offsets = offsets.iter();
-        self.near.retain(|&face| {
-            let offset = offsets.next().copied().unwrap_or_default();
-            let distance = offset.norm().max(f64::MIN_POSITIVE);
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "single precision is enough"
-            )]
-            let normal: [f32; 3] = (offset / distance).map(|x| x as f32).into();
-            normals[face] = normal;
-            forces[face] > 0.0 || distance < clear
-        });
-    }
-
-    /// Fills matrix, loads and gaps for the faces that are near.
-    fn assemble(&mut self, on: &Compliance, centre: &Vec3, radius: f64) {
-        let count = self.near.len();
-        self.loads.clear();
-        self.gaps.clear();
-        self.matrix.clear();
-        self.matrix.resize(count * count, 0.0);
-        for (row, &a) in self.near.iter().enumerate() {
-            let normal = self.normals[a];
-            let blocks = &on.table[a * on.faces()..][..on.faces()];
-            for (column, &b) in self.near.iter().enumerate().take(row + 1) {
-                let push = turned(&blocks[b], &self.normals[b]);
-                let value = normal[0] * push[0] + normal[1] * push[1] + normal[2] * push[2];
-                self.matrix[row * count + column] = value;
-                self.matrix[column * count + row] = value;
-            }
-            let away = Vec3::from(normal.map(f64::from)).dot(&(on.centres[a] - centre));
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "single precision is enough"
-            )]
-            let gap = (away - radius) as f32;
-            self.gaps.push(gap);
-            self.loads.push(self.forces[a]);
-        }
-        for (column, &load) in self.loads.iter().enumerate() {
-            if load > 0.0 {
-                let source = &self.matrix[column * count..][..count];
-                for (gap, value) in self.gaps.iter_mut().zip(source) {
-                    *gap += load * value;
-                }
-            }
-        }
-    }
-
-    /// Projected Gauss-Seidel; gives the sweeps spent.
-    fn sweep(&mut self, radius: f64) -> usize {
-        let count = self.near.len();
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "single precision is enough"
-        )]
-        let settled = SETTLED * radius as f32;
-        for sweep in 1..=SWEEPS_MAX {
-            let mut largest = 0.0_f32;
-            for row in 0..count {
-                let source = &self.matrix[row * count..][..count];
-                let aim = RELAXATION * self.gaps[row] / source[row];
-                let load = (self.loads[row] - aim).max(0.0);
-                let change = load - self.loads[row];
-                if change == 0.0 {
+        let square = depth * (2.0 * radius - depth).min(spread * radius);
+        let reach = square.sqrt();
+        let columns = range(&on.lines[0], centre.x, reach);
+        for row in range(&on.lines[1], centre.y, reach) {
+            let dy = on.lines[1][row] - centre.y;
+            for column in columns.clone() {
+                let dx = on.lines[0][column] - centre.x;
+                let off = dx * dx + dy * dy;
+                if off > square || self.near.len() == FACES_MAX {
                     continue;
                 }
-                self.loads[row] = load;
-                largest = largest.max((change * source[row]).abs());
-                for (gap, value) in self.gaps.iter_mut().zip(source) {
-                    *gap += change * value;
-                }
-            }
-            if largest <= settled {
-                return sweep;
+                let down = -(radius * radius - off).sqrt();
+                #[expect(clippy::cast_possible_truncation, reason = "indices are small")]
+                self.near.push((row * on.lines[0].len() + column) as u32);
+                let normal = [dx, dy, down].map(|x| narrow(x / radius));
+                self.normals.push(normal);
             }
         }
-        SWEEPS_MAX
+    }
+
+    /// Mean area of a face here.
+    fn area(&self, on: &Compliance) -> f64 {
+        let middle = self.near[self.near.len() / 2] as usize;
+        let columns = on.lines[0].len();
+        let size = |axis: usize, index: usize| {
+            let line = &on.lines[axis];
+            let (low, high) = (index.saturating_sub(1), (index + 1).min(line.len() - 1));
+            let gap = line[high] - line[low];
+            gap / (high - low).max(1) as f64
+        };
+        let (x, y) = (size(0, middle % columns), size(1, middle / columns));
+        // one line alone has no distance to the next
+        match (x > 0.0, y > 0.0) {
+            (true, true) => x * y,
+            (true, false) => x * x,
+            _ => y * y,
+        }
     }
 }
 
-fn nothing(depth_m: f64, valid: bool) -> Answer {
+/// Compliance of the ball's boundary over one face of `area`, all without units.
+fn give(on: &Compliance, ball: &Ball, area: f64) -> f32 {
+    let radius = ball.radius_m / on.length_m;
+    let stiffness = ball.stiffness_npm.max(0.0) * on.length_m / on.force_n;
+    let give = std::f64::consts::PI * radius * radius / (stiffness * area);
+    narrow(give.min(1e12))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "single precision is enough"
+)]
+fn narrow(x: f64) -> f32 {
+    x as f32
+}
+
+fn nothing(depth_m: f64, weight: f64) -> Answer {
     Answer {
         force_n: Vec3::zeros(),
         depth_m,
-        valid,
+        weight,
         touched: 0,
-        sweeps: 0,
+        products: 0,
     }
 }
 
-/// Whether the contact lies on the patch and is not too deep.
-fn within(on: &Compliance, centre: &Vec3, depth: f64, radius: f64) -> bool {
-    // a billionth beyond is rounding of a depth that is meant to be the last valid one
-    let shallow = depth <= DEPTH_OVER_RADIUS_MAX * radius * (1.0 + 1e-9);
-    let reach = (depth.max(0.0) * 2.0 * radius).sqrt();
-    let covered = |axis: usize| {
+/// Deepest touch of a sphere that is known: that of [`DEPTH_OVER_RADIUS_MAX`], or of the most faces.
+fn deepest(on: &Compliance, radius: f64) -> f64 {
+    // a circle of whole faces has up to a face more along its rim than its area says
+    let fine = [0, 1].map(|axis| on.finest[axis]);
+    let side = (FACES_MAX as f64 * fine[0] * fine[1] / std::f64::consts::PI).sqrt();
+    let reach = (side - 0.5 * fine[0].max(fine[1])).max(0.0).min(radius);
+    let known = radius - (radius * radius - reach * reach).sqrt();
+    known.min(DEPTH_OVER_RADIUS_MAX * radius)
+}
+
+/// 1 inside the range, smoothly to 0 at the deepest touch and at the border of the patch.
+fn weight(on: &Compliance, centre: &Vec3, (depth, deepest): (f64, f64), radius: f64) -> f64 {
+    let deep = fade((deepest - depth) / ((1.0 - WHOLE) * deepest).max(f64::MIN_POSITIVE));
+    let felt = depth.clamp(0.0, deepest);
+    let reach = (felt * (2.0 * radius - felt)).sqrt();
+    let beside = |axis: usize| {
         let line = &on.lines[axis];
         let (first, last) = (line[0], line[line.len() - 1]);
-        depth <= 0.0 || (centre[axis] - reach >= first && centre[axis] + reach <= last)
+        let room = (centre[axis] - reach - first).min(last - centre[axis] - reach);
+        fade(room / (INSIDE * radius))
     };
-    shallow && covered(0) && covered(1)
+    deep * beside(0) * beside(1)
+}
+
+/// 0 below 0, 1 above 1, without a kink between.
+fn fade(x: f64) -> f64 {
+    let x = x.clamp(0.0, 1.0);
+    x * x * (3.0 - 2.0 * x)
 }
 
 /// Indices of the ascending coordinates within `reach` of `at`.
@@ -273,11 +254,149 @@ fn range(line: &[f64], at: f64, reach: f64) -> std::ops::Range<usize> {
     from..line.partition_point(|&x| x <= at + reach)
 }
 
-/// A block of the table times a normal.
-fn turned(block: &[f32; 9], n: &[f32; 3]) -> [f32; 3] {
-    [
-        block[0] * n[0] + block[3] * n[1] + block[6] * n[2],
-        block[1] * n[0] + block[4] * n[1] + block[7] * n[2],
-        block[2] * n[0] + block[5] * n[1] + block[8] * n[2],
-    ]
+/// Fills matrix and gaps for the faces that are near, guesses and settles; gives the products spent.
+fn solve(
+    contacts: &mut Contacts,
+    on: &Compliance,
+    (depth, radius, give): (f64, f64, f32),
+) -> usize {
+    assemble(contacts, on, give);
+    guess(contacts, depth, radius);
+    settle(contacts, narrow(depth))
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn assemble(contacts: &mut Contacts, on: &Compliance, give: f32) {
+    let count = contacts.near.len();
+    for row in 0..count {
+        let normal = contacts.normals[row];
+        let blocks = &on.table[contacts.near[row] as usize * on.faces()..][..on.faces()];
+        let pairs = contacts.near.iter().zip(&contacts.normals);
+        let (done, rest) = contacts.matrix.split_at_mut(row);
+        let own = &mut rest[0];
+        own[row..].fill(0.0);
+        for ((own, done), (&b, across)) in own.iter_mut().zip(done).zip(pairs.clone()) {
+            let value = through(&blocks[b as usize], &normal, across);
+            (*own, done[row]) = (value, value);
+        }
+        let block = &blocks[contacts.near[row] as usize];
+        own[row] = through(block, &normal, &normal) + give;
+    }
+}
+
+/// `n_a T_ab n_b`.
+#[inline(always)]
+fn through(t: &[f32; 9], a: &[f32; 3], b: &[f32; 3]) -> f32 {
+    let x = a[2].mul_add(t[2], a[1].mul_add(t[1], a[0] * t[0]));
+    let y = a[2].mul_add(t[5], a[1].mul_add(t[4], a[0] * t[3]));
+    let z = a[2].mul_add(t[8], a[1].mul_add(t[7], a[0] * t[6]));
+    b[2].mul_add(z, b[1].mul_add(y, b[0] * x))
+}
+
+/// Gaps of the sphere at rest, then loads as Hertz's pressure, as high as they take the gaps to
+/// nothing on the whole.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn guess(contacts: &mut Contacts, depth: f64, radius: f64) {
+    let (depth, radius) = (narrow(depth), narrow(radius));
+    contacts.at_rest = [0.0; FACES_MAX];
+    let mut trial = [0.0_f32; FACES_MAX];
+    for (index, normal) in contacts.normals.iter().enumerate() {
+        let across = normal[0].mul_add(normal[0], normal[1] * normal[1]);
+        // n (X - c) - r with the centre `radius - depth` above the surface
+        contacts.at_rest[index] = radius.mul_add(across, -normal[2] * (radius - depth)) - radius;
+        // of a circle whose square is the radius times the depth
+        trial[index] = (1.0 - across * radius / depth).max(0.0).sqrt();
+    }
+    let mut moved = [0.0_f32; FACES_MAX];
+    add_product(&mut moved, &contacts.matrix[..contacts.near.len()], &trial);
+    let (work, push) = (dot(&trial, &moved), -dot(&trial, &contacts.at_rest));
+    let size = if work > 0.0 {
+        (push / work).max(0.0)
+    } else {
+        0.0
+    };
+    for index in 0..FACES_MAX {
+        contacts.loads[index] = size * trial[index];
+        contacts.gaps[index] = size.mul_add(moved[index], contacts.at_rest[index]);
+    }
+}
+
+/// `to += W x`.
+#[inline(always)]
+fn add_product(to: &mut Lanes, matrix: &[Lanes], x: &Lanes) {
+    let mut sum = *to;
+    for (row, &factor) in matrix.iter().zip(x) {
+        for (sum, value) in sum.iter_mut().zip(row) {
+            *sum = factor.mul_add(*value, *sum);
+        }
+    }
+    *to = sum;
+}
+
+/// In eight parts, so that the compiler takes them at once.
+#[inline(always)]
+fn dot(a: &Lanes, b: &Lanes) -> f32 {
+    let mut parts = [0.0_f32; 8];
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        for (part, (a, b)) in parts.iter_mut().zip(a.iter().zip(b)) {
+            *part = a.mul_add(*b, *part);
+        }
+    }
+    parts.iter().sum()
+}
+
+/// Conjugate gradients on the faces that may move; one that would pull is let go, and those left
+/// begin anew. Gives the products spent.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn settle(contacts: &mut Contacts, depth: f32) -> usize {
+    let count = contacts.near.len();
+    let (matrix, loads) = (&contacts.matrix[..count], &mut contacts.loads);
+    let (at_rest, gaps) = (&contacts.at_rest, &mut contacts.gaps);
+    let tolerance = SETTLED * depth;
+    let (mut along, mut last) = ([0.0_f32; FACES_MAX], 0.0_f32);
+    for product in 0..PRODUCTS_MAX {
+        let mut residual = [0.0_f32; FACES_MAX];
+        let mut open = [0_u32; FACES_MAX];
+        for index in 0..FACES_MAX {
+            let (gap, load) = (gaps[index], loads[index]);
+            let free = (load > 0.0) | (gap < -tolerance);
+            residual[index] = if free { -gap } else { 0.0 };
+            open[index] = u32::from(free & (gap.abs() > tolerance));
+        }
+        if open.iter().sum::<u32>() == 0 {
+            return product;
+        }
+        let now = dot(&residual, &residual);
+        let keep = if last > 0.0 { now / last } else { 0.0 };
+        for index in 0..FACES_MAX {
+            // what was let go stays out of the directions taken before
+            let before = if residual[index] == 0.0 {
+                0.0
+            } else {
+                along[index]
+            };
+            along[index] = keep.mul_add(before, residual[index]);
+        }
+        let mut image = [0.0_f32; FACES_MAX];
+        add_product(&mut image, matrix, &along);
+        let curvature = dot(&along, &image);
+        if curvature.is_nan() || curvature <= 0.0 {
+            return product;
+        }
+        let step = dot(&residual, &along) / curvature;
+        let mut pulled = [0_u32; FACES_MAX];
+        for index in 0..FACES_MAX {
+            let load = step.mul_add(along[index], loads[index]);
+            pulled[index] = u32::from(load < 0.0);
+            loads[index] = if load > 0.0 { load } else { 0.0 };
+            gaps[index] = step.mul_add(image[index], gaps[index]);
+        }
+        last = now;
+        if pulled.iter().sum::<u32>() > 0 {
+            *gaps = *at_rest;
+            add_product(gaps, matrix, loads);
+            last = 0.0;
+        }
+    }
+    PRODUCTS_MAX
 }

@@ -21,6 +21,7 @@ pub use law::Law;
 pub use params::{Contact, GraspLaw, IdmsError, IdmsParams, Pinch, Rest, Scheme, Window};
 
 use crate::mesh::lattice::Lattice;
+use crate::model::hold::Hold;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
@@ -33,12 +34,13 @@ use std::sync::Arc;
 /// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same
 /// tool from step to step. Between steps a tool is held where it was last; its reaction is the
 /// mean force over the step, so that impulse and work are exact. A `dt_s` that is not in
-/// (0, 1\] s does nothing.
+/// \[0, 1\] s does nothing.
 #[derive(Debug)]
 pub struct Idms {
     model: Arc<Model>,
     state: State,
     scratch: Scratch,
+    hold: Hold,
 }
 
 impl Idms {
@@ -55,6 +57,7 @@ impl Idms {
             model,
             state,
             scratch,
+            hold: Hold::default(),
         };
         tissue.reload();
         Ok(tissue)
@@ -133,6 +136,7 @@ impl Clone for Idms {
             model: Arc::clone(&self.model),
             state: self.state.clone(),
             scratch: Scratch::new(&self.model),
+            hold: self.hold,
         };
         copy.reload();
         copy
@@ -161,7 +165,12 @@ impl Tissue for Idms {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            return;
+        }
         self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
@@ -180,10 +189,12 @@ impl Tissue for Idms {
 
     fn freeze(&self, snapshot: &mut Snapshot) {
         self.state.freeze(snapshot);
+        self.hold.freeze(snapshot);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
+        self.hold.thaw(snapshot);
         self.reload();
         Ok(())
     }

@@ -29,6 +29,7 @@ impl Idms {
             model,
             state,
             scratch,
+            ..
         } = self;
         let far2 = model.params.displacement_max_m * model.params.displacement_max_m;
         let fast2 = far2 * SPEED_HZ * SPEED_HZ;

@@ -6,6 +6,7 @@
 use crate::Vec3;
 use crate::contact::{Near, face::Workspace};
 use crate::mesh::lattice::Face;
+use crate::model::hold::Hold;
 use crate::model::idms::build::Model;
 use crate::model::idms::params::Scheme;
 use crate::twin::{Ledger, Snapshot, ThawError};
@@ -178,7 +179,8 @@ impl State {
             + 2 * self.spring_k.len()
             + 2 * self.last_m.len()
             + TOOLS * ToolState::NUMBERS
-            + 10;
+            + 10
+            + Hold::NUMBERS;
         let flags = self.spring_alive.len() + self.face_alive.len() + nodes;
         (numbers, flags + TOOLS * ToolState::INTEGERS + 3)
     }

@@ -179,6 +179,7 @@ impl Idms {
             model,
             state,
             scratch,
+            ..
         } = self;
         let params = &model.params;
         let explicit = matches!(params.scheme, Scheme::Printed { .. });

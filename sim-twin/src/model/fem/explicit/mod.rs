@@ -30,6 +30,8 @@ mod tests;
 use crate::Vec3;
 use crate::law::Moduli;
 use crate::mesh::nested::Nested;
+use crate::model::fem::Masked;
+use crate::model::hold::Hold;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
@@ -177,7 +179,7 @@ pub enum ExplicitError {
 /// A tissue of nested grids, stepped explicitly.
 ///
 /// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same tool
-/// from step to step. A `dt_s` that is not in (0, 0.01\] s does nothing.
+/// from step to step. A `dt_s` that is not in \[0, 0.01\] s does nothing.
 #[derive(Debug)]
 pub struct Explicit {
     model: Arc<Model>,
@@ -197,6 +199,8 @@ pub struct Explicit {
     seen_m: Vec<Vec3>,
     /// Farthest that a node of the top is from its rest.
     moved: f32,
+    hold: Hold,
+    masked: Option<Box<Masked>>,
 }
 
 /// What a view shows: top nodes by grid, and their triangles.
@@ -261,8 +265,19 @@ impl Explicit {
             mean: [(Vec3::zeros(), Vec3::zeros()); TOOLS],
             seen_m: surface.rest_m.clone(),
             moved: 0.0,
+            hold: Hold::default(),
+            masked: None,
             surface,
             model,
+        }
+    }
+
+    /// The same tissue, whose steps without time ask a condensed table of it.
+    #[must_use]
+    pub fn with_table(self, masked: Masked) -> Self {
+        Self {
+            masked: Some(Box::new(masked)),
+            ..self
         }
     }
 
@@ -330,6 +345,7 @@ impl Clone for Explicit {
     fn clone(&self) -> Self {
         let mut copy = Self::of(Arc::clone(&self.model));
         copy.state = self.state.clone();
+        (copy.hold, copy.masked) = (self.hold, self.masked.clone());
         copy.loads
             .set_loaded(copy.state.demand * copy.state.stiffest);
         copy.see();
@@ -354,7 +370,15 @@ impl Tissue for Explicit {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            if let Some(masked) = &mut self.masked {
+                masked.refine(&self.hold, tools, reactions);
+            }
+            return;
+        }
         self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
@@ -372,10 +396,12 @@ impl Tissue for Explicit {
 
     fn freeze(&self, snapshot: &mut Snapshot) {
         self.state.freeze(snapshot);
+        self.hold.freeze(snapshot);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
+        self.hold.thaw(snapshot);
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);
         self.see();

@@ -4,6 +4,7 @@ use super::build::Model;
 use super::friction::Stick;
 use super::grid::Motion;
 use crate::Vec3;
+use crate::model::hold::Hold;
 use crate::twin::{Ledger, Snapshot, ThawError, Tool};
 
 /// Most tools at once.
@@ -135,7 +136,10 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 11, TOOLS + 3)
+        (
+            numbers + TOOL_NUMBERS * TOOLS + 11 + Hold::NUMBERS,
+            TOOLS + 3,
+        )
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {

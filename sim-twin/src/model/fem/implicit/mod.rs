@@ -28,6 +28,7 @@ use crate::law::viscous::{KelvinVoigt, Prony};
 use crate::law::{Family, Moduli};
 use crate::mesh::hex::HexMesh;
 use crate::model::fem::solid::{SolidError, Support};
+use crate::model::hold::Hold;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
@@ -162,6 +163,7 @@ pub struct Implicit {
     work: Work,
     seen_m: Vec<Vec3>,
     effort: Effort,
+    hold: Hold,
 }
 
 impl Implicit {
@@ -196,6 +198,7 @@ impl Implicit {
             work: Work::new(&model),
             seen_m: model.rest_m.clone(),
             effort: Effort::default(),
+            hold: Hold::default(),
             model,
         })
     }
@@ -250,7 +253,12 @@ impl Tissue for Implicit {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            return;
+        }
         self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
@@ -271,10 +279,12 @@ impl Tissue for Implicit {
 
     fn freeze(&self, snapshot: &mut Snapshot) {
         self.state.freeze(snapshot);
+        self.hold.freeze(snapshot);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
+        self.hold.thaw(snapshot);
         self.work.stale = true;
         self.see();
         Ok(())

@@ -5,6 +5,7 @@ use super::cells::Memories;
 use crate::Vec3;
 use crate::law::viscous::{MEMORY_NUMBERS, Memory};
 use crate::model::fem::element::POINTS;
+use crate::model::hold::Hold;
 use crate::twin::{Ledger, Snapshot, ThawError};
 
 /// Most tools at once.
@@ -83,7 +84,7 @@ impl State {
 
     fn size(&self) -> usize {
         let memories = self.memories.len() * POINTS * MEMORY_NUMBERS;
-        NODE * self.u.len() + memories + TOOL * TOOLS + BOOKS
+        NODE * self.u.len() + memories + TOOL * TOOLS + BOOKS + Hold::NUMBERS
     }
 
     fn books(&mut self) -> [&mut f64; BOOKS] {
