@@ -110,7 +110,22 @@ impl Model {
         let slabs = model.grids.iter().flat_map(|grid| &grid.slabs);
         model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
+        model.measure_demands(bound);
         Ok(model)
+    }
+
+    /// Demands of cells over what they may have. The step bears what was found at rest, of which the
+    /// bound of the greatest cell may be nearly three times: stiff cells inside one another never
+    /// reach theirs, soft ones squeezed against them may. So a cell may demand what it did at rest or
+    /// what the whole did, whichever is more, before it gets mass (measured: soft cells over a large
+    /// nodule that were let up to the nodule's bound fell in).
+    fn measure_demands(&mut self, bound: f64) {
+        let whole = f32::of((self.frequency2 / bound).min(1.0));
+        for grid in &mut self.grids {
+            for demand in &mut grid.cells.demand {
+                *demand /= demand.max(whole);
+            }
+        }
     }
 
     /// Joules a unit of energy.

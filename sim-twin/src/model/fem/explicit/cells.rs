@@ -28,7 +28,7 @@ pub(super) struct Cells {
     pub(super) mu: Field,
     /// Second modulus times volume at first.
     pub(super) lambda: Field,
-    /// Demand on the step at rest over the greatest of all cells.
+    /// Demand on the step at rest over that which the cell may have without more mass, at most 1.
     pub(super) demand: Field,
     /// Gradient of a linear mode along its own axis, a quarter of the inverse edge.
     pub(super) slope: [f32; 3],

@@ -8,6 +8,7 @@ mod friction;
 mod layers;
 mod mesh;
 mod seam;
+mod stiff;
 mod tools;
 
 use super::*;
