@@ -203,6 +203,7 @@ pub(super) struct BlockText {
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
     friction: Option<f64>,
+    jaw_friction: Option<f64>,
     substeps_max: Option<u32>,
     classes: Option<usize>,
 }
@@ -323,6 +324,7 @@ impl BlockText {
                 hourglass: self.hourglass.unwrap_or(ours.hourglass),
                 contact_stiffness: self.contact_stiffness.unwrap_or(ours.contact_stiffness),
                 friction: self.friction.unwrap_or(ours.friction),
+                jaw_friction: self.jaw_friction,
                 substeps_max: self.substeps_max.unwrap_or(ours.substeps_max),
                 classes: self.classes.unwrap_or(ours.classes),
                 ..ours

@@ -8,11 +8,15 @@ use crate::twin::{Ledger, Snapshot, ThawError, Tool};
 
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
+/// Most bodies that they have, two each.
+pub(super) const BODIES: usize = 2 * TOOLS;
 
-/// A tool as it was at the end of the last tick.
+/// A body of a tool as it was at the end of the last tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ToolState {
     pub(super) seen: bool,
+    /// Whether it is one of two jaws.
+    pub(super) jaw: bool,
     pub(super) position_m: Vec3,
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
@@ -27,6 +31,7 @@ pub(super) struct ToolState {
 impl ToolState {
     pub(super) const NEW: Self = Self {
         seen: false,
+        jaw: false,
         position_m: Vec3::new(0.0, 0.0, 0.0),
         radius_m: 0.0,
         stiffness_npm: 0.0,
@@ -76,7 +81,7 @@ const TOOL_NUMBERS: usize = 20;
 pub(super) struct State {
     /// By grid, coarsest first.
     pub(super) motions: Vec<Motion>,
-    pub(super) tools: [ToolState; TOOLS],
+    pub(super) tools: [ToolState; BODIES],
     pub(super) ledger: Ledger,
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
     pub(super) demand: f32,
@@ -96,7 +101,7 @@ impl State {
     pub(super) fn new(model: &Model) -> Self {
         Self {
             motions: model.grids.iter().map(Motion::new).collect(),
-            tools: [ToolState::NEW; TOOLS],
+            tools: [ToolState::NEW; BODIES],
             ledger: Ledger::default(),
             demand: 1.0,
             granted_j: 0.0,
@@ -135,7 +140,7 @@ impl State {
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
-        (numbers + TOOL_NUMBERS * TOOLS + 11, TOOLS + 3)
+        (numbers + TOOL_NUMBERS * BODIES + 11, BODIES + 3)
     }
 
     pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
@@ -149,7 +154,8 @@ impl State {
         }
         for mut tool in self.tools {
             snapshot.numbers.extend(tool.numbers().map(|x| *x));
-            snapshot.integers.push(u64::from(tool.seen));
+            let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
+            snapshot.integers.push(known);
         }
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
@@ -182,7 +188,8 @@ impl State {
         let mut whole = || integers.next().unwrap_or_default();
         for tool in &mut self.tools {
             tool.numbers().for_each(|slot| *slot = next());
-            tool.seen = whole() != 0;
+            let known = whole();
+            (tool.seen, tool.jaw) = (known & 1 != 0, known & 2 != 0);
         }
         books(&mut self.ledger)
             .into_iter()

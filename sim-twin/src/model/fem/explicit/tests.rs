@@ -5,6 +5,7 @@ mod edit;
 mod energy;
 mod force;
 mod friction;
+mod jaws;
 mod layers;
 mod mesh;
 mod seam;
