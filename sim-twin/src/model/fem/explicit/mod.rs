@@ -4,7 +4,7 @@
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `build` makes
+//! cost, `viscous` what is viscous, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -25,11 +25,13 @@ mod skin;
 mod squeeze;
 mod state;
 mod step;
+mod viscous;
 #[cfg(test)]
 mod tests;
 
 use crate::Vec3;
-use crate::law::Moduli;
+use crate::law::viscous::ViscousError;
+use crate::law::{Moduli, Viscosity};
 use crate::mesh::nested::Nested;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
@@ -174,6 +176,16 @@ pub enum ExplicitError {
         /// The cell.
         cell: usize,
     },
+    /// A viscosity is out of range.
+    #[error("cell {cell} of grid {level}: {source}")]
+    Viscosity {
+        /// The grid.
+        level: usize,
+        /// The cell.
+        cell: usize,
+        /// What is wrong.
+        source: ViscousError,
+    },
     /// A parameter is out of range.
     #[error("`{field}` is {value}, out of its range")]
     Param {
@@ -197,6 +209,8 @@ pub struct Explicit {
     loads: Loads,
     /// What the stiffness of every cell was before an edit, by grid.
     stiffened: Vec<Vec<f32>>,
+    /// Energy that viscous cells took and that is not booked yet.
+    heat: f64,
     /// Faces near every body of a tool.
     near: [Vec<u32>; BODIES],
     /// What every body met at the end of the tick.
@@ -250,7 +264,23 @@ impl Explicit {
     /// # Errors
     /// Names the grid, cell or parameter that is unfit.
     pub fn new(nested: &Nested, stuff: &[Stuff], params: &Params) -> Result<Self, ExplicitError> {
-        Ok(Self::of(Arc::new(Model::new(nested, stuff, params)?)))
+        Self::with_viscosity(nested, stuff, &[], params)
+    }
+
+    /// A tissue at rest whose cells have viscosities, a list a grid as [`Stuff`]; no lists are an
+    /// elastic tissue. Moduli are those of a sudden strain. A branch keeps its stiffness when an edit
+    /// changes that of its cell.
+    ///
+    /// # Errors
+    /// Names the grid, cell or parameter that is unfit.
+    pub fn with_viscosity(
+        nested: &Nested,
+        stuff: &[Stuff],
+        viscosities: &[Vec<Viscosity>],
+        params: &Params,
+    ) -> Result<Self, ExplicitError> {
+        let model = Model::new(nested, stuff, viscosities, params)?;
+        Ok(Self::of(Arc::new(model)))
     }
 
     fn of(model: Arc<Model>) -> Self {
@@ -266,6 +296,7 @@ impl Explicit {
                 .iter()
                 .map(|g| vec![1.0; g.mass.len()])
                 .collect(),
+            heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],

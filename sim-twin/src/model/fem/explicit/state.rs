@@ -117,7 +117,7 @@ impl State {
         for field in self
             .motions
             .iter_mut()
-            .flat_map(|m| m.u.iter_mut().chain(&mut m.v))
+            .flat_map(|m| m.u.iter_mut().chain(&mut m.v).chain(&mut m.past))
         {
             field.fill(0.0);
         }
@@ -128,11 +128,12 @@ impl State {
         (self.stale, self.still) = (true, true);
     }
 
-    /// Half of every displacement, and rest.
+    /// Half of every displacement, rest, and nothing remembered.
     pub(super) fn let_back(&mut self) {
         for motion in &mut self.motions {
             motion.u.iter_mut().flatten().for_each(|u| *u *= 0.5);
-            motion.v.iter_mut().flatten().for_each(|v| *v = 0.0);
+            let left = motion.v.iter_mut().chain(&mut motion.past);
+            left.flatten().for_each(|x| *x = 0.0);
         }
         (self.stale, self.collapses) = (true, self.collapses + 1);
     }

@@ -16,6 +16,7 @@ use super::skin::{Beat, Met, Rod};
 use super::squeeze::FALLEN;
 use super::jaws;
 use super::state::{BODIES, TOOLS, ToolState};
+use super::viscous;
 use crate::Vec3;
 use crate::contact::usable;
 use crate::law::Real;
@@ -149,7 +150,7 @@ impl Explicit {
         for tool in &mut self.state.tools {
             *tool = ToolState::NEW;
         }
-        let found = self.pull_due::<true>(self.model.slowest, 1.0);
+        let found = self.pull_due::<true>(self.model.slowest, 1.0, 0.0);
         let stored_j = before.stored_j();
         // what cannot be known yet stays in the books until the next tick
         let left_j = (found.energy * self.model.energy_j()).min(stored_j);
@@ -256,7 +257,7 @@ impl Explicit {
             motion.f.iter_mut().for_each(|f| f.fill(0.0));
         }
         let slowest = self.model.slowest;
-        self.pull_due::<false>(slowest, 0.5);
+        self.pull_due::<false>(slowest, 0.5, 0.0);
         let mut met = [Met::default(); BODIES];
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
@@ -277,21 +278,34 @@ impl Explicit {
         self.state.stale = false;
     }
 
-    /// Forces of the cells whose class is due, on what they touch.
-    pub(super) fn pull_due<const BOOKS: bool>(&mut self, due: usize, weight: f32) -> Found {
+    /// Forces of the cells whose class is due, on what they touch; `dt` is the shortest sub-step, 0 if
+    /// no time has passed.
+    pub(super) fn pull_due<const BOOKS: bool>(
+        &mut self,
+        due: usize,
+        weight: f32,
+        dt: f64,
+    ) -> Found {
         let mut all = Found::default();
         let motions = self.state.motions.iter_mut().zip(&mut self.loads.needs);
         for (grid, (motion, needs)) in self.model.grids.iter().zip(motions) {
             for slab in grid.slabs.iter().filter(|slab| slab.class <= due) {
-                let weight = weight * f32::of(f64::from(1_u32 << slab.class));
+                let times = f64::from(1_u32 << slab.class);
+                let weight = weight * f32::of(times);
                 let stiff = [&motion.stiff[0], &motion.stiff[1]];
                 let (cells, buffer) = ((&grid.cells, stiff, &slab.runs[..]), &mut self.buffer);
                 if BOOKS {
-                    let with = (buffer, &mut needs[..]);
+                    let with = (&mut *buffer, &mut needs[..]);
                     let found = pull_and_book(cells, weight, &motion.u, &mut motion.f, with);
                     all = all.join(found);
                 } else {
                     pull(cells, weight, &motion.u, &mut motion.f, buffer);
+                }
+                if let Some(viscous) = grid.viscous.as_ref().filter(|_| !slab.viscous.is_empty()) {
+                    let (cells, pace) = ((grid, viscous, &slab.viscous[..]), f32::of(dt * times));
+                    let heat = viscous::pull(cells, (weight, pace), motion, buffer);
+                    self.heat += heat.taken;
+                    all.energy += heat.held;
                 }
             }
         }
@@ -351,9 +365,9 @@ impl Explicit {
                 class_of(now, slowest)
             };
             if last {
-                found = self.pull_due::<true>(due, weight);
+                found = self.pull_due::<true>(due, weight, plan.dt);
             } else {
-                self.pull_due::<false>(due, weight);
+                self.pull_due::<false>(due, weight, plan.dt);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
             let beat = Beat { weight, due, whole };
@@ -405,7 +419,7 @@ impl Explicit {
         self.weigh();
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
-        books.dissipated_j += taken * unit_j;
+        books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;
         books.contact_j = 0.0;
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {

@@ -10,7 +10,9 @@ mod layers;
 mod mesh;
 mod seam;
 mod stiff;
+mod stroke;
 mod tools;
+mod viscous;
 
 use super::*;
 use crate::law::Material;
