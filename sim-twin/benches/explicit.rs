@@ -6,8 +6,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use palpate_twin::law::{Material, Viscosity};
 use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Block, Body};
+use palpate_twin::scene::{self, Block, Body, Inclusion, Layer};
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
 
 const TICK_S: f64 = 1e-3;
@@ -30,9 +31,57 @@ fn even(edges: u32) -> Block {
     block
 }
 
+/// Skin of 100 kPa on fat of 2 kPa on muscle of 20 kPa, all nearly incompressible, with a nodule 50
+/// times as stiff as the fat around it.
+fn layers() -> Block {
+    let material = |young_pa| Material::new(young_pa, 0.49, 1e3).expect("a material");
+    let layer = |name: &str, thickness_m, young_pa| Layer {
+        name: name.to_owned(),
+        thickness_m,
+        material: material(young_pa),
+    };
+    let mut block = block();
+    block.size_m = [0.08, 0.08, 0.06];
+    block.layers = vec![
+        layer("skin", 0.002, 100e3),
+        layer("fat", 0.018, 2e3),
+        layer("muscle", 0.04, 20e3),
+    ];
+    block.inclusions = vec![Inclusion {
+        name: "nodule".to_owned(),
+        centre_m: Vec3::new(0.0, 0.0, -0.012),
+        radius_m: 5e-3,
+        material: material(100e3),
+    }];
+    block.zone.cell_m = 2e-3;
+    block.zone.levels = 3;
+    block.zone.centre_m = [0.0; 2];
+    block.zone.half_m = [0.01; 2];
+    block.zone.depth_m = 0.01;
+    block
+}
+
+/// The scene `block` of a material that resists and relaxes.
+fn viscous() -> Block {
+    let mut block = block();
+    let viscosity = Viscosity {
+        shear_pas: 1.0,
+        bulk_pas: 0.0,
+        share: 0.3,
+        time_s: 0.2,
+    };
+    for layer in &mut block.layers {
+        let material = layer.material.with_viscosity(viscosity);
+        layer.material = material.expect("a viscosity");
+    }
+    block
+}
+
 fn build(block: &Block) -> Explicit {
     let (nested, stuff) = block.grids().expect("a scene that loads");
-    Explicit::new(&nested, &stuff, &block.params).expect("a scene that loads")
+    let viscosities = block.viscosities(&nested).expect("a scene that loads");
+    Explicit::with_viscosity(&nested, &stuff, &viscosities, &block.params)
+        .expect("a scene that loads")
 }
 
 fn tool(depth_m: f64) -> Tool {
@@ -79,12 +128,18 @@ fn ticks(criterion: &mut Criterion) {
             bencher.iter(|| held.step(black_box(&[tool(5e-3)]), TICK_S, &mut reaction));
         });
     }
-    let mut graded = pressed(build(&block()));
-    group.throughput(Throughput::Elements(graded.caps().elements as u64));
-    let mut reaction = [Reaction::default()];
-    group.bench_function("scene block, pressed 5 mm", |bencher| {
-        bencher.iter(|| graded.step(black_box(&[tool(5e-3)]), TICK_S, &mut reaction));
-    });
+    for (name, block) in [
+        ("scene block", block()),
+        ("scene block, viscous", viscous()),
+        ("layers with a nodule", layers()),
+    ] {
+        let mut graded = pressed(build(&block));
+        group.throughput(Throughput::Elements(graded.caps().elements as u64));
+        let mut reaction = [Reaction::default()];
+        group.bench_function(format!("{name}, pressed 5 mm"), |bencher| {
+            bencher.iter(|| graded.step(black_box(&[tool(5e-3)]), TICK_S, &mut reaction));
+        });
+    }
     group.finish();
 }
 

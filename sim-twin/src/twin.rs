@@ -41,7 +41,8 @@ pub struct Reaction {
     pub force_n: Vec3,
     /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
     pub torque_nm: Vec3,
-    /// Force that opens the jaws \[N\]; zero without jaws.
+    /// Force that opens the jaws \[N\], negative where what they hold draws them together; zero
+    /// without jaws.
     pub grip_n: f64,
     /// Outward unit normal of the contact, zero without contact.
     pub normal: Vec3,
@@ -134,6 +135,8 @@ pub struct Caps {
     pub tools_max: usize,
     /// Whether [`Tool::shaft_m`] is felt.
     pub shafts: bool,
+    /// Whether [`Tool::jaws`] are felt.
+    pub jaws: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].
     pub dt_s_max: f64,
     /// Step below which shorter ones cost time and gain nothing \[s\]; between two steps a caller

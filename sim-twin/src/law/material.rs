@@ -2,6 +2,8 @@
 //!
 //! Source: textbook relations between elastic constants (Timoshenko and Goodier, section 7).
 
+use super::viscous::{KelvinVoigt, Prony, ViscousError};
+
 /// Why numbers make no material.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum MaterialError {
@@ -16,12 +18,49 @@ pub enum MaterialError {
     Density(f64),
 }
 
+/// What is viscous of a material: a dashpot beside its law, and one branch that forgets, of shape
+/// alone; moduli are then those of a sudden strain. See [`super::viscous`] for what they do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Viscosity {
+    /// Viscosity for change of shape \[Pa s\], at least 0.
+    pub shear_pas: f64,
+    /// Viscosity for change of volume \[Pa s\], at least 0.
+    pub bulk_pas: f64,
+    /// Share of the shear modulus that relaxes, at least 0 and below 1.
+    pub share: f64,
+    /// Time in which it does \[s\], above 0.
+    pub time_s: f64,
+}
+
+impl Viscosity {
+    /// Nothing viscous.
+    pub const NONE: Self = Self {
+        shear_pas: 0.0,
+        bulk_pas: 0.0,
+        share: 0.0,
+        time_s: 1.0,
+    };
+
+    /// Whether every number is in its range.
+    ///
+    /// # Errors
+    /// Names what is not.
+    pub fn check(&self) -> Result<(), ViscousError> {
+        KelvinVoigt::<f64>::new(self.shear_pas, self.bulk_pas)?;
+        if self.share != 0.0 {
+            Prony::new(&[(self.share, self.time_s)])?;
+        }
+        Ok(())
+    }
+}
+
 /// An isotropic material at rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Material {
     young_pa: f64,
     poisson: f64,
     density_kgpm3: f64,
+    viscosity: Viscosity,
 }
 
 /// The two Lame constants.
@@ -54,7 +93,23 @@ impl Material {
             young_pa,
             poisson,
             density_kgpm3,
+            viscosity: Viscosity::NONE,
         })
+    }
+
+    /// The material with what is viscous of it.
+    ///
+    /// # Errors
+    /// Names the number of the viscosity that is out of its range.
+    pub fn with_viscosity(self, viscosity: Viscosity) -> Result<Self, ViscousError> {
+        viscosity.check()?;
+        Ok(Self { viscosity, ..self })
+    }
+
+    /// What is viscous of it.
+    #[must_use]
+    pub fn viscosity(&self) -> Viscosity {
+        self.viscosity
     }
 
     /// Young's modulus \[Pa\].

@@ -30,7 +30,7 @@ pub mod viscous;
 pub use fung::{EXPONENT_MAX, Fung};
 pub use invariant::cofactor;
 pub use linear::Linear;
-pub use material::{Material, MaterialError, Moduli};
+pub use material::{Material, MaterialError, Moduli, Viscosity};
 pub use mix::{Mixing, mix};
 pub use mooney::MooneyRivlin;
 pub use neo_hookean::{NeoHookean, StableNeoHookean};

@@ -4,7 +4,7 @@
 //! mesh; shares of volume do not. Shares come from an even grid of samples inside every cell.
 
 use crate::Vec3;
-use crate::law::{Material, Mixing, Moduli, mix};
+use crate::law::{Material, Mixing, Moduli, Viscosity, mix};
 use crate::mesh::hex::{CORNERS, HexMesh};
 
 /// Where a region is.
@@ -146,6 +146,29 @@ impl Shares {
                 .sum()
         };
         cells.map(mean).collect()
+    }
+}
+
+impl Shares {
+    /// What is viscous of every cell: viscosities and shares by volume, and times so that a shared
+    /// cell relaxes at first as fast as its parts do.
+    #[must_use]
+    pub fn viscosities(&self, regions: &[Region]) -> Vec<Viscosity> {
+        let mean = |cell| {
+            let (mut sum, mut rate) = (Viscosity::NONE, 0.0);
+            for &(region, part) in self.of(cell) {
+                let own = regions[region].material.viscosity();
+                sum.shear_pas += part * own.shear_pas;
+                sum.bulk_pas += part * own.bulk_pas;
+                sum.share += part * own.share;
+                rate += part * own.share / own.time_s;
+            }
+            if rate > 0.0 {
+                sum.time_s = sum.share / rate;
+            }
+            sum
+        };
+        (0..self.starts.len() - 1).map(mean).collect()
     }
 }
 

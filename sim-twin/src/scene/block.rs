@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::Lump;
 use crate::Vec3;
-use crate::law::{Material, MaterialError, Mixing, tissue};
+use crate::law::viscous::ViscousError;
+use crate::law::{Material, MaterialError, Mixing, Viscosity, tissue};
 use crate::mesh::hex::HexError;
 use crate::mesh::nested::{Nested, NestedError, Zone};
 use crate::mesh::region::{Region, RegionError, Shape, Shares};
@@ -16,6 +17,8 @@ use crate::twin::Tissue;
 
 /// Samples along each edge of a cell, for shares of layers and inclusions.
 pub(super) const SAMPLES: u32 = 8;
+/// The law of the explicit solver, which scenes are for. [`crate::model::fem::implicit`] has others.
+const LAW: &str = "neo-hookean";
 
 /// A layer, from its upper side to the next one's.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +81,14 @@ pub enum BlockError {
         field: String,
         /// What is wrong.
         source: MaterialError,
+    },
+    /// What is viscous of a material is unfit.
+    #[error("scene field `{field}`: {source}")]
+    Viscosity {
+        /// The layer or inclusion.
+        field: String,
+        /// What is wrong.
+        source: ViscousError,
     },
     /// The grids cannot be made.
     #[error(transparent)]
@@ -152,13 +163,33 @@ impl Block {
         Ok((nested, stuff))
     }
 
+    /// What is viscous of the cells of the grids; nothing if no material is.
+    ///
+    /// # Errors
+    /// If the grids cannot be made.
+    pub fn viscosities(&self, nested: &Nested) -> Result<Vec<Vec<Viscosity>>, BlockError> {
+        let regions = self.regions();
+        let viscous = |region: &Region| region.material.viscosity() != Viscosity::NONE;
+        if !regions.iter().any(viscous) {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::with_capacity(nested.levels.len());
+        for level in &nested.levels {
+            let shares = Shares::take(&level.mesh()?, &regions, SAMPLES)?;
+            all.push(shares.viscosities(&regions));
+        }
+        Ok(all)
+    }
+
     /// A new tissue, at rest.
     ///
     /// # Errors
     /// If grids cannot be made or the solver refuses them.
     pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
         let (nested, stuff) = self.grids()?;
-        Ok(Box::new(Explicit::new(&nested, &stuff, &self.params)?))
+        let viscosities = self.viscosities(&nested)?;
+        let tissue = Explicit::with_viscosity(&nested, &stuff, &viscosities, &self.params)?;
+        Ok(Box::new(tissue))
     }
 
     /// Index of the layer in which an inclusion's centre lies; none in a block without layers.
@@ -199,10 +230,12 @@ pub(super) struct BlockText {
     fine_centre_m: [f64; 2],
     #[serde(default)]
     mixing: MixingText,
+    law: Option<String>,
     damping_hz: Option<f64>,
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
     friction: Option<f64>,
+    jaw_friction: Option<f64>,
     substeps_max: Option<u32>,
     classes: Option<usize>,
 }
@@ -224,6 +257,10 @@ struct MaterialText<'a> {
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
+    shear_viscosity_pas: Option<f64>,
+    bulk_viscosity_pas: Option<f64>,
+    relaxing_share: Option<f64>,
+    relaxing_time_s: Option<f64>,
 }
 
 /// An entry of `[[layer]]`. The keys of its material stand here and not in a struct of their own:
@@ -238,6 +275,10 @@ pub(super) struct LayerText {
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
+    shear_viscosity_pas: Option<f64>,
+    bulk_viscosity_pas: Option<f64>,
+    relaxing_share: Option<f64>,
+    relaxing_time_s: Option<f64>,
 }
 
 /// An entry of `[[inclusion]]`.
@@ -251,6 +292,10 @@ pub(super) struct InclusionText {
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
+    shear_viscosity_pas: Option<f64>,
+    bulk_viscosity_pas: Option<f64>,
+    relaxing_share: Option<f64>,
+    relaxing_time_s: Option<f64>,
 }
 
 fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
@@ -275,6 +320,10 @@ impl LayerText {
             young_pa: self.young_pa,
             poisson: self.poisson,
             density_kgpm3: self.density_kgpm3,
+            shear_viscosity_pas: self.shear_viscosity_pas,
+            bulk_viscosity_pas: self.bulk_viscosity_pas,
+            relaxing_share: self.relaxing_share,
+            relaxing_time_s: self.relaxing_time_s,
         }
     }
 }
@@ -286,6 +335,10 @@ impl InclusionText {
             young_pa: self.young_pa,
             poisson: self.poisson,
             density_kgpm3: self.density_kgpm3,
+            shear_viscosity_pas: self.shear_viscosity_pas,
+            bulk_viscosity_pas: self.bulk_viscosity_pas,
+            relaxing_share: self.relaxing_share,
+            relaxing_time_s: self.relaxing_time_s,
         }
     }
 }
@@ -311,11 +364,30 @@ impl MaterialText<'_> {
         let density = self
             .density_kgpm3
             .or(base.map(|tissue| tissue.density_kgpm3));
-        Material::new(young_pa, poisson, density.unwrap_or(1000.0)).map_err(|source| {
-            BlockError::Material {
+        let material = Material::new(young_pa, poisson, density.unwrap_or(1000.0));
+        let material = material.map_err(|source| BlockError::Material {
+            field: field.to_owned(),
+            source,
+        })?;
+        material
+            .with_viscosity(self.viscosity(field)?)
+            .map_err(|source| BlockError::Viscosity {
                 field: field.to_owned(),
                 source,
-            }
+            })
+    }
+
+    fn viscosity(&self, field: &str) -> Result<Viscosity, BlockError> {
+        let (share, time_s) = (self.relaxing_share, self.relaxing_time_s);
+        if share.is_some() != time_s.is_some() {
+            let expected = "both `relaxing_share` and `relaxing_time_s`, or neither";
+            return Err(wrong(format!("{field}.relaxing_share"), "alone", expected));
+        }
+        Ok(Viscosity {
+            shear_pas: self.shear_viscosity_pas.unwrap_or(0.0),
+            bulk_pas: self.bulk_viscosity_pas.unwrap_or(0.0),
+            share: share.unwrap_or(0.0),
+            time_s: time_s.unwrap_or(Viscosity::NONE.time_s),
         })
     }
 }
@@ -328,6 +400,10 @@ impl BlockText {
     ) -> Result<Block, BlockError> {
         for (axis, &edge_m) in self.size_m.iter().enumerate() {
             positive(format!("block.size_m[{axis}]"), edge_m)?;
+        }
+        if let Some(law) = self.law.as_ref().filter(|law| *law != LAW) {
+            let expected = format!("{LAW}, the law of this solver; the implicit one has others");
+            return Err(wrong("block.law".into(), law, &expected));
         }
         let ours = Params::default();
         let block = Block {
@@ -352,6 +428,7 @@ impl BlockText {
                 hourglass: self.hourglass.unwrap_or(ours.hourglass),
                 contact_stiffness: self.contact_stiffness.unwrap_or(ours.contact_stiffness),
                 friction: self.friction.unwrap_or(ours.friction),
+                jaw_friction: self.jaw_friction,
                 substeps_max: self.substeps_max.unwrap_or(ours.substeps_max),
                 classes: self.classes.unwrap_or(ours.classes),
                 ..ours

@@ -11,9 +11,10 @@ use super::grid::{Grid, Motion, Sheet, Slab};
 use super::lane::LANES;
 use super::seam::Seam;
 use super::skin::Skin;
+use super::viscous::Viscous;
 use super::{ExplicitError, Params, Stuff};
 use crate::Vec3;
-use crate::law::{Moduli, Real};
+use crate::law::{Real, Viscosity};
 use crate::mesh::nested::{Level, Nested};
 
 /// Most classes of sub-steps.
@@ -32,6 +33,8 @@ pub(super) struct Model {
     pub(super) free: usize,
     /// Greatest squared frequency, the square of the steps taken along, without deformation.
     pub(super) frequency2: f64,
+    /// Greatest rate of damping by viscosity, times steps taken along.
+    pub(super) drag: f64,
     /// Slowest class in use.
     pub(super) slowest: usize,
     pub(super) extent: f64,
@@ -56,22 +59,28 @@ impl Model {
     pub(super) fn new(
         nested: &Nested,
         stuff: &[Stuff],
+        viscosities: &[Vec<Viscosity>],
         params: &Params,
     ) -> Result<Self, ExplicitError> {
         params.check()?;
         let scale = scale(nested, stuff)?;
-        let bound = greatest_bound(nested, stuff, &scale).min(scale.borne(params));
-        let classes = classes(nested, stuff, (&scale, bound), params);
+        check(nested, viscosities)?;
+        let matter = Matter {
+            stuff,
+            viscosities,
+            scale: &scale,
+            safety: params.safety,
+        };
+        let bound = greatest_bound(nested, &matter).min(scale.borne(params));
+        let classes = classes(nested, &matter, bound, params);
         let mut grids = Vec::with_capacity(nested.levels.len());
-        let mut added = 0.0;
-        for ((level, stuff), classes) in nested.levels.iter().zip(stuff).zip(&classes) {
-            let low_m = level.low_m - nested.levels[0].low_m;
+        let (mut added, mut drag) = (0.0, 0.0);
+        for (index, classes) in classes.iter().enumerate() {
             grids.push(grid(
-                (level, low_m),
-                (stuff, classes),
-                (&scale, bound),
-                params,
-                &mut added,
+                (nested, index),
+                (&matter, classes),
+                (bound, params),
+                (&mut added, &mut drag),
             ));
         }
         let mut seams = Vec::new();
@@ -96,6 +105,7 @@ impl Model {
                 .map(|g| g.mass.iter().filter(|&&m| m > 0.0).count())
                 .sum(),
             frequency2: 0.0,
+            drag,
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
             wave: wave(nested, stuff, &scale),
@@ -110,7 +120,39 @@ impl Model {
         let slabs = model.grids.iter().flat_map(|grid| &grid.slabs);
         model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
+        model.measure_demands(bound);
+        model.relax();
         Ok(model)
+    }
+
+    /// Demands of cells over what they may have. The step bears what was found at rest, of which the
+    /// bound of the greatest cell may be nearly three times: stiff cells inside one another never
+    /// reach theirs, soft ones squeezed against them may. So a cell may demand what it did at rest or
+    /// what the whole did, whichever is more, before it gets mass (measured: soft cells over a large
+    /// nodule that were let up to the nodule's bound fell in).
+    fn measure_demands(&mut self, bound: f64) {
+        let whole = f32::of((self.frequency2 / bound).min(1.0));
+        for grid in &mut self.grids {
+            for demand in &mut grid.cells.demand {
+                *demand /= demand.max(whole);
+            }
+        }
+    }
+
+    /// Leaves the law the share of its shear modulus that branches do not carry, of a bulk modulus that
+    /// does not relax.
+    fn relax(&mut self) {
+        for grid in &mut self.grids {
+            let Some(viscous) = &grid.viscous else {
+                continue;
+            };
+            let moduli = grid.cells.mu.iter_mut().zip(&mut grid.cells.lambda);
+            for ((mu, lambda), branch) in moduli.zip(viscous.branches()) {
+                let carried = 0.5 * branch;
+                *mu -= carried;
+                *lambda += carried * (2.0 / 3.0);
+            }
+        }
     }
 
     /// Joules a unit of energy.
@@ -131,7 +173,13 @@ impl Model {
 
     /// The shortest sub-step at rest.
     pub(super) fn step(&self) -> f64 {
-        self.params.safety * 2.0 / self.frequency2.sqrt()
+        let (safety, drag) = (self.params.safety, self.drag);
+        if drag == 0.0 {
+            return safety * 2.0 / self.frequency2.sqrt();
+        }
+        // viscous forces are half a step late: with them a step bears `f dt^2 + 2 c dt <= 4`
+        let root = (drag * drag + 4.0 * safety * safety * self.frequency2).sqrt();
+        (root - drag) / self.frequency2
     }
 
     /// Largest eigenvalue of cells and touched points, each times the square of its step.
@@ -281,16 +329,101 @@ fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitError> {
     Ok(scale)
 }
 
-/// Largest squared frequency of one free element with lumped mass.
-fn bound(edge: [f64; 3], moduli: &Moduli, density_kgpm3: f64, scale: &Scale) -> f64 {
-    let inverse = edge.map(|h| 1.0 / (h * h));
-    let sum = inverse.iter().sum::<f64>();
-    let max = inverse.into_iter().fold(0.0, f64::max);
-    let (lambda, mu) = (
-        moduli.lambda_pa / scale.stress_pa,
-        moduli.mu_pa / scale.stress_pa,
-    );
-    4.0 * (lambda * sum + 2.0 * mu * max) * scale.density_kgpm3 / density_kgpm3
+/// What cells are made of, and the units inside.
+#[derive(Clone, Copy)]
+struct Matter<'a> {
+    stuff: &'a [Stuff],
+    viscosities: &'a [Vec<Viscosity>],
+    scale: &'a Scale,
+    safety: f64,
+}
+
+/// What a cell asks of the step.
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    /// Largest squared frequency of the free element with lumped mass.
+    frequency2: f64,
+    /// Its largest rate of damping by viscosity, over the safety of the step.
+    drag: f64,
+}
+
+impl Ask {
+    /// As a squared frequency on steps that bear `bound`.
+    fn on(&self, bound: f64) -> f64 {
+        self.frequency2 + self.drag * bound.sqrt()
+    }
+
+    /// As a squared frequency on its own steps.
+    fn alone(&self) -> f64 {
+        if self.drag == 0.0 {
+            return self.frequency2;
+        }
+        let root = (self.drag * self.drag + 4.0 * self.frequency2).sqrt();
+        (0.5 * (self.drag + root)).powi(2)
+    }
+}
+
+impl Matter<'_> {
+    fn viscosity(&self, level: usize, cell: usize) -> Viscosity {
+        let own = self.viscosities.get(level).and_then(|all| all.get(cell));
+        own.copied().unwrap_or(Viscosity::NONE)
+    }
+
+    fn ask(&self, (index, level): (usize, &Level), cell: usize) -> Ask {
+        let (stuff, scale) = (&self.stuff[index], self.scale);
+        let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
+        let inverse = edge(level, scale).map(|h| 1.0 / (h * h));
+        let sum = inverse.iter().sum::<f64>();
+        let max = inverse.into_iter().fold(0.0, f64::max);
+        let bound = |volume: f64, shape: f64| {
+            4.0 * (volume * sum + 2.0 * shape * max) * scale.density_kgpm3 / density
+        };
+        let (lambda, mu) = (
+            moduli.lambda_pa / scale.stress_pa,
+            moduli.mu_pa / scale.stress_pa,
+        );
+        let viscosity = self.viscosity(index, cell);
+        let unit_pas = scale.stress_pa * scale.time_s();
+        let (bulk, shear) = (
+            viscosity.bulk_pas / unit_pas,
+            viscosity.shear_pas / unit_pas,
+        );
+        Ask {
+            frequency2: bound(lambda, mu),
+            drag: bound((bulk - shear * (2.0 / 3.0)).max(0.0), shear) / self.safety,
+        }
+    }
+}
+
+/// Whether viscosities fit the grids.
+fn check(nested: &Nested, viscosities: &[Vec<Viscosity>]) -> Result<(), ExplicitError> {
+    if viscosities.is_empty() {
+        return Ok(());
+    }
+    if viscosities.len() != nested.levels.len() {
+        return Err(ExplicitError::Levels {
+            levels: nested.levels.len(),
+            found: viscosities.len(),
+        });
+    }
+    for (level, (grid, all)) in nested.levels.iter().zip(viscosities).enumerate() {
+        if all.len() != grid.count() {
+            return Err(ExplicitError::Cells {
+                level,
+                cells: grid.count(),
+                found: all.len(),
+            });
+        }
+        for (cell, viscosity) in all.iter().enumerate() {
+            let wrong = |source| ExplicitError::Viscosity {
+                level,
+                cell,
+                source,
+            };
+            viscosity.check().map_err(wrong)?;
+        }
+    }
+    Ok(())
 }
 
 fn edge(level: &Level, scale: &Scale) -> [f64; 3] {
@@ -306,14 +439,10 @@ fn own(level: &Level) -> impl Iterator<Item = ([usize; 3], usize)> + '_ {
     })
 }
 
-fn greatest_bound(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
-    let levels = nested.levels.iter().zip(stuff);
-    let all = levels.flat_map(|(level, stuff)| {
-        own(level).map(|(_, cell)| {
-            let density = stuff.densities_kgpm3[cell];
-            bound(edge(level, scale), &stuff.moduli[cell], density, scale)
-        })
-    });
+fn greatest_bound(nested: &Nested, matter: &Matter) -> f64 {
+    let levels = nested.levels.iter().enumerate();
+    let all =
+        levels.flat_map(|level| own(level.1).map(move |(_, cell)| matter.ask(level, cell).alone()));
     all.fold(0.0, f64::max)
 }
 
@@ -330,12 +459,13 @@ fn wave(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
 }
 
 fn grid(
-    (level, low_m): (&Level, Vec3),
-    (stuff, classes): (&Stuff, &[usize]),
-    (scale, greatest): (&Scale, f64),
-    params: &Params,
-    added: &mut f64,
+    (nested, index): (&Nested, usize),
+    (matter, classes): (&Matter, &[usize]),
+    (greatest, params): (f64, &Params),
+    (added, drag): (&mut f64, &mut f64),
 ) -> Grid {
+    let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
+    let low_m = level.low_m - nested.levels[0].low_m;
     let edge = edge(level, scale);
     let nodes = level.cells.map(|n| n + 1);
     let (row, plane) = (nodes[0], (nodes[0] * nodes[1]).next_multiple_of(LANES));
@@ -367,6 +497,7 @@ fn grid(
             slope: edge.map(|e| f32::of(0.25 / e)),
             hourglass: sums.map(|sum| f32::of(params.hourglass / 48.0 * sum)),
         },
+        viscous: None,
         slabs: Vec::new(),
         sheets: Vec::new(),
         mass: field(),
@@ -376,7 +507,8 @@ fn grid(
     for (place, cell) in own(level) {
         let at = grid.at(place);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
-        let own = bound(edge, moduli, density, scale);
+        let ask = matter.ask((index, level), cell);
+        let own = ask.on(greatest);
         let need = own.min(greatest);
         grid.cells.mu[at] = f32::of(moduli.mu_pa / scale.stress_pa * volume);
         grid.cells.lambda[at] = f32::of(moduli.lambda_pa / scale.stress_pa * volume);
@@ -386,6 +518,15 @@ fn grid(
         let eighth = f32::of(mass * (own / need) / 8.0);
         for corner in corners {
             grid.mass[at + corner] += eighth;
+        }
+        let viscosity = matter.viscosity(index, cell);
+        if viscosity != Viscosity::NONE {
+            let steps = f64::from(1_u32 << classes[place[2]]);
+            *drag = drag.max(ask.drag * params.safety * steps * need / own);
+            let length = grid.mass.len();
+            let viscous = grid.viscous.get_or_insert_with(|| Viscous::new(length));
+            let size = (volume, moduli.mu_pa / scale.stress_pa);
+            viscous.set(at, &viscosity, size, (scale.stress_pa, scale.time_s()));
         }
     }
     grid.slabs = slabs(&grid, classes);
@@ -403,18 +544,12 @@ fn grid(
 /// slower than planes beside it. Impulses that are saved up for `n` sub-steps drive what swings in
 /// `2 n` of them (Biesiadecki and Skeel 1993); with neighbours that differ by a factor of two, that
 /// is about as fast as the step lets anything swing. Four beside one blew up (measured).
-fn classes(
-    nested: &Nested,
-    stuff: &[Stuff],
-    (scale, greatest): (&Scale, f64),
-    params: &Params,
-) -> Vec<Vec<usize>> {
-    let levels = nested.levels.iter().zip(stuff);
-    let planes = levels.map(|(level, stuff)| {
+fn classes(nested: &Nested, matter: &Matter, greatest: f64, params: &Params) -> Vec<Vec<usize>> {
+    let levels = nested.levels.iter().enumerate();
+    let planes = levels.map(|(index, level)| {
         let mut needs = vec![0.0_f64; level.cells[2]];
         for (place, cell) in own(level) {
-            let density = stuff.densities_kgpm3[cell];
-            let need = bound(edge(level, scale), &stuff.moduli[cell], density, scale);
+            let need = matter.ask((index, level), cell).alone();
             needs[place[2]] = needs[place[2]].max(need);
         }
         let class = |need: &f64| class(*need, greatest, params);
@@ -480,12 +615,34 @@ fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
                 _ => runs.push((start, LANES)),
             }
         }
+        let viscous = match &grid.viscous {
+            Some(viscous) => of_lanes(&runs, |start| viscous.any(start)),
+            None => Vec::new(),
+        };
         slabs.push(Slab {
             class: group[0],
             runs,
+            viscous,
         });
     }
     slabs
+}
+
+/// The parts of runs of which some lanes are wanted.
+fn of_lanes(runs: &[Run], wanted: impl Fn(usize) -> bool) -> Vec<Run> {
+    let mut parts: Vec<Run> = Vec::new();
+    for &(from, length) in runs {
+        for start in (from..from + length)
+            .step_by(LANES)
+            .filter(|&at| wanted(at))
+        {
+            match parts.last_mut() {
+                Some((at, length)) if *at + *length == start && *length < RUN => *length += LANES,
+                _ => parts.push((start, LANES)),
+            }
+        }
+    }
+    parts
 }
 
 /// Neighbouring planes of nodes that go together: as often as the faster cells beside them.

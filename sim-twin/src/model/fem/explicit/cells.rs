@@ -28,7 +28,7 @@ pub(super) struct Cells {
     pub(super) mu: Field,
     /// Second modulus times volume at first.
     pub(super) lambda: Field,
-    /// Demand on the step at rest over the greatest of all cells.
+    /// Demand on the step at rest over that which the cell may have without more mass, at most 1.
     pub(super) demand: Field,
     /// Gradient of a linear mode along its own axis, a quarter of the inverse edge.
     pub(super) slope: [f32; 3],
@@ -68,11 +68,22 @@ impl Buffer {
     pub(super) fn new() -> Self {
         Self(Box::new([[[0.0; WIDE]; 3]; 8]))
     }
+
+    /// Forces of some lanes, by component and corner.
+    #[inline(always)]
+    pub(super) fn set(&mut self, first: usize, out: &[[Row; 8]; 3]) {
+        for (a, rows) in self.0.iter_mut().enumerate() {
+            let to = first + (a & 1);
+            for (i, row) in rows.iter_mut().enumerate() {
+                row[to..to + LANES].copy_from_slice(&out[i][a]);
+            }
+        }
+    }
 }
 
 /// A row of lanes. Fields are longer than any run by a plane, a row and [`WIDE`].
 #[inline(always)]
-fn row(field: &[f32], at: usize) -> &Row {
+pub(super) fn row(field: &[f32], at: usize) -> &Row {
     field[at..]
         .first_chunk()
         .expect("fields are padded beyond the last run")
@@ -80,7 +91,7 @@ fn row(field: &[f32], at: usize) -> &Row {
 
 /// Modes that are strained, and that are held, of one component of the corners.
 #[inline(always)]
-fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
+pub(super) fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
     let sum = [x[0] + x[1], x[2] + x[3], x[4] + x[5], x[6] + x[7]];
     let gap = [x[1] - x[0], x[3] - x[2], x[5] - x[4], x[7] - x[6]];
     let (both, across) = (
@@ -108,7 +119,7 @@ fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
 
 /// Corner values of modes.
 #[inline(always)]
-fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32; 8] {
+pub(super) fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32; 8] {
     let low = [-z, x - xz, y - yz, xy - xyz];
     let high = [z, x + xz, y + yz, xy + xyz];
     let mut out = [0.0; 8];
@@ -199,12 +210,7 @@ fn fill<const BOOKS: bool>(
             }
             (energy[l], demand[l]) = (stored, need);
         }
-        for (a, rows) in buffer.0.iter_mut().enumerate() {
-            let to = first + (a & 1);
-            for (i, row) in rows.iter_mut().enumerate() {
-                row[to..to + LANES].copy_from_slice(&out[i][a]);
-            }
-        }
+        buffer.set(first, &out);
         if BOOKS {
             let own = row(&cells.demand, at);
             for l in 0..LANES {
@@ -239,6 +245,34 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
     }
 }
 
+/// Takes the forces in the buffer from the impulses of a run's corners.
+#[inline(always)]
+pub(super) fn scatter(
+    cells: &Cells,
+    (start, length): Run,
+    f: &mut [Field; 3],
+    buffer: &mut Buffer,
+) {
+    // what a longer run left behind
+    for a in [0, 2, 4, 6] {
+        for i in 0..3 {
+            buffer.0[a][i][length..length + LANES].fill(0.0);
+            buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
+        }
+    }
+    for (i, f) in f.iter_mut().enumerate() {
+        for a in [0, 2, 4, 6] {
+            let from = start + cells.corners[a];
+            let wide = length + LANES;
+            take(
+                &mut f[from..from + wide],
+                &buffer.0[a][i][..wide],
+                &buffer.0[a + 1][i][..wide],
+            );
+        }
+    }
+}
+
 /// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
 #[inline(always)]
 fn pull_runs<const BOOKS: bool>(
@@ -250,7 +284,6 @@ fn pull_runs<const BOOKS: bool>(
 ) -> Found {
     let mut found = Found::default();
     for &run in runs {
-        let (start, length) = run;
         found = found.join(fill::<BOOKS>(
             (cells, stiff),
             run,
@@ -258,24 +291,7 @@ fn pull_runs<const BOOKS: bool>(
             u,
             (buffer, needs),
         ));
-        // what a longer run left behind
-        for a in [0, 2, 4, 6] {
-            for i in 0..3 {
-                buffer.0[a][i][length..length + LANES].fill(0.0);
-                buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
-            }
-        }
-        for (i, f) in f.iter_mut().enumerate() {
-            for a in [0, 2, 4, 6] {
-                let from = start + cells.corners[a];
-                let wide = length + LANES;
-                take(
-                    &mut f[from..from + wide],
-                    &buffer.0[a][i][..wide],
-                    &buffer.0[a + 1][i][..wide],
-                );
-            }
-        }
+        scatter(cells, run, f, buffer);
     }
     found
 }

@@ -6,6 +6,7 @@
 //! [`super::seam`].
 
 use super::cells::{Cells, Field, Run};
+use super::viscous::{PAST, Viscous};
 use std::ops::Range;
 
 /// Planes that go together.
@@ -14,6 +15,8 @@ pub(super) struct Slab {
     /// Its cells push every `2^class` sub-steps.
     pub(super) class: usize,
     pub(super) runs: Vec<Run>,
+    /// Those with viscous cells.
+    pub(super) viscous: Vec<Run>,
 }
 
 /// A range of nodes that go every `2^class` sub-steps.
@@ -35,6 +38,8 @@ pub(super) struct Grid {
     /// Its first node.
     pub(super) low: [f64; 3],
     pub(super) cells: Cells,
+    /// What is viscous of them, if anything is.
+    pub(super) viscous: Option<Viscous>,
     pub(super) slabs: Vec<Slab>,
     pub(super) sheets: Vec<Sheet>,
     /// Mass of every node that goes with its sheet or a seam, what hangs on it included.
@@ -80,6 +85,8 @@ pub(super) struct Motion {
     pub(super) u: [Field; 3],
     pub(super) v: [Field; 3],
     pub(super) f: [Field; 3],
+    /// What viscous cells remember; nothing if none is.
+    pub(super) past: Vec<Field>,
 }
 
 impl Motion {
@@ -93,6 +100,7 @@ impl Motion {
             u: zero(),
             v: zero(),
             f: zero(),
+            past: vec![vec![0.0; grid.mass.len()]; if grid.viscous.is_some() { PAST } else { 0 }],
         }
     }
 
@@ -104,6 +112,7 @@ impl Motion {
             .chain(&self.u)
             .chain(&self.v)
             .chain(&self.f)
+            .chain(&self.past)
     }
 
     /// All fields, component by component, to change.
@@ -114,5 +123,6 @@ impl Motion {
             .chain(&mut self.u)
             .chain(&mut self.v)
             .chain(&mut self.f)
+            .chain(&mut self.past)
     }
 }

@@ -3,8 +3,8 @@
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
-//! `points` for one face, `friction` what drags, `squeeze` what deep presses
-//! cost, `build` makes
+//! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
+//! cost, `viscous` what is viscous, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -16,6 +16,7 @@ mod cells;
 mod edit;
 mod friction;
 mod grid;
+mod jaws;
 mod lane;
 mod motion;
 mod points;
@@ -26,9 +27,11 @@ mod state;
 mod step;
 #[cfg(test)]
 mod tests;
+mod viscous;
 
 use crate::Vec3;
-use crate::law::Moduli;
+use crate::law::viscous::ViscousError;
+use crate::law::{Moduli, Viscosity};
 use crate::mesh::nested::Nested;
 use crate::model::fem::Masked;
 use crate::model::hold::Hold;
@@ -39,7 +42,7 @@ use build::{CLASSES, Model};
 use cells::Buffer;
 use skin::{Met, Touches};
 use squeeze::Loads;
-use state::{State, TOOLS};
+use state::{BODIES, State, TOOLS};
 use std::sync::Arc;
 
 /// What one may choose; all but the damping without units.
@@ -59,6 +62,9 @@ pub struct Params {
     pub classes: usize,
     /// Coulomb's coefficient between tools and the top, at least 0.
     pub friction: f64,
+    /// Coulomb's coefficient of jaws, at least 0, where it exceeds [`Params::friction`]; without it
+    /// jaws are not felt, and a tool that has them is a ball.
+    pub jaw_friction: Option<f64>,
     /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
     pub substeps_max: u32,
 }
@@ -73,6 +79,7 @@ impl Default for Params {
             order: 3,
             classes: 1,
             friction: 0.0,
+            jaw_friction: None,
             substeps_max: 32,
         }
     }
@@ -116,6 +123,11 @@ impl Params {
                 "friction",
                 self.friction,
                 (0.0..=10.0).contains(&self.friction),
+            ),
+            (
+                "jaw_friction",
+                self.jaw_friction.unwrap_or_default(),
+                self.jaw_friction.is_none_or(|x| (0.0..=10.0).contains(&x)),
             ),
         ];
         match rules.into_iter().find(|(_, _, right)| !right) {
@@ -166,6 +178,16 @@ pub enum ExplicitError {
         /// The cell.
         cell: usize,
     },
+    /// A viscosity is out of range.
+    #[error("cell {cell} of grid {level}: {source}")]
+    Viscosity {
+        /// The grid.
+        level: usize,
+        /// The cell.
+        cell: usize,
+        /// What is wrong.
+        source: ViscousError,
+    },
     /// A parameter is out of range.
     #[error("`{field}` is {value}, out of its range")]
     Param {
@@ -189,12 +211,14 @@ pub struct Explicit {
     loads: Loads,
     /// What the stiffness of every cell was before an edit, by grid.
     stiffened: Vec<Vec<f32>>,
-    /// Faces near every tool.
-    near: [Vec<u32>; TOOLS],
-    /// What every tool met at the end of the tick.
-    met: [Met; TOOLS],
-    /// Mean force and torque on every tool over the tick, without unit.
-    mean: [(Vec3, Vec3); TOOLS],
+    /// Energy that viscous cells took and that is not booked yet.
+    heat: f64,
+    /// Faces near every body of a tool.
+    near: [Vec<u32>; BODIES],
+    /// What every body met at the end of the tick.
+    met: [Met; BODIES],
+    /// Mean force and torque on every body over the tick, without unit.
+    mean: [(Vec3, Vec3); BODIES],
     surface: Surface,
     seen_m: Vec<Vec3>,
     /// Farthest that a node of the top is from its rest.
@@ -244,7 +268,23 @@ impl Explicit {
     /// # Errors
     /// Names the grid, cell or parameter that is unfit.
     pub fn new(nested: &Nested, stuff: &[Stuff], params: &Params) -> Result<Self, ExplicitError> {
-        Ok(Self::of(Arc::new(Model::new(nested, stuff, params)?)))
+        Self::with_viscosity(nested, stuff, &[], params)
+    }
+
+    /// A tissue at rest whose cells have viscosities, a list a grid as [`Stuff`]; no lists are an
+    /// elastic tissue. Moduli are those of a sudden strain. A branch keeps its stiffness when an edit
+    /// changes that of its cell.
+    ///
+    /// # Errors
+    /// Names the grid, cell or parameter that is unfit.
+    pub fn with_viscosity(
+        nested: &Nested,
+        stuff: &[Stuff],
+        viscosities: &[Vec<Viscosity>],
+        params: &Params,
+    ) -> Result<Self, ExplicitError> {
+        let model = Model::new(nested, stuff, viscosities, params)?;
+        Ok(Self::of(Arc::new(model)))
     }
 
     fn of(model: Arc<Model>) -> Self {
@@ -260,9 +300,10 @@ impl Explicit {
                 .iter()
                 .map(|g| vec![1.0; g.mass.len()])
                 .collect(),
-            near: [(); TOOLS].map(|()| Vec::with_capacity(faces)),
-            met: [Met::default(); TOOLS],
-            mean: [(Vec3::zeros(), Vec3::zeros()); TOOLS],
+            heat: 0.0,
+            near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
+            met: [Met::default(); BODIES],
+            mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
             seen_m: surface.rest_m.clone(),
             moved: 0.0,
             hold: Hold::default(),
@@ -361,6 +402,7 @@ impl Tissue for Explicit {
             elements: self.model.cells,
             tools_max: TOOLS,
             shafts: true,
+            jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
             stiffness_edits: true,

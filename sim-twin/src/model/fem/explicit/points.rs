@@ -13,6 +13,8 @@ const POINTS: usize = 16;
 pub(super) const FACES: usize = 16;
 /// One number a face.
 pub(super) type Row = [f32; FACES];
+/// Depth over the deepest at which a point counts by half its area in friction.
+const LIGHT: f32 = 2.5e-5;
 /// Where the corners of no face are: out of every tool's reach.
 const AWAY: f32 = 1e9;
 
@@ -68,13 +70,12 @@ impl Batch {
 pub(super) struct Pressed {
     /// Forces by corner and axis.
     pub(super) corners: [[Row; 3]; 4],
-    /// Forces without their directions, by corner.
+    /// Weights in friction, by corner.
     pub(super) shares: [Row; 4],
-    /// Forces without their directions times where they are.
+    /// Weights in friction times where they are.
     pub(super) moment: [Row; 3],
     pub(super) total: [Row; 3],
     pub(super) torque: [Row; 3],
-    pub(super) normal: Row,
     pub(super) energy: Row,
     pub(super) depth: Row,
     pub(super) area: Row,
@@ -88,7 +89,6 @@ impl Pressed {
         moment: [[0.0; FACES]; 3],
         total: [[0.0; FACES]; 3],
         torque: [[0.0; FACES]; 3],
-        normal: [0.0; FACES],
         energy: [0.0; FACES],
         depth: [0.0; FACES],
         area: [0.0; FACES],
@@ -144,6 +144,7 @@ fn press(
 ) {
     let (mut place, mut push) = ([[0.0_f32; FACES]; 3], [[0.0_f32; FACES]; 3]);
     let (mut force, mut own) = ([0.0_f32; FACES], [0.0_f32; FACES]);
+    let mut weight = [0.0_f32; FACES];
     let (mut energy, mut depths) = ([0.0_f32; FACES], [0.0_f32; FACES]);
     for axis in 0..3 {
         for (corner, share) in batch.corners.iter().zip(shares) {
@@ -159,6 +160,8 @@ fn press(
         own[l] = if depth > 0.0 { whole[l] * area } else { 0.0 };
         force[l] = batch.stiffness[l] * counted * own[l];
         energy[l] = force[l] * (depth - 0.5 * counted);
+        // by area, but for points that come and go, which must not make a step
+        weight[l] = own[l] * (depth / (depth + LIGHT * deepest).max(f32::MIN_POSITIVE));
         depths[l] = depth;
         push[0][l] = normal[0] * force[l];
         push[1][l] = normal[1] * force[l];
@@ -172,20 +175,19 @@ fn press(
         };
         all.count[l] += if depths[l] > 0.0 { 1.0 } else { 0.0 };
         all.area[l] += own[l];
-        all.normal[l] += force[l];
         all.energy[l] += energy[l];
     }
     for axis in 0..3 {
         let (b, c) = ((axis + 1) % 3, (axis + 2) % 3);
         for l in 0..FACES {
             all.total[axis][l] += push[axis][l];
-            all.moment[axis][l] = force[l].mul_add(place[axis][l], all.moment[axis][l]);
+            all.moment[axis][l] = weight[l].mul_add(place[axis][l], all.moment[axis][l]);
             all.torque[axis][l] += place[b][l] * push[c][l] - place[c][l] * push[b][l];
         }
     }
     for ((corner, sums), share) in all.corners.iter_mut().zip(&mut all.shares).zip(shares) {
         for l in 0..FACES {
-            sums[l] = force[l].mul_add(*share, sums[l]);
+            sums[l] = weight[l].mul_add(*share, sums[l]);
             corner[0][l] = push[0][l].mul_add(*share, corner[0][l]);
             corner[1][l] = push[1][l].mul_add(*share, corner[1][l]);
             corner[2][l] = push[2][l].mul_add(*share, corner[2][l]);

@@ -8,8 +8,12 @@
 //! that has come above the tool's middle is pushed down again and not out at the other side.
 //!
 //! Friction is one spring a tool, between the tool and the mean of what it touches weighted by
-//! pressure, which slips at Coulomb's limit (elastic-plastic form, Curnier 1984): its force goes to
-//! the points by the same weights, so that its power on both sides is one.
+//! area, which slips at Coulomb's limit (elastic-plastic form, Curnier 1984): its force goes to
+//! the points by the same weights, so that its power on both sides is one. Weights by pressure would
+//! be Coulomb's law at every point, and an elastic body that slides so has no steady slide: waves of
+//! the size of a cell grow out of nothing (Adams 1995; measured: the force flutters by a third at a
+//! coefficient of 0.4). A mean over the contact is a non-local law (Oden and Martins 1985); it slides
+//! without flutter up to a coefficient of about 0.5.
 
 use super::Params;
 use super::Stuff;
@@ -87,8 +91,8 @@ pub(super) struct Met {
     pub(super) area: f32,
     /// Slope of the force against depth, with the tissue held.
     pub(super) slope: f32,
-    /// Sum of the points' forces.
-    pub(super) normal: f32,
+    /// Sum of the points' weights in friction.
+    pub(super) weight: f32,
     /// Mean velocity of what is touched.
     pub(super) velocity: [f32; 3],
     pub(super) contacts: u32,
@@ -243,8 +247,8 @@ impl Skin {
         met
     }
 
-    /// Mean velocity of the touched points, weighted by force.
-    pub(super) fn velocity(&self, touches: &Touches, normal: f32, motions: &[Motion]) -> [f32; 3] {
+    /// Mean velocity of the touched points, by their weights.
+    pub(super) fn velocity(&self, touches: &Touches, weight: f32, motions: &[Motion]) -> [f32; 3] {
         let mut sum = [0.0_f32; 3];
         for touch in &touches.0 {
             let face = &self.faces[touch.face as usize];
@@ -255,8 +259,8 @@ impl Skin {
                 }
             }
         }
-        if normal > 0.0 {
-            sum.map(|s| s / normal)
+        if weight > 0.0 {
+            sum.map(|s| s / weight)
         } else {
             [0.0; 3]
         }
@@ -272,10 +276,10 @@ impl Skin {
         motions: &mut [Motion],
         met: &mut Met,
     ) {
-        if met.normal <= 0.0 {
+        if met.weight <= 0.0 {
             return;
         }
-        let push = on_tool.map(|f| -f / met.normal);
+        let push = on_tool.map(|f| -f / met.weight);
         for touch in touches.0.iter().filter(|touch| touch.count > 0.0) {
             let face = &self.faces[touch.face as usize];
             let part = touch.shares.iter().sum::<f32>();
@@ -329,7 +333,7 @@ impl Met {
         self.depth = self.depth.max(pressed.depth[lane]);
         self.area += pressed.area[lane];
         self.slope += stiffness * pressed.area[lane];
-        self.normal += pressed.normal[lane];
+        self.weight += pressed.shares.iter().map(|row| row[lane]).sum::<f32>();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -9,11 +9,15 @@ use crate::twin::{Ledger, Snapshot, ThawError, Tool};
 
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
+/// Most bodies that they have, two each.
+pub(super) const BODIES: usize = 2 * TOOLS;
 
-/// A tool as it was at the end of the last tick.
+/// A body of a tool as it was at the end of the last tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ToolState {
     pub(super) seen: bool,
+    /// Whether it is one of two jaws.
+    pub(super) jaw: bool,
     pub(super) position_m: Vec3,
     pub(super) radius_m: f64,
     pub(super) stiffness_npm: f64,
@@ -28,6 +32,7 @@ pub(super) struct ToolState {
 impl ToolState {
     pub(super) const NEW: Self = Self {
         seen: false,
+        jaw: false,
         position_m: Vec3::new(0.0, 0.0, 0.0),
         radius_m: 0.0,
         stiffness_npm: 0.0,
@@ -77,7 +82,7 @@ const TOOL_NUMBERS: usize = 20;
 pub(super) struct State {
     /// By grid, coarsest first.
     pub(super) motions: Vec<Motion>,
-    pub(super) tools: [ToolState; TOOLS],
+    pub(super) tools: [ToolState; BODIES],
     pub(super) ledger: Ledger,
     /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
     pub(super) demand: f32,
@@ -97,7 +102,7 @@ impl State {
     pub(super) fn new(model: &Model) -> Self {
         Self {
             motions: model.grids.iter().map(Motion::new).collect(),
-            tools: [ToolState::NEW; TOOLS],
+            tools: [ToolState::NEW; BODIES],
             ledger: Ledger::default(),
             demand: 1.0,
             granted_j: 0.0,
@@ -113,7 +118,7 @@ impl State {
         for field in self
             .motions
             .iter_mut()
-            .flat_map(|m| m.u.iter_mut().chain(&mut m.v))
+            .flat_map(|m| m.u.iter_mut().chain(&mut m.v).chain(&mut m.past))
         {
             field.fill(0.0);
         }
@@ -124,11 +129,12 @@ impl State {
         (self.stale, self.still) = (true, true);
     }
 
-    /// Half of every displacement, and rest.
+    /// Half of every displacement, rest, and nothing remembered.
     pub(super) fn let_back(&mut self) {
         for motion in &mut self.motions {
             motion.u.iter_mut().flatten().for_each(|u| *u *= 0.5);
-            motion.v.iter_mut().flatten().for_each(|v| *v = 0.0);
+            let left = motion.v.iter_mut().chain(&mut motion.past);
+            left.flatten().for_each(|x| *x = 0.0);
         }
         (self.stale, self.collapses) = (true, self.collapses + 1);
     }
@@ -137,8 +143,8 @@ impl State {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
         (
-            numbers + TOOL_NUMBERS * TOOLS + 11 + Hold::NUMBERS,
-            TOOLS + 3,
+            numbers + TOOL_NUMBERS * BODIES + 11 + Hold::NUMBERS,
+            BODIES + 3,
         )
     }
 
@@ -153,7 +159,8 @@ impl State {
         }
         for mut tool in self.tools {
             snapshot.numbers.extend(tool.numbers().map(|x| *x));
-            snapshot.integers.push(u64::from(tool.seen));
+            let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
+            snapshot.integers.push(known);
         }
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
@@ -186,7 +193,8 @@ impl State {
         let mut whole = || integers.next().unwrap_or_default();
         for tool in &mut self.tools {
             tool.numbers().for_each(|slot| *slot = next());
-            tool.seen = whole() != 0;
+            let known = whole();
+            (tool.seen, tool.jaw) = (known & 1 != 0, known & 2 != 0);
         }
         books(&mut self.ledger)
             .into_iter()

@@ -11,10 +11,12 @@ use super::build::Model;
 use super::cells::{Found, pull, pull_and_book};
 use super::friction;
 use super::grid::Motion;
+use super::jaws;
 use super::motion::{self, Pace};
 use super::skin::{Beat, Met, Rod};
 use super::squeeze::FALLEN;
-use super::state::{TOOLS, ToolState};
+use super::state::{BODIES, TOOLS, ToolState};
+use super::viscous;
 use crate::Vec3;
 use crate::contact::usable;
 use crate::law::Real;
@@ -48,6 +50,8 @@ pub(super) struct Path {
     shaft: Vec3,
     swing: Vec3,
     rod: Rod,
+    /// Coulomb's coefficient.
+    friction: f64,
 }
 
 impl Path {
@@ -93,7 +97,8 @@ impl Explicit {
         }
         let before = self.state.ledger;
         let plan = self.plan(dt_s);
-        let paths = self.admit(tools);
+        let bodies = jaws::bodies(tools, self.model.params.jaw_friction.is_some());
+        let paths = self.admit(&bodies);
         self.list(&paths, plan.dt * f64::from(plan.substeps));
         if self.rest() {
             return;
@@ -106,7 +111,7 @@ impl Explicit {
         // written so that what is not a number counts too
         let sound = self.state.demand < FALLEN && self.state.ledger.stored_j().is_finite();
         if sound {
-            self.answer(&paths, reactions);
+            self.answer(&paths, tools, reactions);
         } else {
             self.collapse(&before);
         }
@@ -145,7 +150,7 @@ impl Explicit {
         for tool in &mut self.state.tools {
             *tool = ToolState::NEW;
         }
-        let found = self.pull_due::<true>(self.model.slowest, 1.0);
+        let found = self.pull_due::<true>(self.model.slowest, 1.0, 0.0);
         let stored_j = before.stored_j();
         // what cannot be known yet stays in the books until the next tick
         let left_j = (found.energy * self.model.energy_j()).min(stored_j);
@@ -191,10 +196,10 @@ impl Explicit {
         }
     }
 
-    /// The tools that can touch, with the way they go. A tool that was not there, jumped or changed
+    /// The bodies that can touch, with the way they go. One that was not there, jumped or changed
     /// is set down where it is; one that went takes its energy along.
-    fn admit(&mut self, tools: &[Tool]) -> [Option<Path>; TOOLS] {
-        let mut paths = [None; TOOLS];
+    fn admit(&mut self, bodies: &[Option<Tool>; BODIES]) -> [Option<Path>; BODIES] {
+        let mut paths = [None; BODIES];
         let extent_m = self.model.extent * self.model.length_m;
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
@@ -203,7 +208,7 @@ impl Explicit {
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
-            let Some(tool) = tools.get(index).filter(fits) else {
+            let Some(tool) = bodies[index].as_ref().filter(fits) else {
                 if old.seen {
                     self.state.ledger.dissipated_j += old.energy_j;
                     self.state.ledger.contact_j -= old.energy_j;
@@ -212,7 +217,12 @@ impl Explicit {
                 }
                 continue;
             };
-            let same = old.goes_on_to(tool);
+            let jaw = self
+                .model
+                .params
+                .jaw_friction
+                .filter(|_| tool.jaws.is_some());
+            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
             let (from_m, shaft_m) = if same {
                 (old.position_m, old.shaft_m)
             } else {
@@ -226,13 +236,14 @@ impl Explicit {
             }
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
-            slot.shaft_m = tool.shaft_m;
-            *path = Some(self.model.path((from_m, shaft_m), tool));
+            (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
+            let friction = self.model.params.friction.max(jaw.unwrap_or_default());
+            *path = Some(self.model.path((from_m, shaft_m), tool, friction));
         }
         paths
     }
 
-    fn list(&mut self, paths: &[Option<Path>; TOOLS], dt: f64) {
+    fn list(&mut self, paths: &[Option<Path>; BODIES], dt: f64) {
         let sound = SURFACE * self.model.wave * dt;
         for (path, list) in paths.iter().zip(&mut self.near) {
             list.clear();
@@ -245,13 +256,13 @@ impl Explicit {
     }
 
     /// Takes all forces anew; what energy tools then have more or less, they brought.
-    fn begin(&mut self, paths: &[Option<Path>; TOOLS]) {
+    fn begin(&mut self, paths: &[Option<Path>; BODIES]) {
         for motion in &mut self.state.motions {
             motion.f.iter_mut().for_each(|f| f.fill(0.0));
         }
         let slowest = self.model.slowest;
-        self.pull_due::<false>(slowest, 0.5);
-        let mut met = [Met::default(); TOOLS];
+        self.pull_due::<false>(slowest, 0.5, 0.0);
+        let mut met = [Met::default(); BODIES];
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
             let rod = path.at(0.0);
@@ -271,21 +282,34 @@ impl Explicit {
         self.state.stale = false;
     }
 
-    /// Forces of the cells whose class is due, on what they touch.
-    pub(super) fn pull_due<const BOOKS: bool>(&mut self, due: usize, weight: f32) -> Found {
+    /// Forces of the cells whose class is due, on what they touch; `dt` is the shortest sub-step, 0 if
+    /// no time has passed.
+    pub(super) fn pull_due<const BOOKS: bool>(
+        &mut self,
+        due: usize,
+        weight: f32,
+        dt: f64,
+    ) -> Found {
         let mut all = Found::default();
         let motions = self.state.motions.iter_mut().zip(&mut self.loads.needs);
         for (grid, (motion, needs)) in self.model.grids.iter().zip(motions) {
             for slab in grid.slabs.iter().filter(|slab| slab.class <= due) {
-                let weight = weight * f32::of(f64::from(1_u32 << slab.class));
+                let times = f64::from(1_u32 << slab.class);
+                let weight = weight * f32::of(times);
                 let stiff = [&motion.stiff[0], &motion.stiff[1]];
                 let (cells, buffer) = ((&grid.cells, stiff, &slab.runs[..]), &mut self.buffer);
                 if BOOKS {
-                    let with = (buffer, &mut needs[..]);
+                    let with = (&mut *buffer, &mut needs[..]);
                     let found = pull_and_book(cells, weight, &motion.u, &mut motion.f, with);
                     all = all.join(found);
                 } else {
                     pull(cells, weight, &motion.u, &mut motion.f, buffer);
+                }
+                if let Some(viscous) = grid.viscous.as_ref().filter(|_| !slab.viscous.is_empty()) {
+                    let (cells, pace) = ((grid, viscous, &slab.viscous[..]), f32::of(dt * times));
+                    let heat = viscous::pull(cells, (weight, pace), motion, buffer);
+                    self.heat += heat.taken;
+                    all.energy += heat.held;
                 }
             }
         }
@@ -324,14 +348,16 @@ impl Explicit {
         taken
     }
 
-    fn go(&mut self, paths: &[Option<Path>; TOOLS], plan: &Plan) {
+    fn go(&mut self, paths: &[Option<Path>; BODIES], plan: &Plan) {
         let slowest = self.model.slowest;
         let mut sums = self.state.tools.map(|tool| Sum {
             push: 0.5 * Vec3::from(tool.push),
             twist: 0.5 * Vec3::from(tool.twist),
         });
         let mut found = Found::default();
-        let mut met = [Met::default(); TOOLS];
+        // friction needs all of the normal force
+        let whole = paths.iter().flatten().any(|path| path.friction > 0.0);
+        let mut met = [Met::default(); BODIES];
         for substep in 0..plan.substeps {
             self.move_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
@@ -343,17 +369,12 @@ impl Explicit {
                 class_of(now, slowest)
             };
             if last {
-                found = self.pull_due::<true>(due, weight);
+                found = self.pull_due::<true>(due, weight, plan.dt);
             } else {
-                self.pull_due::<false>(due, weight);
+                self.pull_due::<false>(due, weight, plan.dt);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
-            let beat = Beat {
-                weight,
-                due,
-                // friction needs all of the normal force
-                whole: self.model.params.friction > 0.0,
-            };
+            let beat = Beat { weight, due, whole };
             self.press(paths, (share, plan), &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
@@ -372,10 +393,10 @@ impl Explicit {
     /// Lets every tool push and drag.
     fn press(
         &mut self,
-        paths: &[Option<Path>; TOOLS],
+        paths: &[Option<Path>; BODIES],
         (share, plan): (f64, &Plan),
         beat: &Beat,
-        all: &mut [Met; TOOLS],
+        all: &mut [Met; BODIES],
     ) {
         let model = Arc::clone(&self.model);
         for (index, path) in paths.iter().enumerate() {
@@ -384,11 +405,11 @@ impl Explicit {
             let (near, motions) = (&self.near[index][..], &mut self.state.motions);
             let touches = &mut self.touches;
             let mut met = model.skin.press((near, &rod), beat, motions, touches);
-            if model.params.friction > 0.0 && met.normal > 0.0 {
-                met.velocity = model.skin.velocity(touches, met.normal, motions);
+            if path.friction > 0.0 && met.weight > 0.0 {
+                met.velocity = model.skin.velocity(touches, met.weight, motions);
                 let speed = path.way / (plan.dt * f64::from(plan.substeps));
                 let stick = &mut self.state.tools[index].stick;
-                let on_tool = stick.step(&met, speed, plan.dt, model.params.friction);
+                let on_tool = stick.step(&met, speed, plan.dt, path.friction);
                 model.skin.drag(touches, beat, on_tool, motions, &mut met);
             } else {
                 self.state.tools[index].stick.let_go();
@@ -397,12 +418,12 @@ impl Explicit {
         }
     }
 
-    fn book(&mut self, paths: &[Option<Path>; TOOLS], taken: f64, elastic: f64) {
+    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64) {
         let unit_j = self.model.energy_j();
         self.weigh();
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
-        books.dissipated_j += taken * unit_j;
+        books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;
         books.contact_j = 0.0;
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {
@@ -418,31 +439,40 @@ impl Explicit {
         }
     }
 
-    fn answer(&self, paths: &[Option<Path>; TOOLS], reactions: &mut [Reaction]) {
-        let (model, length_m) = (&self.model, self.model.length_m);
-        for (index, slot) in reactions.iter_mut().enumerate().take(TOOLS) {
-            let ((force, torque), met) = (self.mean[index], &self.met[index]);
-            let size = force.norm();
-            if paths[index].is_none() || size == 0.0 || !size.is_finite() {
-                continue;
+    fn answer(&self, paths: &[Option<Path>; BODIES], tools: &[Tool], reactions: &mut [Reaction]) {
+        let slots = reactions.iter_mut().zip(tools).enumerate().take(TOOLS);
+        for (index, (slot, tool)) in slots {
+            *slot = self.felt(index, paths);
+            if paths[index + TOOLS].is_some() {
+                *slot = jaws::join(tool, [*slot, self.felt(index + TOOLS, paths)]);
             }
-            // a rigid touch of that area on a half-space, in series with the contact itself
-            let radius = (f64::from(met.area) / std::f64::consts::PI).sqrt();
-            let (tissue, contact) = (2.0 * radius * model.skin.modulus, f64::from(met.slope));
-            let stiffness = if met.contacts > 0 {
-                tissue * contact / (tissue + contact)
-            } else {
-                0.0
-            };
-            *slot = Reaction {
-                force_n: force * model.force_n(),
-                torque_nm: torque * model.energy_j(),
-                normal: force / size,
-                penetration_m: f64::from(met.depth) * length_m,
-                stiffness_npm: stiffness * model.stress_pa * length_m,
-                contacts: met.contacts,
-                ..Reaction::default()
-            };
+        }
+    }
+
+    /// What one body felt.
+    fn felt(&self, index: usize, paths: &[Option<Path>; BODIES]) -> Reaction {
+        let (model, length_m) = (&self.model, self.model.length_m);
+        let ((force, torque), met) = (self.mean[index], &self.met[index]);
+        let size = force.norm();
+        if paths[index].is_none() || size == 0.0 || !size.is_finite() {
+            return Reaction::default();
+        }
+        // a rigid touch of that area on a half-space, in series with the contact itself
+        let radius = (f64::from(met.area) / std::f64::consts::PI).sqrt();
+        let (tissue, contact) = (2.0 * radius * model.skin.modulus, f64::from(met.slope));
+        let stiffness = if met.contacts > 0 {
+            tissue * contact / (tissue + contact)
+        } else {
+            0.0
+        };
+        Reaction {
+            force_n: force * model.force_n(),
+            torque_nm: torque * model.energy_j(),
+            normal: force / size,
+            penetration_m: f64::from(met.depth) * length_m,
+            stiffness_npm: stiffness * model.stress_pa * length_m,
+            contacts: met.contacts,
+            ..Reaction::default()
         }
     }
 }
@@ -470,7 +500,7 @@ impl Model {
         }
     }
 
-    fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool) -> Path {
+    fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {
         let radius = tool.radius_m / self.length_m;
         // the tool's boundary as a bed of springs over its disc
         let bed = tool.stiffness_npm
@@ -481,6 +511,7 @@ impl Model {
             way: (tool.position_m - from_m) / self.length_m,
             shaft: shaft_m / self.length_m,
             swing: (tool.shaft_m - shaft_m) / self.length_m,
+            friction,
             rod: Rod {
                 centre: [0.0; 3],
                 shaft: [0.0; 3],

@@ -5,10 +5,14 @@ mod edit;
 mod energy;
 mod force;
 mod friction;
+mod jaws;
 mod layers;
 mod mesh;
 mod seam;
+mod stiff;
+mod stroke;
 mod tools;
+mod viscous;
 
 use super::*;
 use crate::law::Material;
