@@ -176,11 +176,12 @@ pub struct IdentifyArgs {
     #[arg(required = true, value_name = "REC")]
     pub recordings: Vec<PathBuf>,
     /// Scene to begin with, a built-in one or a file: its layers, lumps and mesh stay, its
-    /// stiffnesses are fitted [default: the twin of the first recording]
+    /// stiffnesses are fitted, and a lump that it lacks is added if the touches tell of one
+    /// [default: the twin of the first recording]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
-    /// Length to use of each recording, from just before its first contact \[s\]
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
+    /// Length to use of each recording, from just before its first contact, in seconds
+    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = seconds)]
     pub seconds: f64,
     /// Folder for tissue.toml, report.html and identify.json (default: `runs/<time>-identify`)
     #[arg(long, value_name = "DIR")]

@@ -426,7 +426,8 @@ impl Found {
             beside_npm: beside.chord_npm,
             stiffness_contrast: over.chord_npm / beside.chord_npm - 1.0,
             d_prime,
-            right: lump::right(d_prime),
+            // a study knows which way its lump differs, so a soft one does not mislead
+            right: lump::right(d_prime.abs()),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! causal one-port per tool: positions in, equal and opposite forces out. World frame, SI units.
 
 use crate::Vec3;
+use crate::mesh::region::Shape;
 
 /// What touches the tissue during one step: a sphere, with jaws when it can pinch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -144,6 +145,8 @@ pub struct Caps {
     pub dt_s_best: f64,
     /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).
     pub stiffness_edits: bool,
+    /// Whether the stiffness of regions may be updated in contact ([`Edit::Scale`]).
+    pub region_edits: bool,
     /// Whether a passive stiffening keeps the force, so that only softening is felt at once.
     pub edits_keep_force: bool,
     /// Whether elements may be removed ([`Edit::Cut`]).
@@ -165,6 +168,16 @@ pub enum Edit {
         /// Whether it is applied as teleop E16 demands of a tissue that a hand feels: a stiffening
         /// keeps every spring's force and moves its rest, a softening keeps the rest and drops the
         /// force; both take energy out. If not, rests stay and the energy changes either way.
+        passive: bool,
+    },
+    /// Multiply the stiffness of a whole layer or inclusion by a factor; a cell that its border crosses
+    /// takes the factor to the power of its share, as moduli mix by [`crate::law::Mixing::Geometric`].
+    Scale {
+        /// Where, in the rest configuration.
+        shape: Shape,
+        /// Factor, greater than zero.
+        factor: f64,
+        /// As in [`Edit::Stiffen`].
         passive: bool,
     },
     /// Remove every element that crosses a plane (row S4-10).

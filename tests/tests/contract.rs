@@ -2,6 +2,7 @@
 //!
 //! Every built-in scene takes part.
 
+use palpate_twin::mesh::region::Shape;
 use palpate_twin::scene;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
 use std::hash::{DefaultHasher, Hasher};
@@ -114,7 +115,19 @@ fn caps_are_honest() {
             point_m: Vec3::new(0.01, 0.0, 0.0),
             normal: Vec3::new(1.0, 0.0, 0.0),
         };
-        for (edit, can) in [(stiffen, caps.stiffness_edits), (cut, caps.cuts)] {
+        let scale = Edit::Scale {
+            shape: Shape::Layer {
+                from_m: -0.01,
+                to_m: 0.01,
+            },
+            factor: 1.1,
+            passive: true,
+        };
+        for (edit, can) in [
+            (stiffen, caps.stiffness_edits),
+            (scale, caps.region_edits),
+            (cut, caps.cuts),
+        ] {
             let refused = matches!(subject.tissue.edit(&edit), Err(EditError::Kind(_)));
             assert_eq!(refused, !can, "{name}: {edit:?}");
         }

@@ -3,15 +3,22 @@
 //! Source: ours; Gauss-Newton with the damping of Levenberg (1944) on the logarithms of the moduli,
 //! normal prior in the logarithm (Tarantola 2005, section 3.2). `record` prepares what was measured,
 //! `model` predicts it with a block of [`palpate_twin::scene::Block`] that is touched in the same way,
-//! `solve` fits, `doubt` says how sure the result is and what the record cannot tell.
+//! `solve` fits, `search` looks for lumps that the scene lacks, `doubt` says how sure the result is and
+//! what the record cannot tell. [`apply`] brings what was found into a twin that a hand feels.
 //!
-//! Only the force along z counts: sideways forces carry friction, which is not known. A common
-//! factor on the force and a common error of height are fitted beside the moduli, each held by its
-//! own prior, so that what a wrong scale or zero of the instrument does is in the uncertainty.
+//! Only the force along z counts: sideways forces carry friction, which is not known. What the
+//! instrument does is fitted beside the moduli, each part held by its own prior: a common factor on the
+//! force, a common error of height, a lag of the force, mass and drag between sensor and tissue.
+//!
+//! Of a lump that was searched for, place, depth, radius and contrast are fitted. Presses from above
+//! tell its place where they surround it or slide over it; depth, radius and contrast trade against
+//! each other, and [`Identified::directions`] says how much of each is the prior's.
 
+pub mod apply;
 mod doubt;
 mod model;
 mod record;
+mod search;
 mod solve;
 #[cfg(test)]
 mod tests;
@@ -21,7 +28,11 @@ use palpate_twin::scene::{BlockError, Scene};
 
 use crate::fit::FitError;
 pub use doubt::Direction;
+use model::Body;
 pub use record::{Bin, Noise};
+pub use search::Search;
+use search::Survey;
+use solve::{Fit, Fitted};
 
 /// One reading of a record of touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +58,12 @@ pub struct Settings {
     /// Whether to ask a finer mesh how far the result depends on the mesh; costs as much as three
     /// runs.
     pub finer_mesh: bool,
+    /// Most lumps to look for that the scene lacks, 0 to 3.
+    pub lumps_max: u32,
+    /// Length of the touches that a fit of the layers uses, and of those that it uses for a lump \[s\],
+    /// 0.1 to 60: more of the same tells little, and every run of the model takes them all. The
+    /// deepest are taken first.
+    pub touch_s: f64,
 }
 
 impl Default for Settings {
@@ -57,6 +74,8 @@ impl Default for Settings {
             prior_log: core::f64::consts::LN_2,
             steps_max: 12,
             finer_mesh: true,
+            lumps_max: 2,
+            touch_s: 2.5,
         }
     }
 }
@@ -68,26 +87,57 @@ pub enum Part {
     Layer(usize),
     /// Contrast of the inclusion of this index: its modulus over that of the layer around it.
     Contrast(usize),
+    /// Depth of its centre \[m\].
+    Depth(usize),
+    /// Its radius \[m\].
+    Radius(usize),
+    /// Its place \[m\], along x (0) or y (1).
+    Place(usize, usize),
+}
+
+impl Part {
+    /// The inclusion that it is of.
+    #[must_use]
+    pub fn inclusion(self) -> Option<usize> {
+        match self {
+            Self::Layer(_) => None,
+            Self::Contrast(ball)
+            | Self::Depth(ball)
+            | Self::Radius(ball)
+            | Self::Place(ball, _) => Some(ball),
+        }
+    }
+
+    /// Whether doubt about it is a length and not a logarithm.
+    #[must_use]
+    pub fn is_place(self) -> bool {
+        matches!(self, Self::Place(..))
+    }
 }
 
 /// One parameter before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
-    /// Name of the layer, or of the inclusion with `contrast`.
+    /// Name of the layer, or of the inclusion with what of it.
     pub name: String,
     /// What it is.
     pub part: Part,
-    /// Value in the scene: \[Pa\], or without unit for a contrast.
-    pub before: f64,
+    /// Value in the scene: \[Pa\] for a layer, without unit for a contrast, else \[m\]; none of a lump
+    /// that the scene lacks.
+    pub before: Option<f64>,
     /// Value that was found, in the same unit.
     pub after: f64,
-    /// Standard deviation of its natural logarithm.
-    pub log_sd: f64,
+    /// Standard deviation of its natural logarithm, or of a place \[m\]; with that of the mesh, if
+    /// that was asked for.
+    pub sd: f64,
+    /// The same of the prior.
+    pub prior_sd: f64,
     /// Share of the prior's variance that the record took away, 0 to 1.
     pub told: f64,
-    /// By how much its natural logarithm would change on a mesh of cells three quarters as long, to
-    /// first order: what is found is the stiffness of this mesh. None if that was not asked for.
-    pub mesh_log: Option<f64>,
+    /// By how much it would change on a mesh of cells three quarters as long, to first order, as a
+    /// natural logarithm or \[m\]: what is found is the stiffness of this mesh. None if that was not
+    /// asked for.
+    pub mesh: Option<f64>,
 }
 
 /// What a record told.
@@ -95,16 +145,24 @@ pub struct Estimate {
 pub struct Identified {
     /// The scene with the values that were found.
     pub scene: Scene,
-    /// Layers from the top down, then inclusions.
+    /// Layers from the top down, then contrasts, then shapes and places of lumps that were found.
     pub estimates: Vec<Estimate>,
     /// Correlation of the estimates' errors, row by row.
     pub correlation: Vec<Vec<f64>>,
-    /// Directions in the logarithms of the parameters, best told first.
+    /// Directions in the parameters, best told first.
     pub directions: Vec<Direction>,
     /// Factor on the measured force that was found, and its standard deviation.
     pub gain: [f64; 2],
     /// Height by which the record lies above the scene, and its standard deviation \[m\].
     pub height_m: [f64; 2],
+    /// Time by which the force lags, and its standard deviation \[s\].
+    pub lag_s: [f64; 2],
+    /// Mass between sensor and tissue, and its standard deviation \[kg\].
+    pub mass_kg: [f64; 2],
+    /// Drag that the model lacks, and its standard deviation \[N s/m\].
+    pub drag_nspm: [f64; 2],
+    /// Lumps that were looked for.
+    pub searches: Vec<Search>,
     /// What was compared: measured, modelled before and after.
     pub bins: Vec<Bin>,
     /// Root mean square of the force's misfit before and after \[N\].
@@ -189,6 +247,11 @@ impl Settings {
             ("noise.pose_m", noise.pose_m, 0.0..=1.0),
             ("noise.gain", noise.gain, 1e-6..=1.0),
             ("noise.height_m", noise.height_m, 1e-9..=1.0),
+            ("noise.lag_s", noise.lag_s, 1e-9..=1.0),
+            ("noise.mass_kg", noise.mass_kg, 1e-9..=10.0),
+            ("noise.drag_nspm", noise.drag_nspm, 1e-9..=1e3),
+            ("lumps_max", f64::from(self.lumps_max), 0.0..=3.0),
+            ("touch_s", self.touch_s, 0.1..=60.0),
             ("prior_log", self.prior_log, 1e-3..=5.0),
             ("steps_max", f64::from(self.steps_max), 1.0..=50.0),
         ];
@@ -209,13 +272,17 @@ impl Settings {
 /// Excess of the misfit above which the noise is taken as larger and the fit done again: a prior
 /// must hold against a model that is wrong.
 const EXCESS: f64 = 1.5;
-/// Most fits.
+/// Most fits of one set of touches.
 const ROUNDS: u32 = 3;
+/// Steps of the fit without a lump that one with a lump is compared with.
+const STEPS_WITHOUT: u32 = 3;
 
-/// Moduli of the scene's layers and contrasts of its inclusions, from a record of touch.
+/// Moduli of the scene's layers and contrasts of its inclusions, from a record of touch, and lumps
+/// that the scene lacks.
 ///
 /// The record is of one tool, that of the scene, at about 1 kHz, and starts with the tool off the
-/// tissue; the tissue is at rest then. Runs the tissue some ten times as long as the record.
+/// tissue; the tissue is at rest then. Runs the tissue once along the whole record and some twenty
+/// times along the touches that are used.
 ///
 /// # Errors
 /// [`TouchError`]; none for a record that tells nothing about a parameter: it keeps the scene's
@@ -226,17 +293,103 @@ pub fn identify(
     settings: &Settings,
 ) -> Result<Identified, TouchError> {
     settings.check()?;
-    let body = model::Body::of(scene)?;
+    let body = Body::of(scene)?;
     let touch = record::Touch::new(samples, scene, &settings.noise)?;
-    let mut fitted = solve::fit(&body, &touch, settings, 1.0)?;
+    let survey = Survey::of(&body, &touch, settings)?;
+    let known = body.inclusions();
+    let mut used = survey.plain(&touch, settings.touch_s);
+    let mut part = touch.select(&used);
+    let mut fitted = settle(&body, &part, settings, &[])?;
+    fitted.runs += 1;
+    let mut found = scene.clone();
+    let (mut searches, mut places_m) = (Vec::new(), Vec::new());
+    let reach = (scene.tool_radius_m, settings.touch_s);
+    while (searches.len() as u32) < settings.lumps_max {
+        let Some((mut search, near)) = survey.seed(&touch, &places_m, reach) else {
+            break;
+        };
+        let both = together(&used, &near);
+        let whole = touch.select(&both);
+        let body = Body::of(&found)?.searching(known);
+        let without = refit(&body, &whole, settings, &fitted)?;
+        let seeded = body.seeded(search.place_m);
+        let with = Body::of(&seeded)?.searching(known);
+        let from = widened(&fitted.end.unknowns, (body.parts(), with.parts()));
+        let better = settle(&with, &whole, settings, &from)?;
+        search.evidence = search::evidence(&without, &better);
+        search.accepted = search.evidence > 0.0 && with.stiffens(&better);
+        let runs = fitted.runs + without.runs + better.runs;
+        fitted = if search.accepted { better } else { without };
+        fitted.runs = runs;
+        (used, part) = (both, whole);
+        searches.push(search);
+        if !search.accepted {
+            break;
+        }
+        places_m.push(search.place_m);
+        found = seeded;
+    }
+    doubt::Case {
+        body: &Body::of(&found)?.searching(known),
+        touch: &part,
+        settings,
+        fitted: &fitted,
+        before_n: survey.before_n(&used),
+        known,
+    }
+    .judge(searches)
+}
+
+/// A fit whose noise is as large as its misfit says.
+fn settle(
+    body: &Body<'_>,
+    touch: &record::Touch,
+    settings: &Settings,
+    from: &[f64],
+) -> Result<Fitted, TouchError> {
+    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(from)?;
     for _ in 1..ROUNDS {
         let excess = doubt::excess(&fitted);
         if excess <= EXCESS {
             break;
         }
-        let again = solve::fit(&body, &touch, settings, excess * fitted.scale)?;
+        let scale = excess * fitted.scale;
+        let again = Fit::new(body, touch, settings, scale).solve(&fitted.end.unknowns)?;
         let runs = fitted.runs + again.runs;
-        fitted = solve::Fitted { runs, ..again };
+        fitted = Fitted { runs, ..again };
     }
-    doubt::judge(&body, &touch, settings, &fitted)
+    Ok(fitted)
+}
+
+/// A fit of more touches with the parameters of another, which it begins with.
+fn refit(
+    body: &Body<'_>,
+    touch: &record::Touch,
+    settings: &Settings,
+    fitted: &Fitted,
+) -> Result<Fitted, TouchError> {
+    let few = Settings {
+        steps_max: settings.steps_max.min(STEPS_WITHOUT),
+        ..*settings
+    };
+    Fit::new(body, touch, &few, fitted.scale).solve(&fitted.end.unknowns)
+}
+
+/// Unknowns of one choice of parameters in the order of another, 0 for those that it lacks.
+fn widened(unknowns: &[f64], (of, into): (Vec<Part>, Vec<Part>)) -> Vec<f64> {
+    let value = |part: &Part| {
+        let mut pairs = of.iter().zip(unknowns);
+        let found = pairs.find(|(own, _)| *own == part);
+        found.map_or(0.0, |(_, x)| *x)
+    };
+    let parts = into.iter().map(value);
+    parts.chain(unknowns[of.len()..].iter().copied()).collect()
+}
+
+/// Both lists of visits, in order of time.
+fn together(a: &[usize], b: &[usize]) -> Vec<usize> {
+    let mut all = [a, b].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
 }

@@ -1,8 +1,12 @@
-//! What was measured, made ready: motion without jitter, forces in bins, what each is worth.
+//! What was measured, made ready: motion without jitter, touches, forces in bins, what each is worth.
 //!
 //! Source: smoothing by local parabolas (Savitzky and Golay 1964), errors in variables by the
 //! effective variance (Orear 1982). A jittering pose must not drive a tissue that has inertia, hence
-//! the smoothing; a bin is about as long as the window, so that errors of bins are independent.
+//! the smoothing; a bin is about as long as the window, so that errors of bins are independent. A
+//! touch begins with the tool off a tissue at rest, so touches can be modelled one by one, and those
+//! that tell nothing new can be left out.
+
+use std::ops::Range;
 
 use palpate_twin::Vec3;
 use palpate_twin::scene::Scene;
@@ -19,10 +23,10 @@ const STEP_S_MAX: f64 = 0.01;
 const HALF_S: f64 = 0.015;
 /// Length of a bin \[s\].
 const BIN_S: f64 = 0.02;
-/// How long the tissue still moves after the tool has left it \[s\]; after that it is at rest.
-const RINGS_S: f64 = 0.25;
-/// Gap above the surface within which the tissue is stepped, over the tool's radius.
-const NEAR: f64 = 0.25;
+/// Time before and after contact that belongs to a touch \[s\].
+const LEAD_S: f64 = 0.04;
+/// Time off the tissue that parts two touches \[s\]: soft tissue rests by then.
+const APART_S: f64 = 0.1;
 
 /// What the instruments are good for, all as standard deviations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +41,12 @@ pub struct Noise {
     pub gain: f64,
     /// Error of height that all positions of a record share \[m\], above 0.
     pub height_m: f64,
+    /// Time by which forces may lag behind positions \[s\], above 0.
+    pub lag_s: f64,
+    /// Mass between sensor and tissue that is not made up for \[kg\], above 0.
+    pub mass_kg: f64,
+    /// Drag in contact that the model lacks \[N s/m\], above 0.
+    pub drag_nspm: f64,
 }
 
 impl Default for Noise {
@@ -47,6 +57,11 @@ impl Default for Noise {
             pose_m: 50e-6,
             gain: 0.02,
             height_m: 50e-6,
+            // a sensor of 100 Hz lags by 1.6 ms
+            lag_s: 2e-3,
+            mass_kg: 5e-3,
+            // a tenth of what a hand feels of its own handle
+            drag_nspm: 0.2,
         }
     }
 }
@@ -74,18 +89,75 @@ pub(super) struct Move {
     pub(super) position_m: Vec3,
     pub(super) velocity_mps: Vec3,
     pub(super) dt_s: f64,
-    /// Whether the tissue may move now; if not, it rests.
-    pub(super) lively: bool,
+}
+
+/// Means over some successive samples of a touch, and how many there were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mean {
+    pub(super) time_s: f64,
+    /// Of the tool's lowest point over the surface at rest.
+    pub(super) height_m: f64,
+    /// In the plane of the surface.
+    pub(super) place_m: [f64; 2],
+    pub(super) force_n: f64,
+    /// Along z.
+    pub(super) speed_mps: f64,
+    /// Along z.
+    pub(super) gain_mps2: f64,
+    pub(super) count: usize,
+}
+
+/// A stretch of the record that begins and ends with the tool off the tissue.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Visit {
+    pub(super) moves: Vec<Move>,
+    /// One for every chunk of [`Touch::size`] moves.
+    pub(super) bins: Vec<Mean>,
+}
+
+impl Visit {
+    /// Its length \[s\].
+    pub(super) fn length_s(&self) -> f64 {
+        self.moves.iter().map(|step| step.dt_s).sum()
+    }
+
+    /// Depth of its lowest point under the surface at rest \[m\].
+    pub(super) fn depth_m(&self) -> f64 {
+        let heights = self.bins.iter().map(|bin| bin.height_m);
+        -heights.fold(f64::INFINITY, f64::min)
+    }
+
+    /// How far the tool went sideways while it was below the surface at rest \[m\].
+    pub(super) fn slides_m(&self) -> f64 {
+        let low = self.bins.iter().filter(|bin| bin.height_m < 0.0);
+        let span = |axis: usize| {
+            let places = low.clone().map(|bin| bin.place_m[axis]);
+            let start = [f64::INFINITY, f64::NEG_INFINITY];
+            let [least, most] = places.fold(start, |[a, b], x| [a.min(x), b.max(x)]);
+            (most - least).max(0.0)
+        };
+        libm::hypot(span(0), span(1))
+    }
+
+    /// Distance from a place of where the tool was below the surface at rest \[m\].
+    pub(super) fn distance_m(&self, place_m: [f64; 2]) -> f64 {
+        let low = self.bins.iter().filter(|bin| bin.height_m < 0.0);
+        low.map(|bin| apart_m(bin.place_m, place_m))
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Distance of two places \[m\].
+pub(super) fn apart_m(a: [f64; 2], b: [f64; 2]) -> f64 {
+    libm::hypot(a[0] - b[0], a[1] - b[1])
 }
 
 /// A record that the model can follow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Touch {
-    pub(super) moves: Vec<Move>,
-    /// Samples a bin; the last bin may have fewer.
+    pub(super) visits: Vec<Visit>,
+    /// Samples a bin; the last bin of a visit may have fewer.
     pub(super) size: usize,
-    /// Mean time, height and force of every bin, and the number of its samples.
-    pub(super) bins: Vec<(f64, f64, f64, usize)>,
     noise: Noise,
 }
 
@@ -99,74 +171,113 @@ impl Touch {
         let count = |length_s: f64| libm::round(length_s / step_s).max(1.0) as usize;
         let places = smoothed(samples, count(HALF_S));
         let radius_m = scene.tool_radius_m;
-        let mut moves = Vec::with_capacity(samples.len());
-        let mut left_s = f64::INFINITY;
-        for (index, place_m) in places.iter().enumerate() {
-            let before = index.saturating_sub(1);
-            let dt_s = if index == 0 {
-                step_s
-            } else {
-                samples[index].time_s - samples[before].time_s
-            };
-            let near = place_m.z - radius_m < NEAR * radius_m;
-            left_s = if near { 0.0 } else { left_s + dt_s };
-            moves.push(Move {
-                position_m: *place_m,
-                velocity_mps: (place_m - places[before]) / dt_s,
-                dt_s,
-                lively: left_s < RINGS_S,
-            });
-        }
-        let size = count(BIN_S);
-        let bin = |chunk: (&[Sample], &[Vec3])| {
-            let n = chunk.0.len();
-            let mean = |sum: f64| sum / n as f64;
-            (
-                mean(chunk.0.iter().map(|s| s.time_s).sum()),
-                mean(chunk.1.iter().map(|p| p.z - radius_m).sum()),
-                mean(chunk.0.iter().map(|s| s.force_n.z).sum()),
-                n,
-            )
+        let lead = count(LEAD_S);
+        let mut touch = Self {
+            visits: Vec::new(),
+            size: count(BIN_S),
+            noise: *noise,
         };
-        let bins: Vec<_> = samples
-            .chunks(size)
-            .zip(places.chunks(size))
-            .map(bin)
-            .collect();
+        for part in parts(&places, radius_m, count(APART_S)) {
+            let from = part.start.saturating_sub(lead);
+            let to = (part.end + lead).min(samples.len());
+            let visit = touch.visit((&samples[from..to], &places[from..to]), radius_m);
+            touch.visits.push(visit);
+        }
         let least_n = 3.0 * noise.force_n;
-        let touched = bins
-            .iter()
-            .any(|&(_, height_m, force_n, _)| height_m < 0.0 && force_n > least_n);
+        let touched = touch
+            .bins()
+            .any(|bin| bin.height_m < 0.0 && bin.force_n > least_n);
         if !touched {
             return Err(TouchError::NoContact { least_n });
         }
-        Ok(Self {
-            moves,
-            size,
-            bins,
-            noise: *noise,
-        })
+        Ok(touch)
+    }
+
+    fn visit(&self, (samples, places): (&[Sample], &[Vec3]), radius_m: f64) -> Visit {
+        let moves: Vec<Move> = (0..samples.len())
+            .map(|index| {
+                let before = index.saturating_sub(1);
+                let next = before + 1;
+                let dt_s = match samples.get(next) {
+                    Some(sample) => sample.time_s - samples[before].time_s,
+                    None => STEP_S_MAX,
+                };
+                Move {
+                    position_m: places[index],
+                    velocity_mps: (places[index] - places[before]) / dt_s,
+                    dt_s,
+                }
+            })
+            .collect();
+        let mean = |chunk: ((&[Sample], &[Vec3]), &[Move])| {
+            let ((samples, places), moves) = chunk;
+            let count = samples.len();
+            let mean = |sum: f64| sum / count as f64;
+            let long_s: f64 = moves.iter().map(|step| step.dt_s).sum();
+            let [first, last] = [0, count - 1].map(|at| moves[at].velocity_mps.z);
+            Mean {
+                time_s: mean(samples.iter().map(|s| s.time_s).sum()),
+                height_m: mean(places.iter().map(|p| p.z - radius_m).sum()),
+                place_m: [0, 1].map(|axis| mean(places.iter().map(|p| p[axis]).sum())),
+                force_n: mean(samples.iter().map(|s| s.force_n.z).sum()),
+                speed_mps: mean(moves.iter().map(|step| step.velocity_mps.z).sum()),
+                gain_mps2: (last - first) / long_s,
+                count,
+            }
+        };
+        let bins = samples.chunks(self.size).zip(places.chunks(self.size));
+        let bins = bins.zip(moves.chunks(self.size)).map(mean).collect();
+        Visit { moves, bins }
+    }
+
+    /// All bins, in order.
+    pub(super) fn bins(&self) -> impl Iterator<Item = &Mean> {
+        self.visits.iter().flat_map(|visit| &visit.bins)
+    }
+
+    /// Only these visits.
+    pub(super) fn select(&self, visits: &[usize]) -> Self {
+        Self {
+            visits: visits.iter().map(|&k| self.visits[k].clone()).collect(),
+            ..*self
+        }
     }
 
     /// Standard deviation of each bin's misfit, for modelled forces and their slopes along z \[N\].
     pub(super) fn spread_n(&self, modelled_n: &[f64], slopes_npm: &[f64]) -> Vec<f64> {
         let noise = &self.noise;
-        let each = |((force_n, slope_npm), bin): ((&f64, &f64), &(f64, f64, f64, usize))| {
+        let each = |((force_n, slope_npm), bin): ((&f64, &f64), &Mean)| {
             let parts = [
                 noise.force_share * force_n,
                 noise.force_n,
                 noise.pose_m * slope_npm,
             ];
             let variance: f64 = parts.iter().map(|part| part * part).sum();
-            (variance / bin.3 as f64).sqrt()
+            (variance / bin.count as f64).sqrt()
         };
         modelled_n
             .iter()
             .zip(slopes_npm)
-            .zip(&self.bins)
+            .zip(self.bins())
             .map(each)
             .collect()
     }
+}
+
+/// Stretches in which the tool is below the surface at rest; those less than `apart` samples from
+/// each other are one.
+fn parts(places: &[Vec3], radius_m: f64, apart: usize) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (index, place_m) in places.iter().enumerate() {
+        if place_m.z >= radius_m {
+            continue;
+        }
+        match parts.last_mut() {
+            Some(last) if index < last.end + apart => last.end = index + 1,
+            _ => parts.push(index..index + 1),
+        }
+    }
+    parts
 }
 
 /// Mean step \[s\].

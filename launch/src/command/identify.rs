@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use palpate_calib::touch::{self, Estimate, Identified, Part, Sample, Settings};
 use palpate_transport::trace::TickRecord;
 use palpate_twin::Vec3;
-use palpate_twin::scene::{self, Body, Scene};
+use palpate_twin::scene::{self, Body, Inclusion, Scene};
 use serde_json::{Value, json};
 
 use super::{Done, Failure, output};
@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::lab;
 use crate::progress::Progress;
 use crate::record::{self, Recording};
-use crate::report::identify::{IdentifyInput, render};
+use crate::report::identify::{IdentifyInput, render, words};
 use crate::summary::Check;
 
 /// Period to which a recording is brought \[s\]: ticks of a live side are not quite even.
@@ -28,6 +28,10 @@ const HOLE_S: f64 = 0.2;
 const LEAD_S: f64 = 0.1;
 /// Misfit over noise above which the reader is warned that the scene has another shape.
 const EXCESS: f64 = 3.0;
+/// Steps of a pascal in the text: less than anybody can tell.
+const PASCAL: f64 = 10.0;
+/// Steps of a metre in the text: likewise.
+const METRE: f64 = 1e6;
 
 /// Fit the scene's stiffnesses to recordings, and write `tissue.toml`, `report.html` and
 /// `identify.json`.
@@ -58,7 +62,7 @@ pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
     let folder = output::folder(arguments.out.as_deref(), "identify")?;
     let progress = Progress::line("identify", arguments.quiet || arguments.json);
     progress.say(format!(
-        "{} samples, some twenty runs of the tissue",
+        "{} samples; the tissue is touched again some dozens of times",
         samples.len()
     ));
     let found = touch::identify(&scene, &samples, &Settings::default()).map_err(|error| {
@@ -207,7 +211,7 @@ fn append(samples: &mut Vec<Sample>, more: &[Sample]) {
     }));
 }
 
-/// The scene's text with the stiffnesses that were found.
+/// The scene's text with the stiffnesses and the lumps that were found.
 fn tissue_toml(text: &str, found: &Identified) -> Result<String, String> {
     let mut tree: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
     let Body::Block(block) = &found.scene.body else {
@@ -217,11 +221,15 @@ fn tissue_toml(text: &str, found: &Identified) -> Result<String, String> {
     put(&mut tree, "layer", layers);
     let inclusions = block.inclusions.iter().map(|ball| ball.material.young_pa());
     put(&mut tree, "inclusion", inclusions);
+    let known = tree.get("inclusion").and_then(toml::Value::as_array);
+    for ball in &block.inclusions[known.map_or(0, Vec::len)..] {
+        add(&mut tree, ball);
+    }
     let name = format!("{}-identified", found.scene.name);
     tree.insert("name".into(), name.into());
     let body = toml::to_string(&tree).map_err(|error| error.to_string())?;
     Ok(format!(
-        "# Stiffnesses by `palpate identify`; see report.html beside for what is sure.\n{body}"
+        "# Stiffnesses and lumps by `palpate identify`; see report.html beside for what is sure.\n{body}"
     ))
 }
 
@@ -229,10 +237,36 @@ fn put(tree: &mut toml::Table, list: &str, young_pa: impl Iterator<Item = f64>) 
     let entries = tree.get_mut(list).and_then(toml::Value::as_array_mut);
     for (entry, young_pa) in entries.into_iter().flatten().zip(young_pa) {
         if let Some(entry) = entry.as_table_mut() {
-            // a tenth of a pascal is less than anybody can tell
-            entry.insert("young_pa".into(), ((young_pa * 10.0).round() / 10.0).into());
+            entry.insert("young_pa".into(), rounded(young_pa, PASCAL).into());
         }
     }
+}
+
+/// Append an inclusion that the text lacks.
+fn add(tree: &mut toml::Table, ball: &Inclusion) {
+    let mut entry = toml::Table::new();
+    entry.insert("name".into(), ball.name.clone().into());
+    let centre_m = [0, 1, 2].map(|axis| rounded(ball.centre_m[axis], METRE));
+    entry.insert("center_m".into(), centre_m.to_vec().into());
+    entry.insert("radius_m".into(), rounded(ball.radius_m, METRE).into());
+    let material = &ball.material;
+    for (field, value) in [
+        ("young_pa", rounded(material.young_pa(), PASCAL)),
+        ("poisson", material.poisson()),
+        ("density_kgpm3", material.density_kgpm3()),
+    ] {
+        entry.insert(field.into(), value.into());
+    }
+    let list = tree
+        .entry("inclusion")
+        .or_insert_with(|| toml::Value::Array(Vec::new()));
+    if let Some(list) = list.as_array_mut() {
+        list.push(entry.into());
+    }
+}
+
+fn rounded(value: f64, per_unit: f64) -> f64 {
+    (value * per_unit).round() / per_unit
 }
 
 fn checks(found: &Identified, tissue: &str) -> Vec<Check> {
@@ -255,10 +289,13 @@ fn checks(found: &Identified, tissue: &str) -> Vec<Check> {
     ]
 }
 
-fn unit(part: Part) -> &'static str {
+/// Unit of a value, and of its standard deviation.
+fn units(part: Part) -> [&'static str; 2] {
     match part {
-        Part::Layer(_) => "Pa",
-        Part::Contrast(_) => "1",
+        Part::Layer(_) => ["Pa", "ln"],
+        Part::Contrast(_) => ["1", "ln"],
+        Part::Depth(_) | Part::Radius(_) => ["m", "ln"],
+        Part::Place(..) => ["m", "m"],
     }
 }
 
@@ -268,16 +305,24 @@ fn json(
     checks: &[Check],
 ) -> Value {
     let parameter = |estimate: &Estimate| {
+        let [unit, sd_unit] = units(estimate.part);
         json!({
-            "name": estimate.name, "unit": unit(estimate.part),
+            "name": estimate.name, "unit": unit,
             "before": estimate.before, "after": estimate.after,
-            "log_sd": estimate.log_sd, "told": estimate.told, "mesh_log": estimate.mesh_log,
+            "sd_unit": sd_unit, "sd": estimate.sd, "prior_sd": estimate.prior_sd,
+            "told": estimate.told, "mesh": estimate.mesh,
         })
     };
     let direction = |direction: &touch::Direction| {
         json!({
             "words": direction.words, "told": direction.told, "weights": direction.weights,
-            "singular_value": direction.singular, "log_sd": direction.log_sd,
+            "singular_value": direction.singular, "prior_sd_left": direction.left,
+        })
+    };
+    let search = |search: &touch::Search| {
+        json!({
+            "touches": search.touches, "stiffer": search.stiffer, "ratio": search.ratio,
+            "place_m": search.place_m, "evidence": search.evidence, "accepted": search.accepted,
         })
     };
     json!({
@@ -285,9 +330,13 @@ fn json(
         "recordings": paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "twin": twin, "samples": samples, "runs": found.runs,
         "prior_log_sd": found.prior_log, "excess": found.excess,
+        "searches": found.searches.iter().map(search).collect::<Vec<_>>(),
         "misfit_before_n": found.misfit_n[0], "misfit_after_n": found.misfit_n[1],
         "gain": found.gain[0], "gain_sd": found.gain[1],
         "height_m": found.height_m[0], "height_sd_m": found.height_m[1],
+        "lag_s": found.lag_s[0], "lag_sd_s": found.lag_s[1],
+        "mass_kg": found.mass_kg[0], "mass_sd_kg": found.mass_kg[1],
+        "drag_nspm": found.drag_nspm[0], "drag_sd_nspm": found.drag_nspm[1],
         "parameters": found.estimates.iter().map(parameter).collect::<Vec<_>>(),
         "correlation": found.correlation,
         "directions": found.directions.iter().map(direction).collect::<Vec<_>>(),
@@ -297,17 +346,19 @@ fn json(
 
 fn table(found: &Identified) -> String {
     let mut text = String::new();
+    for search in &found.searches {
+        text += &format!("{}\n", words::search(search));
+    }
     for estimate in &found.estimates {
-        let value = |value: f64| match estimate.part {
-            Part::Layer(_) => format!("{:.2} kPa", value * 1e-3),
-            Part::Contrast(_) => format!("{value:.2}"),
-        };
+        let before = estimate
+            .before
+            .map(|value| words::value(estimate.part, value));
         text += &format!(
-            "{:<18} {:>10} -> {:>10}  within a factor of {:.2}, told {:.0} %\n",
+            "{:<18} {:>10} -> {:>10}  {}, told {:.0} %\n",
             estimate.name,
-            value(estimate.before),
-            value(estimate.after),
-            estimate.log_sd.exp(),
+            before.unwrap_or("-".to_owned()),
+            words::value(estimate.part, estimate.after),
+            words::within(estimate),
             100.0 * estimate.told
         );
     }
@@ -330,7 +381,7 @@ fn warning(found: &Identified, recordings: &[Recording]) -> Option<String> {
     if found.excess > EXCESS {
         said.push(format!(
             "the misfit is {:.1} times the noise: the tissue has another shape than the scene, \
-             such as a lump or layers that it lacks",
+             such as layers of another thickness or something that it lacks",
             found.excess
         ));
     }
@@ -360,6 +411,21 @@ mod tests {
         let mut both = even.clone();
         append(&mut both, &even);
         assert!((both[7].time_s - 0.007).abs() < 1e-12 && both.len() == 14);
+    }
+
+    #[test]
+    fn a_lump_that_was_found_is_appended_to_the_scene() {
+        let text = scene::text("layered").expect("built in");
+        let mut tree: toml::Table = text.parse().expect("TOML");
+        let Body::Block(block) = scene::load("layered-lump").expect("built in").body else {
+            panic!("not a block");
+        };
+        add(&mut tree, &block.inclusions[0]);
+        let again = scene::load(&tree.to_string()).expect("a scene");
+        let Body::Block(found) = again.body else {
+            panic!("not a block");
+        };
+        assert_eq!(found.inclusions, block.inclusions);
     }
 
     #[test]

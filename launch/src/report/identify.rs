@@ -2,10 +2,11 @@
 //!
 //! Source: ours.
 
-use palpate_calib::touch::{Bin, Direction, Estimate, Identified, Part};
+use palpate_calib::touch::{Bin, Direction, Estimate, Identified};
 
 use super::plot::{COLUMNS, Chart, Ink, Series, Shape, thin};
-use super::{escape, head, section, words};
+use super::words::checks;
+use super::{escape, head, section};
 use crate::summary::Check;
 
 /// All that the page is made of.
@@ -46,7 +47,7 @@ pub fn render(input: &IdentifyInput<'_>) -> String {
         "Correlation of the errors",
         &correlation(found),
     );
-    html += &section("checks", "Checks", &words::checks(input.checks));
+    html += &section("checks", "Checks", &checks(input.checks));
     html += &format!(
         "<section id=\"tissue\"><details><summary>tissue.toml</summary><pre>{}</pre></details>\
          </section>\n",
@@ -64,9 +65,13 @@ fn opening(found: &Identified) -> String {
     } else {
         format!("The record cannot tell: {}.", blind.join("; "))
     };
+    let searches = found.searches.iter().map(words::search);
+    let lumps: String = searches
+        .map(|said| format!("{}. ", escape(&said)))
+        .collect();
     format!(
-        "The misfit of the force fell from {before_n:.3} N to {after_n:.3} N, {:.1} times what \
-         noise explains. {tells}",
+        "{lumps}The misfit of the force fell from {before_n:.3} N to {after_n:.3} N, {:.1} times \
+         what noise explains. {tells}",
         found.excess
     )
 }
@@ -91,22 +96,25 @@ fn table(first: &str, columns: &[&str], rows: &str) -> String {
 }
 
 fn parameters(found: &Identified) -> String {
-    let value = |part: Part, value: f64| match part {
-        Part::Layer(_) => format!("{:.2} kPa", value * 1e-3),
-        Part::Contrast(_) => format!("{value:.2}"),
-    };
     let one = |estimate: &Estimate| {
-        let (low, high) = ((-estimate.log_sd).exp(), estimate.log_sd.exp());
-        let mesh = estimate
-            .mesh_log
-            .map(|log| format!("{:+.0} %", 100.0 * (log.exp() - 1.0)));
+        let part = estimate.part;
+        let dash = || "\u{2014}".to_owned();
+        let [low, high] = words::around(estimate);
+        let mesh = |shift: f64| {
+            if part.is_place() {
+                format!("{:+.1} mm", 1e3 * shift)
+            } else {
+                format!("{:+.0} %", 100.0 * (shift.exp() - 1.0))
+            }
+        };
+        let before = estimate.before.map(|value| words::value(part, value));
         let cells = [
-            value(estimate.part, estimate.before),
-            value(estimate.part, estimate.after),
-            value(estimate.part, estimate.after * low),
-            value(estimate.part, estimate.after * high),
+            before.unwrap_or_else(dash),
+            words::value(part, estimate.after),
+            words::value(part, low),
+            words::value(part, high),
             format!("{:.0} %", 100.0 * estimate.told),
-            mesh.unwrap_or("\u{2014}".to_owned()),
+            estimate.mesh.map_or_else(dash, mesh),
         ];
         row(&estimate.name, &cells)
     };
@@ -119,22 +127,29 @@ fn parameters(found: &Identified) -> String {
         "told",
         "on a finer mesh",
     ];
-    let mut html = table("layer or lump", &names, &rows);
-    html += &format!(
+    let html = table("layer or lump", &names, &rows);
+    let parts = [
+        ("a factor on the force of", found.gain, 1.0, "", 3),
+        ("a height of", found.height_m, 1e6, " \u{b5}m", 0),
+        ("a lag of the force of", found.lag_s, 1e3, " ms", 2),
+        ("a mass of", found.mass_kg, 1e3, " g", 1),
+        ("a drag of", found.drag_nspm, 1.0, " N s/m", 2),
+    ];
+    let beside = parts.map(|(name, [value, sd], scale, unit, digits)| {
+        let (value, sd) = (value * scale, sd * scale);
+        format!("{name} {value:.digits$} \u{b1} {sd:.digits$}{unit}")
+    });
+    html + &format!(
         "<p class=\"caption\">A contrast is the lump's Young's modulus over that of the layer around \
-         it. The prior is normal in the logarithm around the scene's value, with a standard deviation \
-         of {:.2}, a factor of {:.2}; told is the share of its variance that the record took away. \
-         Stiffnesses are those of this mesh: the last column is by how much they would change on one \
-         of cells three quarters as long, to first order. Fitted beside: a factor on the force of \
-         {:.3} \u{b1} {:.3}, and a height of {:.0} \u{b1} {:.0} \u{b5}m.</p>\n",
+         it; depth is that of its centre. The prior of a modulus is normal in the logarithm around the \
+         scene's value, with a standard deviation of {:.2}, a factor of {:.2}; told is the share of a \
+         prior's variance that the record took away. Stiffnesses are those of this mesh: the last \
+         column is by how much they would change on one of cells three quarters as long, to first \
+         order, and the deviation has that in it. Fitted beside: {}.</p>\n",
         found.prior_log,
         found.prior_log.exp(),
-        found.gain[0],
-        found.gain[1],
-        found.height_m[0] * 1e6,
-        found.height_m[1] * 1e6,
-    );
-    html
+        beside.join("; ")
+    )
 }
 
 fn series(found: &Identified, along: fn(&Bin) -> f64) -> Vec<Series> {
@@ -184,7 +199,7 @@ fn directions(found: &Identified) -> String {
     let one = |direction: &Direction| {
         let cells = [
             format!("{:.1}", direction.singular),
-            format!("{:.1} %", 100.0 * (direction.log_sd.exp() - 1.0)),
+            format!("{:.0} %", 100.0 * direction.left),
             if direction.told {
                 "the record"
             } else {
@@ -197,13 +212,14 @@ fn directions(found: &Identified) -> String {
     let rows: String = found.directions.iter().map(one).collect();
     let html = table(
         "direction",
-        &["singular value", "sure within", "said by"],
+        &["singular value", "doubt left", "said by"],
         &rows,
     );
-    html + "<p class=\"caption\">Directions in the logarithms of the parameters, best told first, \
-            once gain and height are integrated out. The singular value is one over the standard \
-            deviation that the record alone gives; a direction that the prior says stayed where it \
-            was.</p>\n"
+    html + "<p class=\"caption\">Directions in the parameters, each over the standard deviation of its \
+            prior, best told first, once what the instrument does is integrated out. The singular \
+            value is the prior's standard deviation over that which the record alone gives; doubt left \
+            is the share of the prior's that remains with both. A direction that the prior says stayed \
+            where it was.</p>\n"
 }
 
 fn correlation(found: &Identified) -> String {
@@ -221,4 +237,62 @@ fn correlation(found: &Identified) -> String {
         })
         .collect();
     table("", &names, &rows)
+}
+
+/// Words and numbers that the page and the terminal share.
+pub mod words {
+    use palpate_calib::touch::{Estimate, Part, Search};
+
+    /// A value with its unit.
+    #[must_use]
+    pub fn value(part: Part, value: f64) -> String {
+        match part {
+            Part::Layer(_) => format!("{:.2} kPa", value * 1e-3),
+            Part::Contrast(_) => format!("{value:.1}"),
+            Part::Depth(_) | Part::Radius(_) | Part::Place(..) => {
+                format!("{:.1} mm", value * 1e3)
+            }
+        }
+    }
+
+    /// One standard deviation less and one more.
+    #[must_use]
+    pub fn around(estimate: &Estimate) -> [f64; 2] {
+        [-estimate.sd, estimate.sd].map(|sd| {
+            if estimate.part.is_place() {
+                estimate.after + sd
+            } else {
+                estimate.after * sd.exp()
+            }
+        })
+    }
+
+    /// How sure it is.
+    #[must_use]
+    pub fn within(estimate: &Estimate) -> String {
+        if estimate.part.is_place() {
+            format!("within {:.1} mm", 1e3 * estimate.sd)
+        } else {
+            format!("within a factor of {:.2}", estimate.sd.exp())
+        }
+    }
+
+    /// What came of looking for a lump.
+    #[must_use]
+    pub fn search(search: &Search) -> String {
+        let [x_mm, y_mm] = search.place_m.map(|m| 1e3 * m);
+        let found = if search.accepted {
+            "a lump explains that"
+        } else {
+            "a lump does not explain that, and none was added"
+        };
+        format!(
+            "{} of {} touches are stiffer than the rest, by up to {:.0} % around {x_mm:.0}, {y_mm:.0} mm; \
+             {found} (evidence {:.1})",
+            search.stiffer,
+            search.touches,
+            100.0 * (search.ratio - 1.0),
+            search.evidence
+        )
+    }
 }

@@ -46,8 +46,13 @@ fn felt(site: &LocalStiffness) -> String {
 fn words(contact: &ContactSummary) -> String {
     let one = |d: f64| {
         let right = 100.0 * lump::right(d);
+        let softer = if d < 0.0 {
+            ", as the lump is felt softer than what is beside it"
+        } else {
+            ""
+        };
         format!(
-            "d\u{2032} = {}, right about {right:.0} of 100 single sites",
+            "d\u{2032} = {}, right about {right:.0} of 100 single sites{softer}",
             number(d)
         )
     };
@@ -93,5 +98,9 @@ mod tests {
         contact.detectability_displayed = Some(3.29);
         let html = body(&contact).expect("a site");
         assert!(html.contains("3.29, right about 95 of 100"), "{html}");
+        contact.detectability_displayed = Some(-0.47);
+        let html = body(&contact).expect("a site");
+        assert!(html.contains("right about 41 of 100"), "{html}");
+        assert!(html.contains("softer than what is beside it"), "{html}");
     }
 }

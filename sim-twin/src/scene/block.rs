@@ -204,7 +204,8 @@ impl Block {
     }
 
     /// Inclusions as seen from above, with their stiffness over that of the layer around them.
-    pub(super) fn lumps(&self) -> Vec<Lump> {
+    #[must_use]
+    pub fn lumps(&self) -> Vec<Lump> {
         let lump = |inclusion: &Inclusion| {
             let host_pa = self.layers[self.host(inclusion)?].material.young_pa();
             Some(Lump {

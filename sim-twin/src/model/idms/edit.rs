@@ -37,6 +37,7 @@ impl Idms {
                 check("factor", factor, positive, expected)?;
                 self.stiffen((center_m, radius_m, factor), passive)
             }
+            Edit::Scale { .. } => return Err(EditError::Kind("scale")),
             Edit::Cut { point_m, normal } => {
                 check("point_m", point_m.norm(), f64::is_finite, "finite numbers")?;
                 let proper = |value: f64| value > 0.0 && value.is_finite();

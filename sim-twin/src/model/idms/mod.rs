@@ -160,6 +160,7 @@ impl Tissue for Idms {
             dt_s_max: self.model.dt_s_max,
             dt_s_best: 1e-4_f64.min(self.params().dt_s),
             stiffness_edits: true,
+            region_edits: false,
             edits_keep_force: true,
             cuts: true,
         }

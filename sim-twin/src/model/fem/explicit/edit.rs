@@ -10,53 +10,44 @@ use super::Explicit;
 use super::grid::Grid;
 use crate::Vec3;
 use crate::law::Real;
+use crate::mesh::region::Shape;
 use crate::twin::{Edit, EditError, EditReport};
 use std::ops::Range;
 
 /// Range of a cell's stiffness over that at first.
 const FACTORS: (f32, f32) = (0.02, 50.0);
+/// Samples along each edge of a cell, for its share of a ball.
+const SAMPLES: u32 = 4;
+
+/// How much of an edit a cell takes.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// Fading from a place to a radius \[m\].
+    Fading(Vec3, f64),
+    /// By its share of a region.
+    Region(Shape),
+}
 
 impl Explicit {
     pub(super) fn change(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
-        let Edit::Stiffen {
-            center_m,
-            radius_m,
-            factor,
-            passive,
-        } = *edit
-        else {
-            return Err(EditError::Kind("cut"));
+        let (change, factor, passive) = checked(edit)?;
+        let whole = move |part: f64| match change {
+            Change::Fading(..) => 1.0 + (factor - 1.0) * part,
+            Change::Region(_) if part >= 1.0 => factor,
+            Change::Region(_) => libm::pow(factor, part),
         };
-        let finite = center_m.iter().all(|x| x.is_finite());
-        let field = |field, value, expected| EditError::Field {
-            field,
-            value,
-            expected,
-        };
-        if !finite {
-            return Err(field("center_m", center_m.sum(), "finite numbers"));
-        }
-        for (name, value) in [("radius_m", radius_m), ("factor", factor)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(field(name, value, "a finite number above 0"));
-            }
-        }
-        let place = (
-            (center_m - self.model.origin_m) / self.model.length_m,
-            radius_m,
-        );
         let before_j = self.stored_j();
         for (before, motion) in self.stiffened.iter_mut().zip(&self.state.motions) {
             before.copy_from_slice(&motion.stiffened);
         }
         let mut share = 1.0;
-        let elements = self.stiffen(place, factor, share);
+        let elements = self.stiffen(&change, whole, share);
         let mut energy_j = self.stored_j() - before_j;
         let free_j = (self.state.ledger.dissipated_j - self.state.granted_j).max(0.0);
         if passive && energy_j > free_j {
             // energy is linear in the moduli
             share = free_j / energy_j;
-            self.stiffen(place, factor, share);
+            self.stiffen(&change, whole, share);
             energy_j = self.stored_j() - before_j;
         }
         if passive {
@@ -82,26 +73,33 @@ impl Explicit {
         found.energy * self.model.energy_j()
     }
 
-    /// Makes a share of a change to what the cells were before: those within a radius \[m\] of a place
-    /// become stiffer by the factor there, by less farther off; gives their number.
-    fn stiffen(&mut self, (place, radius_m): (Vec3, f64), factor: f64, share: f64) -> usize {
-        let radius = radius_m / self.model.length_m;
+    /// Makes a share of a change to what the cells were before; `times` says what it multiplies
+    /// stiffness by, from the part of a cell that it is about. Gives the number of those that have one.
+    fn stiffen(&mut self, change: &Change, times: impl Fn(f64) -> f64, share: f64) -> usize {
+        let (origin_m, length_m) = (self.model.origin_m, self.model.length_m);
+        let bounds = change.bounds_m();
         let mut count = 0;
         let motions = self.state.motions.iter_mut().zip(&self.stiffened);
         for (grid, (motion, before)) in self.model.grids.iter().zip(motions) {
-            let [columns, rows, planes] = [0, 1, 2].map(|a| range(grid, a, place[a], radius));
+            let [columns, rows, planes] = [0, 1, 2].map(|a| match bounds {
+                Some((place_m, radius_m)) => {
+                    let place = (place_m[a] - origin_m[a]) / length_m;
+                    range(grid, a, place, radius_m / length_m)
+                }
+                None => 0..grid.nodes[a] - 1,
+            });
             let cells = planes.flat_map(|k| {
                 let columns = columns.clone();
                 rows.clone()
                     .flat_map(move |j| columns.clone().map(move |i| [i, j, k]))
             });
             for cell in cells.map(|cell| grid.at(cell)) {
-                let middle = Vec3::from(grid.rest(cell)) + 0.5 * Vec3::from(grid.edge);
-                let near = 1.0 - (middle - place).norm() / radius;
-                if near <= 0.0 || grid.cells.mu[cell] <= 0.0 {
+                let low_m = origin_m + Vec3::from(grid.rest(cell)) * length_m;
+                let part = change.part(low_m, Vec3::from(grid.edge) * length_m);
+                if part <= 0.0 || grid.cells.mu[cell] <= 0.0 {
                     continue;
                 }
-                let (old, times) = (before[cell], f32::of(1.0 + (factor - 1.0) * near));
+                let (old, times) = (before[cell], f32::of(times(part)));
                 let whole = (old * times).clamp(FACTORS.0, FACTORS.1);
                 let own = f32::of(share).mul_add(whole - old, old);
                 motion.stiffened[cell] = own;
@@ -113,6 +111,99 @@ impl Explicit {
         }
         count
     }
+}
+
+impl Change {
+    /// A ball outside of which nothing changes \[m\]; none if there is no such ball.
+    fn bounds_m(&self) -> Option<(Vec3, f64)> {
+        match *self {
+            Self::Fading(place_m, radius_m) => Some((place_m, radius_m)),
+            Self::Region(Shape::Ball { centre_m, radius_m }) => Some((centre_m, radius_m)),
+            Self::Region(Shape::All | Shape::Layer { .. }) => None,
+        }
+    }
+
+    /// Part of a cell in the change, 0 to 1, from its lowest corner and its edges \[m\].
+    fn part(&self, low_m: Vec3, edge_m: Vec3) -> f64 {
+        match *self {
+            Self::Fading(place_m, radius_m) => {
+                1.0 - (low_m + 0.5 * edge_m - place_m).norm() / radius_m
+            }
+            Self::Region(Shape::All) => 1.0,
+            Self::Region(Shape::Layer { from_m, to_m }) => {
+                let inside_m = to_m.min(low_m.z + edge_m.z) - from_m.max(low_m.z);
+                // an edge of single precision is not quite where the layer ends
+                let share = inside_m / edge_m.z;
+                if share > 1.0 - 1e-4 {
+                    1.0
+                } else if share < 1e-4 {
+                    0.0
+                } else {
+                    share
+                }
+            }
+            Self::Region(shape) => {
+                let at = |index: u32| (f64::from(index) + 0.5) / f64::from(SAMPLES);
+                let inside = |sample: u32| {
+                    let [i, j, k] = [1, SAMPLES, SAMPLES * SAMPLES].map(|n| sample / n % SAMPLES);
+                    let along = Vec3::new(at(i), at(j), at(k));
+                    shape.contains(&(low_m + edge_m.component_mul(&along)))
+                };
+                let all = SAMPLES.pow(3);
+                (0..all).filter(|&sample| inside(sample)).count() as f64 / f64::from(all)
+            }
+        }
+    }
+}
+
+/// What an edit changes, by which factor, and whether passively.
+fn checked(edit: &Edit) -> Result<(Change, f64, bool), EditError> {
+    let field = |field, value, expected| EditError::Field {
+        field,
+        value,
+        expected,
+    };
+    let positive = |name, value: f64| {
+        if value > 0.0 && value.is_finite() {
+            return Ok(());
+        }
+        Err(field(name, value, "a finite number above 0"))
+    };
+    let place = |name, at_m: Vec3| {
+        if at_m.iter().all(|x| x.is_finite()) {
+            return Ok(());
+        }
+        Err(field(name, at_m.sum(), "finite numbers"))
+    };
+    let (change, factor, passive) = match *edit {
+        Edit::Stiffen {
+            center_m,
+            radius_m,
+            factor,
+            passive,
+        } => (Change::Fading(center_m, radius_m), factor, passive),
+        Edit::Scale {
+            shape,
+            factor,
+            passive,
+        } => (Change::Region(shape), factor, passive),
+        Edit::Cut { .. } => return Err(EditError::Kind("cut")),
+    };
+    match change {
+        Change::Region(Shape::All) => {}
+        Change::Region(Shape::Layer { from_m, to_m }) => {
+            // the lowest and the highest may go on without end
+            if from_m.is_nan() || to_m.is_nan() {
+                return Err(field("shape", f64::NAN, "two heights"));
+            }
+        }
+        Change::Region(Shape::Ball { centre_m, radius_m }) | Change::Fading(centre_m, radius_m) => {
+            place("center_m", centre_m)?;
+            positive("radius_m", radius_m)?;
+        }
+    }
+    positive("factor", factor)?;
+    Ok((change, factor, passive))
 }
 
 /// Cells along an axis whose middle may be within a radius of a place.

@@ -406,6 +406,7 @@ impl Tissue for Explicit {
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
             stiffness_edits: true,
+            region_edits: true,
             edits_keep_force: false,
             cuts: false,
         }

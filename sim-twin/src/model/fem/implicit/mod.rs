@@ -248,6 +248,7 @@ impl Tissue for Implicit {
             dt_s_max: STEP_MAX * self.model.time_s,
             dt_s_best: 1e-3,
             stiffness_edits: false,
+            region_edits: false,
             edits_keep_force: false,
             cuts: false,
         }
@@ -265,6 +266,7 @@ impl Tissue for Implicit {
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
         Err(EditError::Kind(match edit {
             Edit::Stiffen { .. } => "stiffen",
+            Edit::Scale { .. } => "scale",
             Edit::Cut { .. } => "cut",
         }))
     }

@@ -1,6 +1,7 @@
 //! Changes of stiffness under the tool: what they cost, and who pays.
 
 use super::*;
+use crate::mesh::region::Shape;
 
 fn held(tissue: &mut Explicit, ticks: u32) -> f64 {
     let mut force_n = 0.0;
@@ -85,6 +86,65 @@ fn small_updates_step_the_force_by_less_than_a_hundredth() {
     );
 }
 
+fn scale(shape: Shape, factor: f64) -> Edit {
+    Edit::Scale {
+        shape,
+        factor,
+        passive: false,
+    }
+}
+
+#[test]
+fn everything_twice_as_stiff_pushes_twice_as_hard() {
+    let soft = pressed(&Params::default());
+    let layers = |split_m: f64| {
+        let whole = [f64::MIN, f64::MAX];
+        [[whole[0], split_m], [split_m, whole[1]]]
+            .map(|[from_m, to_m]| Shape::Layer { from_m, to_m })
+    };
+    let first_n = held(&mut soft.clone(), 600);
+    // also in two parts whose border goes through cells: shares of a cell add up
+    for shapes in [&[Shape::All][..], &layers(-0.0123), &layers(0.0)] {
+        let mut tissue = soft.clone();
+        for &shape in shapes {
+            let report = tissue.edit(&scale(shape, 2.0)).unwrap();
+            assert!(report.share == 1.0, "{report:?}");
+        }
+        let force_n = held(&mut tissue, 600);
+        // the boundary of the tool gives way as before
+        assert!((force_n / first_n - 2.0).abs() < 0.1, "{force_n} {first_n}");
+        for &shape in shapes {
+            tissue.edit(&scale(shape, 0.5)).unwrap();
+        }
+        let again_n = held(&mut tissue, 600);
+        assert!(
+            (again_n / first_n - 1.0).abs() < 1e-3,
+            "{again_n} {first_n}"
+        );
+    }
+}
+
+#[test]
+fn a_ball_is_felt_over_it_and_only_the_part_that_is_inside() {
+    let soft = pressed(&Params::default());
+    let ball = |x_m: f64| Shape::Ball {
+        centre_m: Vec3::new(x_m, 0.0, -0.012),
+        radius_m: 0.006,
+    };
+    let first_n = held(&mut soft.clone(), 600);
+    let with_n = |shape: Shape| {
+        let mut tissue = soft.clone();
+        tissue.edit(&scale(shape, 10.0)).unwrap();
+        held(&mut tissue, 600)
+    };
+    let (over_n, aside_n) = (with_n(ball(0.0)), with_n(ball(0.035)));
+    assert!(over_n > 1.03 * first_n, "{over_n} {first_n}");
+    assert!(
+        (aside_n / first_n - 1.0).abs() < 0.01,
+        "{aside_n} {first_n}"
+    );
+}
+
 #[test]
 fn an_edit_is_part_of_the_state() {
     let mut tissue = pressed(&Params::default());
@@ -109,7 +169,15 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
         point_m: Vec3::zeros(),
         normal: Vec3::x(),
     };
-    for edit in [cut, stiffen(0.0, true), stiffen(f64::NAN, true)] {
+    let hollow = Shape::Ball {
+        centre_m: Vec3::zeros(),
+        radius_m: f64::NAN,
+    };
+    let bad = [scale(hollow, 2.0), scale(Shape::All, -1.0)];
+    for edit in [cut, stiffen(0.0, true), stiffen(f64::NAN, true)]
+        .into_iter()
+        .chain(bad)
+    {
         assert!(tissue.edit(&edit).is_err(), "{edit:?}");
     }
     let mut after = Snapshot::default();

@@ -1,0 +1,286 @@
+//! What was found, into a twin that a hand feels: one small edit after another.
+//!
+//! Source: teleop E16 (passive model update); the steps are ours. Force is of the first degree in all
+//! moduli together, and no part of it is more than all, so that a region whose modulus changes by a
+//! share changes the force by at most that share, twice that while it swings there. Edits are passive:
+//! what a stiffening stores is paid from what the tissue has dissipated, and what could not be paid is
+//! asked for again.
+
+use palpate_twin::mesh::region::Shape;
+use palpate_twin::scene::{Block, Body, Inclusion, Scene};
+use palpate_twin::{Edit, EditReport};
+
+/// Largest change of a modulus in one edit of a tissue that is touched, in its logarithm: with the
+/// swing less than 1 % of the force.
+pub const STEP_LOG: f64 = 0.004;
+/// What is left of a change below which it is done: less than anybody can tell.
+const DONE_LOG: f64 = 1e-3;
+
+/// Why there is no way from one scene to another.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ApplyError {
+    /// A scene has no layers.
+    #[error("scene `{scene}` is made of springs; expected one with the table [block]")]
+    NotABlock {
+        /// Its name.
+        scene: String,
+    },
+    /// The scenes differ in more than stiffness and further inclusions.
+    #[error("{what} differ; expected scenes that differ in stiffness and further inclusions only")]
+    Shape {
+        /// What differs.
+        what: &'static str,
+    },
+}
+
+/// What is left to change in one region.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Left {
+    shape: Shape,
+    log: f64,
+}
+
+/// The way from a scene to another, edit by edit.
+///
+/// Ask [`Steps::edit`] every 20 ms or so, give the edit to the tissue, and tell [`Steps::took`] what
+/// came of it. Nothing here allocates but [`Steps::between`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steps {
+    left: Vec<Left>,
+    /// Region of the edit that was asked for, and its size.
+    asked: Option<(usize, f64)>,
+}
+
+impl Steps {
+    /// From the scene that a tissue was built from to another, such as
+    /// [`super::Identified::scene`].
+    ///
+    /// An inclusion is changed beyond what its layer is; where it reaches into another layer it takes
+    /// that one's change, so that there the result is not quite the scene's.
+    ///
+    /// # Errors
+    /// [`ApplyError`] if the scenes differ in more than stiffness and further inclusions.
+    pub fn between(now: &Scene, wanted: &Scene) -> Result<Self, ApplyError> {
+        let (from, to) = (block(now)?, block(wanted)?);
+        if from.size_m != to.size_m {
+            return Err(ApplyError::Shape { what: "sizes" });
+        }
+        let thickness_m = |block: &Block| -> Vec<f64> {
+            block.layers.iter().map(|layer| layer.thickness_m).collect()
+        };
+        if thickness_m(from) != thickness_m(to) {
+            return Err(ApplyError::Shape { what: "layers" });
+        }
+        let same =
+            |(a, b): (&Inclusion, &Inclusion)| a.centre_m == b.centre_m && a.radius_m == b.radius_m;
+        let mut pairs = from.inclusions.iter().zip(&to.inclusions);
+        if from.inclusions.len() > to.inclusions.len() || !pairs.all(same) {
+            return Err(ApplyError::Shape { what: "inclusions" });
+        }
+        let layer_log = |index: usize| {
+            let young_pa = |block: &Block| block.layers[index].material.young_pa();
+            libm::log(young_pa(to) / young_pa(from))
+        };
+        let layers = (0..from.layers.len()).map(layer_log);
+        let balls = to.inclusions.iter().enumerate().map(|(index, ball)| {
+            let host = to.host(ball).unwrap_or(0);
+            let before = from.inclusions.get(index);
+            let before = before.map_or(from.layers[host].material, |ball| ball.material);
+            libm::log(ball.material.young_pa() / before.young_pa()) - layer_log(host)
+        });
+        // the regions of a block: its layers, then its inclusions
+        let shapes = to.regions().into_iter().map(|region| region.shape);
+        let left = shapes
+            .zip(layers.chain(balls))
+            .map(|(shape, log)| Left { shape, log });
+        Ok(Self {
+            left: left.collect(),
+            asked: None,
+        })
+    }
+
+    /// Whether everything was done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.left.iter().all(|left| left.log.abs() < DONE_LOG)
+    }
+
+    /// The next edit: of the region that is farthest from what is wanted; a small step in a tissue that
+    /// is `touched`, the whole way in one that nobody feels. None once all is done.
+    pub fn edit(&mut self, touched: bool) -> Option<Edit> {
+        let far = |left: &Left| left.log.abs();
+        let pairs = self.left.iter().enumerate();
+        let (region, left) = pairs.max_by(|(_, a), (_, b)| far(a).total_cmp(&far(b)))?;
+        if far(left) < DONE_LOG {
+            return None;
+        }
+        let most = if touched { STEP_LOG } else { f64::MAX };
+        let log = left.log.clamp(-most, most);
+        self.asked = Some((region, log));
+        Some(Edit::Scale {
+            shape: left.shape,
+            factor: libm::exp(log),
+            passive: true,
+        })
+    }
+
+    /// What came of the edit that was asked for last; one that was refused is not told.
+    pub fn took(&mut self, report: &EditReport) {
+        let Some((region, log)) = self.asked.take() else {
+            return;
+        };
+        let share = report.share.clamp(0.0, 1.0);
+        self.left[region].log -= libm::log1p(share * libm::expm1(log));
+    }
+}
+
+fn block(scene: &Scene) -> Result<&Block, ApplyError> {
+    match &scene.body {
+        Body::Block(block) => Ok(block),
+        Body::Lattice { .. } => Err(ApplyError::NotABlock {
+            scene: scene.name.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palpate_twin::law::Material;
+    use palpate_twin::scene;
+    use palpate_twin::{Reaction, Tissue, Vec3};
+
+    /// The default twin with other moduli and a lump.
+    fn wanted(now: &Scene) -> Scene {
+        let mut wanted = now.clone();
+        let Body::Block(block) = &mut wanted.body else {
+            panic!("not a block");
+        };
+        for (layer, factor) in block.layers.iter_mut().zip([1.15, 1.25, 0.8]) {
+            let of = layer.material;
+            layer.material =
+                Material::new(factor * of.young_pa(), of.poisson(), of.density_kgpm3()).unwrap();
+        }
+        let fat = block.layers[1].material;
+        block.inclusions.push(Inclusion {
+            name: "lump".into(),
+            centre_m: Vec3::new(0.0, 0.0, -0.006),
+            radius_m: 0.003,
+            material: Material::new(1.6 * fat.young_pa(), fat.poisson(), fat.density_kgpm3())
+                .unwrap(),
+        });
+        wanted
+    }
+
+    /// Touches a tissue at a depth \[m\], moving at a speed down \[m/s\]; gives the upward force \[N\].
+    fn touch(tissue: &mut dyn Tissue, scene: &Scene, depth_m: f64, speed_mps: f64) -> f64 {
+        let mut tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
+        tool.velocity_mps.z = -speed_mps;
+        let mut reaction = [Reaction::default()];
+        tissue.step(&[tool], 1e-3, &mut reaction);
+        reaction[0].force_n.z
+    }
+
+    /// Down to a depth in some ticks, and hold there.
+    fn press(tissue: &mut dyn Tissue, scene: &Scene, depth_m: f64) -> f64 {
+        for tick in 0..300 {
+            touch(
+                tissue,
+                scene,
+                depth_m * f64::from(tick) / 300.0,
+                depth_m / 0.3,
+            );
+        }
+        (0..300).fold(0.0, |_, _| touch(tissue, scene, depth_m, 0.0))
+    }
+
+    #[test]
+    fn a_pressing_hand_feels_no_step_and_gets_no_energy() {
+        const DEPTH_M: f64 = 0.006;
+        let now = scene::load("layered").unwrap();
+        let goal = wanted(&now);
+        let mut tissue = now.build().unwrap();
+        let mut steps = Steps::between(&now, &goal).unwrap();
+        let first_n = press(tissue.as_mut(), &now, DEPTH_M);
+        let (mut last_n, mut given_j, mut edits, mut short) = (first_n, 0.0, 0, 0);
+        // the hand keeps moving a little, so that the tissue dissipates what it can give
+        let depth_m = |tick: u32| DEPTH_M * (1.0 + 0.02 * libm::sin(0.02 * f64::from(tick)));
+        let mut plain = now.build().unwrap();
+        press(plain.as_mut(), &now, DEPTH_M);
+        let mut plain_n = first_n;
+        for tick in 0..8000 {
+            if tick % 20 == 0 {
+                if let Some(edit) = steps.edit(true) {
+                    let report = tissue.edit(&edit).unwrap();
+                    steps.took(&report);
+                    given_j += report.energy_j;
+                    edits += 1;
+                    short += u32::from(report.share < 1.0);
+                }
+            }
+            let speed_mps = (depth_m(tick + 1) - depth_m(tick)) * 1e3;
+            let force_n = touch(tissue.as_mut(), &now, depth_m(tick), speed_mps);
+            let still_n = touch(plain.as_mut(), &now, depth_m(tick), speed_mps);
+            // the share of the step that the motion does not explain
+            let step = (force_n / last_n) / (still_n / plain_n) - 1.0;
+            assert!(step.abs() < 0.01, "tick {tick}: {step}");
+            (last_n, plain_n) = (force_n, still_n);
+            let books = tissue.view().ledger;
+            assert!(given_j <= books.dissipated_j, "{given_j} {books:?}");
+            if steps.is_done() {
+                break;
+            }
+        }
+        assert!(edits > 100 && given_j.is_finite(), "{edits} {given_j}");
+        assert!(
+            steps.is_done(),
+            "{short} of {edits} could not be paid: {steps:?}"
+        );
+        let mut fresh = goal.build().unwrap();
+        let whole_n = press(fresh.as_mut(), &goal, DEPTH_M);
+        let after_n = (0..300).fold(0.0, |_, _| touch(tissue.as_mut(), &now, DEPTH_M, 0.0));
+        assert!(
+            (after_n / whole_n - 1.0).abs() < 0.03,
+            "{after_n} {whole_n}"
+        );
+        assert!((after_n / first_n - 1.0).abs() > 0.1, "{after_n} {first_n}");
+        // all the way up: over the whole loop the hand has paid, not been paid
+        for tick in 0..300 {
+            let up = 1.0 - f64::from(tick) / 300.0;
+            touch(tissue.as_mut(), &now, DEPTH_M * up, -DEPTH_M / 0.3);
+        }
+        let books = tissue.view().ledger;
+        assert!(books.tool_work_j > 0.0, "{books:?}");
+    }
+
+    #[test]
+    fn a_tissue_that_nobody_feels_changes_at_once() {
+        let now = scene::load("layered").unwrap();
+        let goal = wanted(&now);
+        let mut tissue = now.build().unwrap();
+        let mut steps = Steps::between(&now, &goal).unwrap();
+        let mut edits = 0;
+        while let Some(edit) = steps.edit(false) {
+            steps.took(&tissue.edit(&edit).unwrap());
+            edits += 1;
+        }
+        assert_eq!(edits, 4);
+        let force_n = press(tissue.as_mut(), &now, 0.005);
+        let whole_n = press(goal.build().unwrap().as_mut(), &goal, 0.005);
+        assert!(
+            (force_n / whole_n - 1.0).abs() < 0.03,
+            "{force_n} {whole_n}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_reached_is_named() {
+        let now = scene::load("layered").unwrap();
+        let other = scene::load("layered-lump").unwrap();
+        let error = Steps::between(&now, &other).unwrap_err().to_string();
+        assert!(error.contains("sizes differ"), "{error}");
+        let sheet = scene::load("sheet").unwrap();
+        let error = Steps::between(&sheet, &now).unwrap_err().to_string();
+        assert!(error.contains("sheet"), "{error}");
+    }
+}
