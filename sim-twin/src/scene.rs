@@ -1,7 +1,9 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum,
-//! `press` measures one. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the z axis with its surface at z = 0.
+//! `press` measures one. The built-in scenes lie in `scenes/`. SI units; the patch is centred on the
+//! z axis with its surface at z = 0. A block is fine where `fine_centre_m`, `fine_half_m` and
+//! `fine_depth_m` say; a press beside that is wrong by a factor.
 
 mod block;
 mod lattice;
