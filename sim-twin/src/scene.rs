@@ -2,7 +2,8 @@
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
 //! and `table` what is condensed of them, `press` measures one. The built-in scenes lie in `scenes/`.
-//! SI units; the patch is centred on the z axis with its surface at z = 0.
+//! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
+//! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
 
 mod block;
 mod lattice;

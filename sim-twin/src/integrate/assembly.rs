@@ -4,6 +4,7 @@
 
 use crate::Vec3;
 use crate::mesh::lattice::Lattice;
+use crate::model::conjugate::dot;
 
 const ITERATIONS_MAX: usize = 400;
 const TOLERANCE: f64 = 1e-9;
@@ -172,10 +173,6 @@ impl Assembly {
             damp[b] += root(b) * bar.damping_nspm * pull;
         }
     }
-}
-
-fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a.dot(b)).sum()
 }
 
 /// The step at which `k T^2 + 2 b T` reaches `gate`.

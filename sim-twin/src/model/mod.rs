@@ -1,5 +1,6 @@
 //! Tissue models, one file or folder each, all behind the trait [`crate::Tissue`].
 
+pub mod conjugate;
 pub mod fem;
 pub(crate) mod hold;
 pub mod idms;

@@ -74,6 +74,16 @@ pub enum BlockError {
         /// What would be right.
         expected: String,
     },
+    /// A layer or inclusion has a key that is none, or of another type.
+    #[error("scene field `{field}`: {message}; beside {own}")]
+    Keys {
+        /// The layer or inclusion.
+        field: String,
+        /// What is wrong, and which keys of a material would be right.
+        message: String,
+        /// Which others would be.
+        own: &'static str,
+    },
     /// A material is unfit.
     #[error("scene field `{field}`: {source}")]
     Material {
@@ -252,9 +262,10 @@ enum MixingText {
 }
 
 /// A material: a published one by name, or numbers.
-#[derive(Debug, Clone, Copy)]
-struct MaterialText<'a> {
-    tissue: Option<&'a str>,
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MaterialText {
+    tissue: Option<String>,
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
@@ -264,39 +275,26 @@ struct MaterialText<'a> {
     relaxing_time_s: Option<f64>,
 }
 
-/// An entry of `[[layer]]`. The keys of its material stand here and not in a struct of their own:
-/// serde knows no unknown keys in a flattened one.
+/// An entry of `[[layer]]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct LayerText {
     name: Option<String>,
     /// The last layer may leave it out: it goes down to the ground.
     thickness_m: Option<f64>,
-    tissue: Option<String>,
-    young_pa: Option<f64>,
-    poisson: Option<f64>,
-    density_kgpm3: Option<f64>,
-    shear_viscosity_pas: Option<f64>,
-    bulk_viscosity_pas: Option<f64>,
-    relaxing_share: Option<f64>,
-    relaxing_time_s: Option<f64>,
+    /// All other keys, for a [`MaterialText`]: flattened itself, it would let unknown ones pass.
+    #[serde(flatten)]
+    material: toml::Table,
 }
 
 /// An entry of `[[inclusion]]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct InclusionText {
     name: Option<String>,
     center_m: [f64; 3],
     radius_m: f64,
-    tissue: Option<String>,
-    young_pa: Option<f64>,
-    poisson: Option<f64>,
-    density_kgpm3: Option<f64>,
-    shear_viscosity_pas: Option<f64>,
-    bulk_viscosity_pas: Option<f64>,
-    relaxing_share: Option<f64>,
-    relaxing_time_s: Option<f64>,
+    /// All other keys, as those of a layer.
+    #[serde(flatten)]
+    material: toml::Table,
 }
 
 fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
@@ -314,39 +312,19 @@ fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
     Err(wrong(field.into(), value, "a finite number greater than 0"))
 }
 
-impl LayerText {
-    fn material(&self) -> MaterialText<'_> {
-        MaterialText {
-            tissue: self.tissue.as_deref(),
-            young_pa: self.young_pa,
-            poisson: self.poisson,
-            density_kgpm3: self.density_kgpm3,
-            shear_viscosity_pas: self.shear_viscosity_pas,
-            bulk_viscosity_pas: self.bulk_viscosity_pas,
-            relaxing_share: self.relaxing_share,
-            relaxing_time_s: self.relaxing_time_s,
-        }
+impl MaterialText {
+    /// From the keys of an entry that are not its `own`.
+    fn read(keys: &toml::Table, field: &str, own: &'static str) -> Result<Self, BlockError> {
+        let read: Result<Self, toml::de::Error> = keys.clone().try_into();
+        read.map_err(|error| BlockError::Keys {
+            field: field.to_owned(),
+            message: error.message().to_owned(),
+            own,
+        })
     }
-}
 
-impl InclusionText {
-    fn material(&self) -> MaterialText<'_> {
-        MaterialText {
-            tissue: self.tissue.as_deref(),
-            young_pa: self.young_pa,
-            poisson: self.poisson,
-            density_kgpm3: self.density_kgpm3,
-            shear_viscosity_pas: self.shear_viscosity_pas,
-            bulk_viscosity_pas: self.bulk_viscosity_pas,
-            relaxing_share: self.relaxing_share,
-            relaxing_time_s: self.relaxing_time_s,
-        }
-    }
-}
-
-impl MaterialText<'_> {
-    fn checked(&self, field: &str) -> Result<Material, BlockError> {
-        let base = match self.tissue {
+    fn material(&self, field: &str) -> Result<Material, BlockError> {
+        let base = match &self.tissue {
             Some(name) => {
                 let found = tissue::find(name).ok_or_else(|| {
                     let known: Vec<&str> = tissue::LIBRARY.iter().map(|t| t.name).collect();
@@ -469,14 +447,13 @@ impl BlockText {
                     &expected,
                 ));
             }
+            let own = "`name` and `thickness_m`";
+            let stuff = MaterialText::read(&text.material, &field, own)?;
+            let name = text.name.clone().or(stuff.tissue.clone());
             layers.push(Layer {
-                name: text
-                    .name
-                    .clone()
-                    .or(text.tissue.clone())
-                    .unwrap_or(field.clone()),
+                name: name.unwrap_or(field.clone()),
                 thickness_m,
-                material: text.material().checked(&field)?,
+                material: stuff.material(&field)?,
             });
         }
         Ok(layers)
@@ -496,11 +473,13 @@ impl BlockText {
                 let value = format!("{:?}", text.center_m);
                 return Err(wrong(format!("{field}.center_m"), value, expected));
             }
+            let own = "`name`, `center_m` and `radius_m`";
+            let stuff = MaterialText::read(&text.material, &field, own)?;
             inclusions.push(Inclusion {
                 name: text.name.clone().unwrap_or(field.clone()),
                 centre_m,
                 radius_m: text.radius_m,
-                material: text.material().checked(&field)?,
+                material: stuff.material(&field)?,
             });
         }
         Ok(inclusions)

@@ -1,11 +1,12 @@
 //! The tangent matrix in 3x3 blocks, and conjugate gradients on it: for the implicit solver, the
 //! offline truth and the predictor's table; the servo's solver has no matrix.
 //!
-//! Source: Saad 2003, algorithm 9.1 (preconditioned CG) and section 10.2 (symmetric Gauss-Seidel as
-//! a preconditioner, with Eisenstat's trick left out). Blocks because a node has three degrees of
+//! Source: Saad 2003, section 10.2 (symmetric Gauss-Seidel as a preconditioner, with Eisenstat's trick
+//! left out). Blocks because a node has three degrees of
 //! freedom; a fixed one has a row and column of the identity.
 
 use crate::Vec3;
+use crate::model::conjugate::{Operator, Room, Solved};
 use nalgebra::Matrix3;
 
 /// A square matrix of 3x3 blocks, rows compressed, columns ascending in a row.
@@ -18,39 +19,38 @@ pub struct BlockMatrix {
     diagonal: Vec<usize>,
 }
 
-/// How a linear solve went.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Solved {
-    /// Iterations spent.
-    pub iterations: usize,
-    /// Residual over right-hand side, both in the 2-norm.
-    pub residual: f64,
-    /// Whether the matrix showed a direction of negative curvature, where the solve then ended.
-    pub indefinite: bool,
-}
-
 /// What a solve works in, kept from one to the next so that none allocates.
 #[derive(Debug, Clone)]
 pub struct Krylov {
+    /// Of the diagonal blocks.
     inverse: Vec<Matrix3<f64>>,
-    residual: Vec<Vec3>,
-    z: Vec<Vec3>,
-    along: Vec<Vec3>,
-    image: Vec<Vec3>,
+    room: Room,
 }
 
 impl Krylov {
     /// Room for systems of so many block rows.
     #[must_use]
     pub fn new(rows: usize) -> Self {
-        let zeros = vec![Vec3::zeros(); rows];
         Self {
             inverse: vec![Matrix3::identity(); rows],
-            residual: zeros.clone(),
-            z: zeros.clone(),
-            along: zeros.clone(),
-            image: zeros,
+            room: Room::new(rows),
         }
+    }
+}
+
+/// A matrix with the inverses of its diagonal blocks.
+struct Preconditioned<'a> {
+    matrix: &'a BlockMatrix,
+    inverse: &'a [Matrix3<f64>],
+}
+
+impl Operator for Preconditioned<'_> {
+    fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
+        self.matrix.multiply(x, out);
+    }
+
+    fn precondition(&self, x: &[Vec3], out: &mut [Vec3]) {
+        self.matrix.precondition(self.inverse, x, out);
     }
 }
 
@@ -223,64 +223,15 @@ impl BlockMatrix {
         for (row, inverse) in krylov.inverse.iter_mut().enumerate() {
             *inverse = self.inverse(row);
         }
-        x.fill(Vec3::zeros());
-        let (residual, z) = (&mut krylov.residual, &mut krylov.z);
-        let (along, image) = (&mut krylov.along, &mut krylov.image);
-        residual.copy_from_slice(b);
-        along.fill(Vec3::zeros());
-        let goal = tolerance * norm(b);
-        let mut solved = Solved {
-            iterations: 0,
-            residual: 0.0,
-            indefinite: false,
+        let operator = Preconditioned {
+            matrix: self,
+            inverse: &krylov.inverse,
         };
-        let mut last = 0.0;
-        while norm(residual) > goal && solved.iterations < limit {
-            self.precondition(&krylov.inverse, residual, z);
-            let now = dot(residual, z);
-            let keep = if solved.iterations == 0 {
-                0.0
-            } else {
-                now / last
-            };
-            for (along, z) in along.iter_mut().zip(&*z) {
-                *along = z + *along * keep;
-            }
-            self.multiply(along, image);
-            let curvature = dot(along, image);
-            if curvature.is_nan() || curvature <= 0.0 {
-                solved.indefinite = true;
-                break;
-            }
-            let length = now / curvature;
-            for row in 0..x.len() {
-                x[row] += along[row] * length;
-                residual[row] -= image[row] * length;
-            }
-            last = now;
-            solved.iterations += 1;
-        }
+        let solved = krylov.room.solve(&operator, (b, &mut *x), tolerance, limit);
         if solved.indefinite && solved.iterations == 0 {
-            x.copy_from_slice(z);
+            // a direction to go in all the same
+            self.precondition(&krylov.inverse, b, x);
         }
-        let size = norm(b);
-        solved.residual = if size > 0.0 {
-            norm(residual) / size
-        } else {
-            0.0
-        };
         solved
     }
-}
-
-/// Sum of the products of all components.
-#[must_use]
-pub fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a.dot(b)).sum()
-}
-
-/// Root of the sum of squares of all components.
-#[must_use]
-pub fn norm(a: &[Vec3]) -> f64 {
-    dot(a, a).sqrt()
 }

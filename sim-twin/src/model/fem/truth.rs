@@ -7,9 +7,10 @@
 
 use super::probe::{Sphere, Surface};
 use super::solid::Solid;
-use super::sparse::{BlockMatrix, dot, norm};
+use super::sparse::BlockMatrix;
 use crate::Vec3;
 use crate::mesh::hex::{HexMesh, Side};
+use crate::model::conjugate::{dot, norm};
 
 /// Shortest increment over the one that was asked for.
 const SHORTEST: f64 = 0.02;

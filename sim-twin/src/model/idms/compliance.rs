@@ -5,6 +5,7 @@
 //! nodes around it is solved by conjugate gradients, once, at construction.
 
 use crate::Vec3;
+use crate::model::conjugate::{Operator, Room};
 use crate::model::idms::build::Model;
 
 /// Normal compliance between the corners of the contact surface \[m/N\].
@@ -22,6 +23,8 @@ const RINGS: usize = 4;
 const RINGS_LARGE: usize = 2;
 const LARGE: usize = 600;
 const ITERATIONS: usize = 60;
+/// Of the residual over the load.
+const TOLERANCE: f64 = 1e-6;
 
 impl Compliance {
     pub(super) fn new(model: &Model) -> Self {
@@ -122,56 +125,10 @@ impl Local {
                 *slot += weight * model.skin.normal(node);
             }
         }
-        self.shift = self.conjugate_gradients(model, load);
-    }
-
-    fn conjugate_gradients(&self, model: &Model, load: Vec<Vec3>) -> Vec<Vec3> {
-        let mut x = vec![Vec3::zeros(); load.len()];
-        let mut r = load;
-        let mut p = r.clone();
-        let mut old = dot(&r, &r);
-        let enough = 1e-12 * old;
-        for _ in 0..ITERATIONS {
-            if old <= enough {
-                break;
-            }
-            let kp = self.apply(model, &p);
-            let curvature = dot(&p, &kp);
-            if curvature <= 0.0 {
-                break;
-            }
-            let alpha = old / curvature;
-            for i in 0..x.len() {
-                x[i] += alpha * p[i];
-                r[i] -= alpha * kp[i];
-            }
-            let new = dot(&r, &r);
-            for i in 0..p.len() {
-                p[i] = r[i] + (new / old) * p[i];
-            }
-            old = new;
-        }
-        x
-    }
-
-    fn apply(&self, model: &Model, u: &[Vec3]) -> Vec<Vec3> {
-        let mut out = Vec::with_capacity(u.len());
-        for (index, &node) in self.region.iter().enumerate() {
-            let node = node as usize;
-            let mut sum = model.home_k[node] * u[index];
-            for &spring in model.star.of(node) {
-                let spring = &model.springs[spring as usize];
-                let other = spring.other(node);
-                let along = (model.rest_m[other] - model.rest_m[node]) / spring.length_m;
-                let far = u
-                    .get(self.place[other] as usize)
-                    .copied()
-                    .unwrap_or_default();
-                sum += spring.stiffness_npm * along.dot(&(u[index] - far)) * along;
-            }
-            out.push(sum);
-        }
-        out
+        let mut shift = vec![Vec3::zeros(); load.len()];
+        let operator = Stiffness { local: self, model };
+        Room::new(load.len()).solve(&operator, (&load, &mut shift), TOLERANCE, ITERATIONS);
+        self.shift = shift;
     }
 
     /// Normal displacement of a patch.
@@ -185,6 +142,29 @@ impl Local {
     }
 }
 
-fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a.dot(b)).sum()
+/// What the springs of a region pull when its nodes move and all others stand.
+struct Stiffness<'a> {
+    local: &'a Local,
+    model: &'a Model,
+}
+
+impl Operator for Stiffness<'_> {
+    fn multiply(&self, u: &[Vec3], out: &mut [Vec3]) {
+        let model = self.model;
+        for (index, (&node, out)) in self.local.region.iter().zip(out).enumerate() {
+            let node = node as usize;
+            let mut sum = model.home_k[node] * u[index];
+            for &spring in model.star.of(node) {
+                let spring = &model.springs[spring as usize];
+                let other = spring.other(node);
+                let along = (model.rest_m[other] - model.rest_m[node]) / spring.length_m;
+                let far = u
+                    .get(self.local.place[other] as usize)
+                    .copied()
+                    .unwrap_or_default();
+                sum += spring.stiffness_npm * along.dot(&(u[index] - far)) * along;
+            }
+            *out = sum;
+        }
+    }
 }

@@ -15,10 +15,11 @@ use super::state::{State, TOOLS};
 use super::{Effort, Params};
 use crate::Vec3;
 use crate::law::viscous::Memory;
+use crate::model::conjugate::{dot, norm};
 use crate::model::fem::element::POINTS;
 use crate::model::fem::probe::Sphere;
 use crate::model::fem::solid::mask;
-use crate::model::fem::sparse::{BlockMatrix, Krylov, dot, norm};
+use crate::model::fem::sparse::{BlockMatrix, Krylov};
 use nalgebra::Matrix3;
 
 /// An iteration that leaves more than this of the residual calls for a new stiffness.
