@@ -78,7 +78,8 @@ impl Case<'_> {
         let scene = body.scaled(&fitted.changes()[..count])?;
         let estimate = |(at, part): (usize, &Part)| {
             let unit = fitted.priors[at] * body.measure(*part);
-            let mesh = shift.as_ref().map(|shift| unit * shift[at]);
+            let mesh = shift.as_ref().map(|shift| shift[at]);
+            let doubt = libm::hypot(sd(at), mesh.unwrap_or(0.0));
             Estimate {
                 name: body.name(*part),
                 part: *part,
@@ -86,10 +87,10 @@ impl Case<'_> {
                     .is_given(*part)
                     .then_some(Body::value(body.scene, *part)),
                 after: Body::value(&scene, *part),
-                sd: libm::hypot(unit * sd(at), mesh.unwrap_or(0.0)),
+                sd: unit * doubt,
                 prior_sd: unit,
-                told: (1.0 - spread[(at, at)]).clamp(0.0, 1.0),
-                mesh,
+                told: (1.0 - doubt * doubt).clamp(0.0, 1.0),
+                mesh: mesh.map(|mesh| unit * mesh),
             }
         };
         let noise = &settings.noise;
