@@ -480,7 +480,7 @@ fn twin(s: &Summary) -> Vec<Row> {
         (
             "Contrast in the twin",
             percent(t.contrast_transmission),
-            "How much of the lump's contrast the twin alone has.",
+            "Of the lump's.",
         ),
         (
             "Updates",
