@@ -196,6 +196,13 @@ pub struct TwinSummary {
     pub step_us_p99: Option<f64>,
     /// Longest \[us\].
     pub step_us_max: Option<f64>,
+    /// Stiffness of the twin alone in the presses beside the lump over that of the remote tissue, minus
+    /// one: what identification can better, without what the channel adds.
+    #[serde(default)]
+    pub stiffness_error: Option<f64>,
+    /// How much of the lump's contrast the twin alone has.
+    #[serde(default)]
+    pub contrast_transmission: Option<f64>,
     /// Updates of the model from what the remote side measured.
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].

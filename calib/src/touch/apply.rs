@@ -4,7 +4,8 @@
 //! moduli together, and no part of it is more than all, so that a region whose modulus changes by a
 //! share changes the force by at most that share, twice that while it swings there. Edits are passive:
 //! what a stiffening stores is paid from what the tissue has dissipated, and what could not be paid is
-//! asked for again.
+//! asked for again. Soft tissue that is held dissipates little, so that most of a stiffening waits until
+//! the tool has left; a softening need not wait.
 
 use palpate_twin::mesh::region::Shape;
 use palpate_twin::scene::{Block, Body, Inclusion, Scene};
@@ -47,6 +48,8 @@ struct Left {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
     left: Vec<Left>,
+    /// Region whose turn it was last.
+    last: usize,
     /// Region of the edit that was asked for, and its size.
     asked: Option<(usize, f64)>,
 }
@@ -95,6 +98,7 @@ impl Steps {
             .map(|(shape, log)| Left { shape, log });
         Ok(Self {
             left: left.collect(),
+            last: 0,
             asked: None,
         })
     }
@@ -105,15 +109,14 @@ impl Steps {
         self.left.iter().all(|left| left.log.abs() < DONE_LOG)
     }
 
-    /// The next edit: of the region that is farthest from what is wanted; a small step in a tissue that
-    /// is `touched`, the whole way in one that nobody feels. None once all is done.
+    /// The next edit, of one region after another: a small step in a tissue that is `touched`, the whole
+    /// way in one that nobody feels. None once all is done.
     pub fn edit(&mut self, touched: bool) -> Option<Edit> {
-        let far = |left: &Left| left.log.abs();
-        let pairs = self.left.iter().enumerate();
-        let (region, left) = pairs.max_by(|(_, a), (_, b)| far(a).total_cmp(&far(b)))?;
-        if far(left) < DONE_LOG {
-            return None;
-        }
+        let count = self.left.len();
+        let mut turns = (1..=count).map(|turn| (self.last + turn) % count);
+        let region = turns.find(|&region| self.left[region].log.abs() >= DONE_LOG)?;
+        let left = self.left[region];
+        self.last = region;
         let most = if touched { STEP_LOG } else { f64::MAX };
         let log = left.log.clamp(-most, most);
         self.asked = Some((region, log));
@@ -149,6 +152,8 @@ mod tests {
     use palpate_twin::law::Material;
     use palpate_twin::scene;
     use palpate_twin::{Reaction, Tissue, Vec3};
+
+    const DEPTH_M: f64 = 0.006;
 
     /// The default twin with other moduli and a lump.
     fn wanted(now: &Scene) -> Scene {
@@ -194,63 +199,73 @@ mod tests {
         (0..300).fold(0.0, |_, _| touch(tissue, scene, depth_m, 0.0))
     }
 
-    #[test]
-    fn a_pressing_hand_feels_no_step_and_gets_no_energy() {
-        const DEPTH_M: f64 = 0.006;
-        let now = scene::load("layered").unwrap();
-        let goal = wanted(&now);
-        let mut tissue = now.build().unwrap();
-        let mut steps = Steps::between(&now, &goal).unwrap();
-        let first_n = press(tissue.as_mut(), &now, DEPTH_M);
-        let (mut last_n, mut given_j, mut edits, mut short) = (first_n, 0.0, 0, 0);
-        // the hand keeps moving a little, so that the tissue dissipates what it can give
+    /// Edits under a tool that is held and moves a little, beside a tissue without edits: the largest
+    /// step of force that the motion does not explain, and the energy that the edits gave \[J\].
+    fn edit_while_held(
+        [tissue, plain]: &mut [Box<dyn Tissue>; 2],
+        scene: &Scene,
+        steps: &mut Steps,
+    ) -> (f64, f64) {
         let depth_m = |tick: u32| DEPTH_M * (1.0 + 0.02 * libm::sin(0.02 * f64::from(tick)));
-        let mut plain = now.build().unwrap();
-        press(plain.as_mut(), &now, DEPTH_M);
-        let mut plain_n = first_n;
-        for tick in 0..8000 {
-            if tick % 20 == 0 {
-                if let Some(edit) = steps.edit(true) {
-                    let report = tissue.edit(&edit).unwrap();
-                    steps.took(&report);
-                    given_j += report.energy_j;
-                    edits += 1;
-                    short += u32::from(report.share < 1.0);
-                }
+        let mut last = [&mut *tissue, plain].map(|tissue| press(tissue.as_mut(), scene, DEPTH_M));
+        let (mut largest, mut given_j) = (0.0_f64, 0.0);
+        for tick in 0..1500 {
+            let edit = if tick % 20 == 0 {
+                steps.edit(true)
+            } else {
+                None
+            };
+            if let Some(edit) = edit {
+                let report = tissue.edit(&edit).unwrap();
+                steps.took(&report);
+                given_j += report.energy_j;
             }
             let speed_mps = (depth_m(tick + 1) - depth_m(tick)) * 1e3;
-            let force_n = touch(tissue.as_mut(), &now, depth_m(tick), speed_mps);
-            let still_n = touch(plain.as_mut(), &now, depth_m(tick), speed_mps);
-            // the share of the step that the motion does not explain
-            let step = (force_n / last_n) / (still_n / plain_n) - 1.0;
-            assert!(step.abs() < 0.01, "tick {tick}: {step}");
-            (last_n, plain_n) = (force_n, still_n);
+            let now = [&mut *tissue, plain]
+                .map(|tissue| touch(tissue.as_mut(), scene, depth_m(tick), speed_mps));
+            let step = (now[0] / last[0]) / (now[1] / last[1]) - 1.0;
+            largest = largest.max(step.abs());
+            last = now;
             let books = tissue.view().ledger;
-            assert!(given_j <= books.dissipated_j, "{given_j} {books:?}");
-            if steps.is_done() {
-                break;
-            }
+            // sums of cells are in single precision
+            let paid_j = books.dissipated_j + 1e-6 * books.elastic_j;
+            assert!(given_j <= paid_j, "{given_j} {books:?}");
         }
-        assert!(edits > 100 && given_j.is_finite(), "{edits} {given_j}");
-        assert!(
-            steps.is_done(),
-            "{short} of {edits} could not be paid: {steps:?}"
-        );
-        let mut fresh = goal.build().unwrap();
-        let whole_n = press(fresh.as_mut(), &goal, DEPTH_M);
-        let after_n = (0..300).fold(0.0, |_, _| touch(tissue.as_mut(), &now, DEPTH_M, 0.0));
-        assert!(
-            (after_n / whole_n - 1.0).abs() < 0.03,
-            "{after_n} {whole_n}"
-        );
-        assert!((after_n / first_n - 1.0).abs() > 0.1, "{after_n} {first_n}");
-        // all the way up: over the whole loop the hand has paid, not been paid
-        for tick in 0..300 {
+        (largest, given_j)
+    }
+
+    #[test]
+    fn a_pressing_hand_feels_no_step_and_gets_no_energy() {
+        let now = scene::load("layered").unwrap();
+        let goal = wanted(&now);
+        let mut both = [now.build().unwrap(), now.build().unwrap()];
+        let mut steps = Steps::between(&now, &goal).unwrap();
+        let (largest, given_j) = edit_while_held(&mut both, &now, &mut steps);
+        let [mut tissue, _] = both;
+        assert!(largest > 1e-4 && largest < 0.01, "{largest}");
+        assert!(given_j.is_finite() && !steps.is_done(), "{given_j}");
+        // all the way up: over the whole loop the hand has paid, and less than nothing came back
+        for tick in 0..600 {
             let up = 1.0 - f64::from(tick) / 300.0;
             touch(tissue.as_mut(), &now, DEPTH_M * up, -DEPTH_M / 0.3);
         }
         let books = tissue.view().ledger;
         assert!(books.tool_work_j > 0.0, "{books:?}");
+        // off the tissue the rest goes at once
+        for _ in 0..4 * steps.left.len() {
+            if let Some(edit) = steps.edit(false) {
+                steps.took(&tissue.edit(&edit).unwrap());
+            }
+        }
+        assert!(steps.is_done(), "{steps:?}");
+        let first_n = press(now.build().unwrap().as_mut(), &now, DEPTH_M);
+        let whole_n = press(goal.build().unwrap().as_mut(), &goal, DEPTH_M);
+        let after_n = press(tissue.as_mut(), &now, DEPTH_M);
+        assert!(
+            (after_n / whole_n - 1.0).abs() < 0.03,
+            "{after_n} {whole_n}"
+        );
+        assert!(after_n / first_n - 1.0 > 0.1, "{after_n} {first_n}");
     }
 
     #[test]

@@ -78,7 +78,8 @@ impl Case<'_> {
         let scene = body.scaled(&fitted.changes()[..count])?;
         let estimate = |(at, part): (usize, &Part)| {
             let unit = fitted.priors[at] * body.measure(*part);
-            let mesh = shift.as_ref().map(|shift| unit * shift[at]);
+            let mesh = shift.as_ref().map(|shift| shift[at]);
+            let doubt = libm::hypot(sd(at), mesh.unwrap_or(0.0));
             Estimate {
                 name: body.name(*part),
                 part: *part,
@@ -86,16 +87,16 @@ impl Case<'_> {
                     .is_given(*part)
                     .then_some(Body::value(body.scene, *part)),
                 after: Body::value(&scene, *part),
-                sd: libm::hypot(unit * sd(at), mesh.unwrap_or(0.0)),
+                sd: unit * doubt,
                 prior_sd: unit,
-                told: (1.0 - spread[(at, at)]).clamp(0.0, 1.0),
-                mesh,
+                told: (1.0 - doubt * doubt).clamp(0.0, 1.0),
+                mesh: mesh.map(|mesh| unit * mesh),
             }
         };
         let noise = &settings.noise;
         let instrument = |at: usize, unit: f64| {
-            let x = fitted.end.unknowns[count + at];
-            [unit * x, unit * sd(count + at)]
+            let at = count + at;
+            [fitted.end.unknowns[at], sd(at)].map(|x| unit * x)
         };
         let names: Vec<String> = parts.iter().map(|part| body.name(*part)).collect();
         let bins = self.bins();
@@ -109,12 +110,7 @@ impl Case<'_> {
             lag_s: instrument(2, noise.lag_s),
             mass_kg: instrument(3, noise.mass_kg),
             drag_nspm: instrument(4, noise.drag_nspm),
-            misfit_n: [|bin: &Bin| bin.before_n, |bin: &Bin| bin.after_n].map(|modelled_n| {
-                let squares = bins
-                    .iter()
-                    .map(|bin| (bin.measured_n - modelled_n(bin)).powi(2));
-                (squares.sum::<f64>() / bins.len() as f64).sqrt()
-            }),
+            misfit_n: misfit_n(&bins),
             bins,
             excess: excess * fitted.scale,
             runs: fitted.runs + u32::from(settings.finer_mesh),
@@ -187,6 +183,16 @@ impl Case<'_> {
         let pull = DVector::from_fn(all, |i, _| dot(&columns[i], &change));
         Ok(inverse(&(normal(columns) + DMatrix::identity(all, all))) * pull)
     }
+}
+
+/// Root mean square of what the scene as it was given and as it was found leave of the force \[N\].
+fn misfit_n(bins: &[Bin]) -> [f64; 2] {
+    [|bin: &Bin| bin.before_n, |bin: &Bin| bin.after_n].map(|modelled_n| {
+        let squares = bins
+            .iter()
+            .map(|bin| (bin.measured_n - modelled_n(bin)).powi(2));
+        (squares.sum::<f64>() / bins.len() as f64).sqrt()
+    })
 }
 
 /// What columns say of their unknowns.

@@ -132,7 +132,7 @@ pub struct Estimate {
     pub sd: f64,
     /// The same of the prior.
     pub prior_sd: f64,
-    /// Share of the prior's variance that the record took away, 0 to 1.
+    /// Share of the prior's variance that is gone, 0 to 1.
     pub told: f64,
     /// By how much it would change on a mesh of cells three quarters as long, to first order, as a
     /// natural logarithm or \[m\]: what is found is the stiffness of this mesh. None if that was not

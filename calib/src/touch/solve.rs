@@ -16,7 +16,8 @@ use crate::fit::least_squares;
 const CHANGE: f64 = 0.1;
 /// Slopes are taken anew after a step in which a parameter changed by more.
 const STALE: f64 = 0.15;
-/// Largest change of a parameter in a step.
+/// Largest change of a parameter in a step, over the standard deviation of its prior: slopes of a
+/// lump's shape are not worth more.
 const LONGEST: f64 = 1.0;
 /// The fit has settled once no parameter changes by more.
 const SETTLED: f64 = 5e-3;
@@ -287,7 +288,8 @@ impl<'a> Fit<'a> {
             .collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         let mut step = least_squares(&columns, &observed)?.coefficients;
-        let longest = self.farthest(&step);
+        let parts = step.iter().take(self.parts.len());
+        let longest = parts.fold(0.0_f64, |most, x| most.max(x.abs()));
         if longest > LONGEST {
             step.iter_mut()
                 .for_each(|change| *change *= LONGEST / longest);

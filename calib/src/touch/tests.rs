@@ -216,8 +216,11 @@ fn a_lump_that_the_scene_lacks_is_found() {
     assert!(of(Part::Contrast(0)).after > 3.0);
     assert!(
         found.misfit_n[1] < 0.1 * found.misfit_n[0],
-        "{:?}",
-        found.misfit_n
+        "{:?} {:#?} {:?} {:?}",
+        found.misfit_n,
+        found.estimates,
+        found.bins,
+        found.settled
     );
     let Body::Block(block) = &found.scene.body else {
         panic!("not a block");

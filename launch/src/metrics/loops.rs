@@ -5,7 +5,7 @@
 use palpate_transport::trace::{Events, TickRecord};
 
 use super::stat::percentile;
-use super::{SessionFacts, Traces};
+use super::{SessionFacts, Traces, press};
 use crate::summary::{ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
@@ -57,7 +57,10 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
         return TwinSummary::default();
     };
     let mut step_us = twin.step_us.clone();
+    let [stiffness_error, contrast_transmission] = press::twin(traces, facts);
     TwinSummary {
+        stiffness_error,
+        contrast_transmission,
         method: Some(twin.method.clone()),
         nodes: Some(twin.nodes),
         elements: Some(twin.elements),

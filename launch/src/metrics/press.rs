@@ -146,7 +146,7 @@ fn press(records: &[TickRecord], start: usize) -> Press {
             (peak, peak_force_n) = (index, push_n(record));
         }
     }
-    let displayed = displayed(records);
+    let displayed = stiffness(records, push_n);
     Press {
         phase: records[0].phase,
         start,
@@ -159,8 +159,11 @@ fn press(records: &[TickRecord], start: usize) -> Press {
 }
 
 /// Coefficient of depth in `F = c + K x + B v + M a` \[N/m\] with its standard error, if that explains
-/// the force.
-fn displayed(records: &[TickRecord]) -> Result<(f64, f64), Untold> {
+/// the force that `force_n` takes from a record.
+fn stiffness(
+    records: &[TickRecord],
+    force_n: impl Fn(&TickRecord) -> f64,
+) -> Result<(f64, f64), Untold> {
     const REACH: usize = ACCELERATION_RECORDS;
     let inner = records
         .len()
@@ -173,7 +176,7 @@ fn displayed(records: &[TickRecord]) -> Result<(f64, f64), Untold> {
     let depth: Vec<f64> = inner.iter().map(depth_m).collect();
     let rate: Vec<f64> = inner.iter().map(|r| -r.velocity_mps[2]).collect();
     let acceleration: Vec<f64> = (0..inner.len()).map(|k| gain(k) / span_s(k)).collect();
-    let force: Vec<f64> = inner.iter().map(push_n).collect();
+    let force: Vec<f64> = inner.iter().map(force_n).collect();
     let columns: [&[f64]; 4] = [&ones, &depth, &rate, &acceleration];
     let fit = fit::least_squares(&columns, &force).map_err(|_| Untold::Still)?;
     let stiffness_npm = fit.coefficients[1];
@@ -293,6 +296,37 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         sites: local,
         ..ContactSummary::default()
     }
+}
+
+/// What the twin alone makes of the same presses, without what the channel adds: error of its stiffness
+/// beside the lump, and how much of the contrast it has. Unknown without a twin, or if too few presses
+/// have a stiffness.
+#[must_use]
+pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
+    if !facts.feels_twin() {
+        return [None; 2];
+    }
+    let presses = presses(traces.master);
+    let ratio = |site: &Site| {
+        let press = presses.iter().rev().find(|p| p.phase == site.phase)?;
+        let records = &traces.master[press.start..press.end];
+        let (npm, _) = stiffness(records, |record| record.tissue_force_n[2]).ok()?;
+        Some((npm, site.true_stiffness_npm?))
+    };
+    let means = |over_lump: bool| {
+        let of_kind = facts.sites.iter().filter(|s| s.over_lump == over_lump);
+        let (twin, truth): (Vec<f64>, Vec<f64>) = of_kind.filter_map(ratio).unzip();
+        mean(&twin).zip(mean(&truth))
+    };
+    let (beside, over) = (means(false), means(true));
+    let known = |value: f64| Some(value).filter(|v| v.is_finite());
+    let error = beside.and_then(|(twin, truth)| known(twin / truth - 1.0));
+    let contrast = beside
+        .zip(over)
+        .and_then(|((twin, truth), (twin_over, truth_over))| {
+            known((twin_over / twin - 1.0) / (truth_over / truth - 1.0))
+        });
+    [error, contrast]
 }
 
 /// Median length of the presses \[s\].

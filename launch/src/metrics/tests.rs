@@ -164,6 +164,9 @@ fn stiffness_and_contrast_are_found_again() {
     near(contact.contrast_true, 0.4, 1e-9);
     near(contact.contrast_transmission, 0.5, 1e-6);
     near(contact.peak_force_n, 0.008 * 324.0, 1e-3);
+    // here the channel adds nothing to what the twin says
+    near(summary.twin.stiffness_error, -0.1, 1e-6);
+    near(summary.twin.contrast_transmission, 0.5, 1e-6);
 }
 
 #[test]

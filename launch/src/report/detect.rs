@@ -21,7 +21,7 @@ pub fn render(study: &Study) -> String {
     let (pressed_mm, tool_mm) = (1e3 * study.press_m, 1e3 * study.tool_radius_m);
     let lead = format!(
         "A ball of {} mm pressed {} mm into the tissue, over a lump and beside it. A reading of the \
-         force has an error of {} %. A d\u{2032} of 3.3 tells a lump from none in 95 of 100 single \
+         force has an error of {}\u{a0}%. A d\u{2032} of 3.3 tells a lump from none in 95 of 100 single \
          readings; 0 is chance.",
         number(tool_mm),
         number(pressed_mm),
@@ -75,9 +75,16 @@ fn map_section(
     let radii = distinct(study, |case| case.radius_m);
     let maps: Vec<Heat> = radii.into_iter().map(map).collect();
     let unknown = "<p class=\"none\">No press was made.</p>".to_owned();
-    let caption = "<p class=\"caption\">Rows: depth of the lump\u{2019}s centre below the surface. All \
-                   maps share one scale; the table below says why a question mark is one.</p>";
-    section(id, name, &(draw(&maps, unit).unwrap_or(unknown) + caption))
+    let marks = if study.cases.iter().any(|case| case.found.is_none()) {
+        "; the table below says why a question mark is one"
+    } else {
+        ""
+    };
+    let caption = format!(
+        "<p class=\"caption\">Rows: depth of the lump\u{2019}s centre below the surface. All maps share \
+         one scale{marks}.</p>"
+    );
+    section(id, name, &(draw(&maps, unit).unwrap_or(unknown) + &caption))
 }
 
 /// Lines over depth, one for each radius, at the middle contrast.
@@ -168,7 +175,11 @@ fn numbers(study: &Study) -> String {
                 signed(Some(found.force_change)),
                 signed(Some(found.stiffness_contrast)),
                 number(found.d_prime),
-                format!("{:.1} %", 100.0 * found.right),
+                // nobody is always right
+                match 100.0 * found.right {
+                    sure if sure > 99.9 => "&gt; 99.9 %".to_owned(),
+                    share => format!("{share:.1} %"),
+                },
             ]),
         }
         let cells = cells

@@ -142,8 +142,10 @@ fn parameters(found: &Identified) -> String {
     html + &format!(
         "<p class=\"caption\">A contrast is the lump's Young's modulus over that of the layer around \
          it; depth is that of its centre. The prior of a modulus is normal in the logarithm around the \
-         scene's value, with a standard deviation of {:.2}, a factor of {:.2}; told is the share of a \
-         prior's variance that the record took away. Stiffnesses are those of this mesh: the last \
+         scene's value, with a standard deviation of {:.2}, a factor of {:.2}; that of a lump which the \
+         scene lacks is a contrast of 10, within a factor of 3, a centre one tool radius deep and half \
+         a tool radius of size, both within a factor of 1.5, near where the excess of force is. Told is \
+         the share of a prior's variance that is gone. Stiffnesses are those of this mesh: the last \
          column is by how much they would change on one of cells three quarters as long, to first \
          order, and the deviation has that in it. Fitted beside: {}.</p>\n",
         found.prior_log,
@@ -181,7 +183,7 @@ fn over_time(found: &Identified) -> String {
         series: series(found, |bin| bin.time_s),
         ..Chart::default()
     };
-    chart.figure("Means over 20 ms. The tissue was touched as the recording says, once as the scene was given and once as it was found.")
+    chart.figure("Means over 20 ms of the touches that the fit used. The tissue was touched as the recording says, once as the scene was given and once as it was found.")
 }
 
 fn over_depth(found: &Identified) -> String {
@@ -288,7 +290,7 @@ pub mod words {
         };
         format!(
             "{} of {} touches are stiffer than the rest, by up to {:.0} % around {x_mm:.0}, {y_mm:.0} mm; \
-             {found} (evidence {:.1})",
+             {found} (evidence {:.0}, which is above 0 for a lump)",
             search.stiffer,
             search.touches,
             100.0 * (search.ratio - 1.0),

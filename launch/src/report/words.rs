@@ -473,6 +473,16 @@ fn twin(s: &Summary) -> Vec<Row> {
             "One of a hundred took longer.",
         ),
         (
+            "Error of the twin's stiffness",
+            percent(t.stiffness_error),
+            "Of the twin alone, in the same presses; what is felt has in it what the channel adds.",
+        ),
+        (
+            "Contrast in the twin",
+            percent(t.contrast_transmission),
+            "Of the lump's.",
+        ),
+        (
             "Updates",
             count(t.updates),
             "From what the remote side measured.",
