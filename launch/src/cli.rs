@@ -20,7 +20,7 @@ const NOT_HERE: &str = "\
 Without a command, palpate runs: `palpate` is `palpate run`.
 
 Example:
-  palpate --duration 6 --rtt-ms 200 --out runs/first
+  palpate --duration 20 --rtt-ms 200 --out runs/first
 
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
@@ -62,7 +62,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Palpate live: both sides as processes, with an impaired network between them
-    #[command(after_help = "Example:\n  palpate run --duration 6 --rtt-ms 200 --mode wave")]
+    #[command(after_help = "Example:\n  palpate run --duration 20 --rtt-ms 200 --mode wave")]
     Run(RunArgs),
     /// The operator's side alone, on its own host
     #[command(after_help = "Example (the slave listens on 192.0.2.7):\n  \
@@ -181,7 +181,8 @@ pub struct IdentifyArgs {
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
     /// Length to use of each recording, from just before its first contact, in seconds
-    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = seconds,
+        allow_negative_numbers = true)]
     pub seconds: f64,
     /// Folder for tissue.toml, report.html and identify.json (default: `runs/<time>-identify`)
     #[arg(long, value_name = "DIR")]

@@ -181,6 +181,19 @@ pub enum ConfigError {
         /// Fields at that place.
         known: String,
     },
+    /// A `--set` leads into a table that is not set and cannot be set in part.
+    #[error(
+        "--set {path}: `{table}` is not set, and one field does not make it whole ({message}); write \
+         all of it at once, as in --set '{table}={{on_s=5,off_s=0.5}}' for an outage"
+    )]
+    Unset {
+        /// The path given.
+        path: String,
+        /// The table on it that is not set.
+        table: String,
+        /// What is missing.
+        message: String,
+    },
     /// A `--set` is not `path=value`.
     #[error("--set {text}: expected path.to.field=value, for example coupling.mode=wave")]
     Assignment {
@@ -231,9 +244,30 @@ impl Config {
             message,
         };
         let mut tree = toml::Table::try_from(&*self).map_err(|e| parse(e.to_string()))?;
-        place(&mut tree, path, value)?;
+        let grown = place(&mut tree, path, value)?;
         let text = toml::to_string(&tree).map_err(|e| parse(e.to_string()))?;
-        *self = toml::from_str(&text).map_err(|e: toml::de::Error| parse(e.message().into()))?;
+        let read: Result<Self, toml::de::Error> = toml::from_str(&text);
+        *self = read.map_err(|error| match grown {
+            // what is optional is not in the tree until it is set; a field that does not exist is
+            // told from it only by what the parser says
+            Some(grown) if error.message().starts_with("missing field") => ConfigError::Unset {
+                path: path.into(),
+                table: grown.path,
+                message: error.message().into(),
+            },
+            Some(grown)
+                if error
+                    .message()
+                    .contains(&format!("unknown field `{}`", grown.name)) =>
+            {
+                ConfigError::Path {
+                    path: path.into(),
+                    missing: grown.name,
+                    known: grown.known,
+                }
+            }
+            _ => parse(error.message().into()),
+        })?;
         Ok(())
     }
 
@@ -352,21 +386,43 @@ impl Config {
     }
 }
 
-/// Put `value` at `path` in a tree that has every field; optional fields may be new leaves.
-fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<(), ConfigError> {
+/// A table that a path made, because nothing stood there.
+struct Grown {
+    /// Path up to it.
+    path: String,
+    /// Its name.
+    name: String,
+    /// What stands beside it.
+    known: String,
+}
+
+/// Put `value` at `path` in a tree that has every field but the optional ones that are not set: those
+/// may be new leaves, or new tables, of which the first is given back.
+fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<Option<Grown>, ConfigError> {
     let parts: Vec<&str> = path.split('.').collect();
+    let known = |table: &toml::Table| table.keys().cloned().collect::<Vec<_>>().join(", ");
     let missing = |table: &toml::Table, part: &str| ConfigError::Path {
         path: path.into(),
         missing: part.into(),
-        known: table.keys().cloned().collect::<Vec<_>>().join(", "),
+        known: known(table),
     };
     let mut table = tree;
+    let mut grown = None;
     let (leaf, parents) = parts.split_last().unwrap_or((&"", &[]));
-    for part in parents {
-        let known = table.clone();
+    for (depth, part) in parents.iter().enumerate() {
+        // nothing optional stands at the root
+        if depth > 0 && !part.is_empty() && !table.contains_key(*part) {
+            grown = grown.or(Some(Grown {
+                path: parts[..=depth].join("."),
+                name: (*part).into(),
+                known: known(table),
+            }));
+            table.insert((*part).into(), toml::Value::Table(toml::Table::new()));
+        }
+        let before = table.clone();
         table = match table.get_mut(*part) {
             Some(toml::Value::Table(inner)) => inner,
-            _ => return Err(missing(&known, part)),
+            _ => return Err(missing(&before, part)),
         };
     }
     if leaf.is_empty() || (parents.is_empty() && !table.contains_key(*leaf)) {
@@ -381,8 +437,12 @@ fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<(), ConfigEr
     {
         parsed = toml::Value::Float(*whole as f64);
     }
+    // another kind has other fields, which begin at their defaults
+    if *leaf == "kind" && table.get("kind").is_some_and(|kind| *kind != parsed) {
+        table.clear();
+    }
     table.insert((*leaf).into(), parsed);
-    Ok(())
+    Ok(grown)
 }
 
 #[cfg(test)]
@@ -421,6 +481,43 @@ mod tests {
         );
         assert!(config.set("coupling.mode").is_err());
         assert!(config.set("coupling.mode=sideways").is_err());
+    }
+
+    #[test]
+    fn issue_set_did_not_reach_what_is_optional_or_of_another_kind() {
+        let mut config = Config::default();
+        let error = config.set("link.forward.outage.on_s=5").expect_err("half");
+        let text = error.to_string();
+        for part in [
+            "link.forward.outage` is not set",
+            "off_s",
+            "{on_s=5,off_s=0.5}",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        config
+            .set("link.forward.outage={on_s=5,off_s=0.5}")
+            .expect("whole");
+        config.set("link.forward.outage.on_s=6").expect("now it is");
+        let outage = config.link.forward.outage.expect("set");
+        assert_eq!((outage.on_s, outage.off_s), (6.0, 0.5));
+        for path in ["link.forward.outrage.on_s=5", "link.forwards.loss=0"] {
+            let text = config.set(path).expect_err("unknown").to_string();
+            assert!(
+                text.contains("no field `") && text.contains("forward"),
+                "{text}"
+            );
+        }
+        config.set("operator.script.kind=sine").expect("a kind");
+        config.set("operator.script.hz=0.3").expect("its field");
+        let expected = palpate_master::device::script::SineParams {
+            hz: 0.3,
+            ..Default::default()
+        };
+        let script = palpate_master::device::script::ScriptParams::Sine(expected);
+        assert_eq!(config.operator.script, script);
+        let text = config.set("operator.script.kind=dance").expect_err("none");
+        assert!(text.to_string().contains("palpation"), "{text}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::{Clock, MonotonicClock, Ticker};
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::stat::percentile;
 use crate::netlab::privilege::{self, Capability};
 use crate::netlab::{self, netem_presence, tun_access};
 
@@ -109,24 +110,6 @@ impl DoctorReport {
             timer: measure_timer(wakes),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             load_1min: load_1min(),
-        }
-    }
-
-    /// Whether `subject` can be had.
-    #[must_use]
-    pub fn allows(&self, subject: Subject) -> bool {
-        self.findings
-            .iter()
-            .any(|finding| finding.subject == subject && finding.allowed)
-    }
-
-    /// Exit status by the contract: 3 if something `demanded` cannot be had, else 0.
-    #[must_use]
-    pub fn exit_status(&self, demanded: &[Subject]) -> u8 {
-        if demanded.iter().all(|subject| self.allows(*subject)) {
-            0
-        } else {
-            3
         }
     }
 }
@@ -330,17 +313,20 @@ fn measure_timer(wakes: usize) -> Option<TimerJitter> {
         let mut late_us: Vec<f64> = (0..wakes)
             .map(|_| ticker.wait().late.0 as f64 * 1e-3)
             .collect();
-        late_us.sort_by(f64::total_cmp);
-        let rank = |share: f64| late_us[((wakes - 1) as f64 * share).round() as usize];
-        TimerJitter {
+        let mut rank = |share: f64| percentile(&mut late_us, share);
+        Some(TimerJitter {
             wakes,
-            late_us_p50: rank(0.5),
-            late_us_p99: rank(0.99),
-            late_us_max: rank(1.0),
+            late_us_p50: rank(0.5)?,
+            late_us_p99: rank(0.99)?,
+            late_us_max: rank(1.0)?,
             real_time,
-        }
+        })
     };
-    std::thread::Builder::new().spawn(measure).ok()?.join().ok()
+    std::thread::Builder::new()
+        .spawn(measure)
+        .ok()?
+        .join()
+        .ok()?
 }
 
 fn load_1min() -> Option<f64> {
@@ -358,7 +344,6 @@ mod tests {
         assert_eq!(report.findings.len(), 6);
         for finding in &report.findings {
             assert_eq!(finding.allowed, finding.mend.is_none(), "{finding:?}");
-            assert_eq!(report.allows(finding.subject), finding.allowed);
         }
         let timer = report.timer.unwrap();
         assert_eq!(timer.wakes, 20);
@@ -390,23 +375,5 @@ mod tests {
         ] {
             assert!(table.contains(part), "{part} in\n{table}");
         }
-    }
-
-    #[test]
-    fn only_a_demand_that_fails_gives_an_exit_status() {
-        let report = DoctorReport {
-            schema: SCHEMA,
-            findings: vec![
-                Subject::TunDevice.found("opens"),
-                Subject::Netem.missing("unknown", "our emulator", "modprobe"),
-            ],
-            timer: None,
-            cpus: 1,
-            load_1min: None,
-        };
-        assert_eq!(report.exit_status(&[]), 0);
-        assert_eq!(report.exit_status(&[Subject::TunDevice]), 0);
-        assert_eq!(report.exit_status(&[Subject::TunDevice, Subject::Netem]), 3);
-        assert_eq!(report.exit_status(&[Subject::MemoryLock]), 3);
     }
 }

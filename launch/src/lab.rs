@@ -353,17 +353,27 @@ pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
     scene::load(&text).map_err(|error| wrong_scene(field, name, &error))
 }
 
-/// The TOML text of a built-in scene by name, or of a scene file by path.
+/// The TOML text of a built-in scene by its name, or of a scene file by its path; a file that is
+/// called like a built-in scene needs its folder before it, as in `./layered`.
 ///
 /// # Errors
-/// [`ConfigError`] if neither exists.
+/// [`ConfigError`] if neither exists, or the file holds no text of a scene.
 pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
-    let is_file = name.ends_with(".toml") || name.contains('/');
-    if is_file {
-        return std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error));
+    let path = std::path::Path::new(name);
+    let named = name.ends_with(".toml") || name.contains('/');
+    let is_file = named || (!scene::names().contains(&name.trim()) && path.is_file());
+    if !is_file {
+        let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
+        return Ok(text.to_owned());
     }
-    let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
-    Ok(text.to_owned())
+    let text = std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?;
+    if text.contains('=') {
+        Ok(text)
+    } else {
+        let expected = "the file has no field; expected a scene with [tool] and [block], [sheet] or \
+                        [fixture]";
+        Err(wrong_scene(field, name, &expected))
+    }
 }
 
 fn wrong_scene(field: &str, name: &str, error: &dyn std::fmt::Display) -> ConfigError {

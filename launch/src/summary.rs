@@ -16,7 +16,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.2";
+pub const SCHEMA: &str = "palpate-summary/1.3";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -117,7 +117,8 @@ pub struct PassivitySummary {
     pub min_channel_energy_j: Option<f64>,
     /// The same by axis: x, y, z, gripper opening \[J\].
     pub min_channel_energy_per_axis_j: Vec<f64>,
-    /// Least energy inside the twin \[J\].
+    /// Least energy inside the twin \[J\]. A tissue in single precision at rest may hold less than
+    /// nothing by its rounding, some 1e-7 J; that is shown as it is, and never offered to the channel.
     pub twin_internal_energy_min_j: Option<f64>,
     /// Ticks at which the energy account lowered a demand or repaid a debt.
     pub interventions: Option<u64>,
@@ -144,8 +145,12 @@ pub struct ContactSummary {
     pub displayed_stiffness_npm: Option<f64>,
     /// Why the stiffness felt is not known, if presses were made and it is not.
     pub stiffness_unknown: Option<String>,
-    /// Median length of the presses \[s\].
+    /// Median length of the presses by which sites are judged, the last at each \[s\].
     pub press_s: Option<f64>,
+    /// Whether that is quick ([`crate::metrics::press::QUICK_S`]): then the stiffness felt, its error
+    /// and the contrast are of quick pushes, and say more of them than of the channel.
+    #[serde(default)]
+    pub press_quick: Option<bool>,
     /// True stiffness there \[N/m\].
     pub true_stiffness_npm: Option<f64>,
     /// Displayed over true, minus one.

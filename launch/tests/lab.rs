@@ -1,4 +1,4 @@
-//! Long sessions in virtual time that do not end by themselves: Ctrl-C, and a kill.
+//! Long work that is ended before its time, by Ctrl-C or a kill: sessions in virtual time, and bench.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -73,4 +73,38 @@ fn a_killed_session_keeps_what_was_recorded() {
             .enumerate()
             .all(|(k, record)| record.tick == k as u64)
     );
+}
+
+/// The terminal sends Ctrl-C to the process that echoes, too.
+#[test]
+fn issue_ctrl_c_killed_bench() {
+    use std::os::unix::process::CommandExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("bench");
+    let bench = Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(["bench", "--json", "--out"])
+        .arg(&out)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut looks = 0;
+    // signals are caught before the folder is made
+    while !out.exists() {
+        looks += 1;
+        assert!(looks < 1200, "no folder within a minute");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let group = Pid::from_raw(-bench.id().cast_signed());
+    kill(group, Signal::SIGINT).expect("it runs");
+    let output = bench.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("interrupted"), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert!(report["tissue"].is_null(), "{report}");
+    assert!(out.join("bench.json").exists());
 }

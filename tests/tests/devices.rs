@@ -53,12 +53,22 @@ impl Robot for LyingRobot {
     }
 }
 
+/// Coupling, twin and tissue: springs by both, and what a session has by default.
+const SESSIONS: [(Mode, &str, &str); 3] = [
+    (Mode::Wave, "sheet", "sheet-lump"),
+    (Mode::Mmt, "sheet", "sheet-lump"),
+    (Mode::Mmt, "layered", "layered-lump"),
+];
+
 /// Both traces of a session in which a device lies from [`FROM`] on.
-fn session(mode: Mode, handle_lies: bool) -> (Vec<TickRecord>, Vec<TickRecord>) {
+fn session(
+    (mode, twin, tissue): (Mode, &str, &str),
+    handle_lies: bool,
+) -> (Vec<TickRecord>, Vec<TickRecord>) {
     let mut config = Config {
-        duration_s: 6.0,
-        twin: "sheet".into(),
-        tissue: "sheet-lump".into(),
+        duration_s: 5.0,
+        twin: twin.into(),
+        tissue: tissue.into(),
         ..Config::default()
     };
     config.coupling.mode = mode;
@@ -95,8 +105,8 @@ fn faulty(record: &TickRecord) -> bool {
 
 #[test]
 fn a_handle_that_is_not_a_number_latches_a_fading_force() {
-    for mode in [Mode::Wave, Mode::Mmt] {
-        let (master, slave) = session(mode, true);
+    for kind in SESSIONS {
+        let (master, slave) = session(kind, true);
         passive(&master, &slave);
         let (before, after): (Vec<_>, Vec<_>) =
             master.iter().partition(|record| record.now_ns < FROM.0);
@@ -110,8 +120,8 @@ fn a_handle_that_is_not_a_number_latches_a_fading_force() {
 
 #[test]
 fn a_robot_that_is_not_a_number_stands_in_fault() {
-    for mode in [Mode::Wave, Mode::Mmt] {
-        let (master, slave) = session(mode, false);
+    for kind in SESSIONS {
+        let (master, slave) = session(kind, false);
         passive(&master, &slave);
         let after = slave.iter().filter(|record| record.now_ns >= FROM.0);
         let mut after = after.peekable();

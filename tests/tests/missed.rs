@@ -65,13 +65,20 @@ fn session(config: &Config, longest: u64) -> (Vec<TickRecord>, Vec<TickRecord>) 
 
 #[test]
 fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
-    for mode in [Mode::Wave, Mode::Mmt] {
+    let springs = ["sheet", "sheet-lump", "10"];
+    // the default twin and tissue, which cost more
+    let layers = ["layered", "layered-lump", "5"];
+    for (mode, [twin, tissue, duration_s]) in [
+        (Mode::Wave, springs),
+        (Mode::Mmt, springs),
+        (Mode::Mmt, layers),
+    ] {
         for seed in 0..2 {
             let mut config = Config {
                 seed,
-                duration_s: 10.0,
-                twin: "sheet".into(),
-                tissue: "sheet-lump".into(),
+                duration_s: duration_s.parse().expect("a number"),
+                twin: twin.into(),
+                tissue: tissue.into(),
                 ..Config::default()
             };
             config.coupling.mode = mode;
@@ -88,7 +95,10 @@ fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
                 .iter()
                 .copied()
                 .fold(verdict.min_channel_energy_j, f64::min);
-            assert!(lowest >= -TOLERANCE_J, "{mode:?} seed {seed}: {lowest} J");
+            assert!(
+                lowest >= -TOLERANCE_J,
+                "{mode:?} {twin} seed {seed}: {lowest} J"
+            );
             let moved = |records: &[TickRecord]| {
                 let depths = records.iter().map(|record| record.port_position_m[2]);
                 depths.fold(0.0, f64::min)
@@ -97,7 +107,7 @@ fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
             let (led, followed) = (moved(&master), moved(&slave));
             assert!(
                 (led - followed).abs() < 0.01,
-                "{mode:?}: {led} m and {followed} m"
+                "{mode:?} {twin}: {led} m and {followed} m"
             );
         }
     }

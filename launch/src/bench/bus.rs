@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use palpate_transport::session::stream::FramePublisher;
@@ -20,7 +20,7 @@ use palpate_transport::{HapticFrame, Span};
 use serde::{Deserialize, Serialize};
 
 use super::load::Load;
-use super::{BenchError, BenchOptions, Conditions, PERIOD, Stats, now, sleep_until};
+use super::{BenchError, BenchOptions, Conditions, PERIOD, Stats, go_on, now, sleep_until};
 
 /// Everything stays on this machine.
 const HOST: &str = "127.0.0.1";
@@ -67,8 +67,12 @@ pub struct EchoArgs {
 /// Measure, quiet and with every core busy.
 ///
 /// # Errors
-/// [`BenchError`] when the echoing process, a socket or the session fails, or answers are missing.
-pub fn bus(options: &BenchOptions) -> Result<Conditions<BusComparison>, BenchError> {
+/// [`BenchError`] when the echoing process, a socket or the session fails, answers are missing, or
+/// `stop` is set.
+pub fn bus(
+    options: &BenchOptions,
+    stop: &AtomicBool,
+) -> Result<Conditions<BusComparison>, BenchError> {
     // Refused without privilege: then a page fault may cost a sample.
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
     let (_echo, raw_port, args) = start_echo(options)?;
@@ -114,9 +118,9 @@ pub fn bus(options: &BenchOptions) -> Result<Conditions<BusComparison>, BenchErr
         rounds,
         priority: options.priority,
     };
-    let mut quiet = ping.run(0)?;
+    let mut quiet = ping.run(0, stop)?;
     let load = Load::start(Span(3 * PERIOD.0 * i64::from(rounds)));
-    let mut busy = ping.run(rounds)?;
+    let mut busy = ping.run(rounds, stop)?;
     drop(load);
     for comparison in [&mut quiet, &mut busy] {
         comparison.fifo &= threads.raised > 0 && threads.refused == 0;
@@ -134,24 +138,25 @@ struct Ping {
 
 impl Ping {
     /// Run the rounds on a thread of their own, so that only it is raised.
-    fn run(&self, first: u32) -> Result<BusComparison, BenchError> {
-        let (mut raw, fifo) = std::thread::scope(|scope| {
+    fn run(&self, first: u32, stop: &AtomicBool) -> Result<BusComparison, BenchError> {
+        let (raw, fifo) = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let fifo = raise_current(i32::from(self.priority));
-                (self.rounds(first), fifo)
+                (self.rounds(first, stop), fifo)
             });
             thread.join().unwrap_or_default()
         });
+        go_on(stop)?;
         // The last frames may still be under way.
         sleep_until(now() + Span(100_000_000));
         let range = (first + WARM_UP + 1) as usize..=(first + self.rounds) as usize;
-        let mut zenoh: Vec<Span> = self.slots[range]
+        let zenoh: Vec<Span> = self.slots[range]
             .iter()
             .map(|slot| Span(slot.load(Ordering::Relaxed)))
             .filter(|span| span.0 > 0)
             .collect();
         let expected = self.rounds - WARM_UP;
-        let stats = |what, spans: &mut Vec<Span>| {
+        let stats = |what, spans: &[Span]| {
             let found = spans.len();
             let enough = found * 2 >= expected as usize;
             let error = BenchError::Samples {
@@ -163,8 +168,8 @@ impl Ping {
         };
         let lost = |found: usize| expected.saturating_sub(found as u32);
         let (raw_lost, zenoh_lost) = (lost(raw.len()), lost(zenoh.len()));
-        let raw = stats("raw UDP", &mut raw)?;
-        let zenoh = stats("bus", &mut zenoh)?;
+        let raw = stats("raw UDP", &raw)?;
+        let zenoh = stats("bus", &zenoh)?;
         Ok(BusComparison {
             ratio_p50: zenoh.us_p50 / raw.us_p50.max(1e-3),
             ratio_p99: zenoh.us_p99 / raw.us_p99.max(1e-3),
@@ -177,10 +182,13 @@ impl Ping {
     }
 
     /// One raw datagram and one frame each period; returns the raw round trips.
-    fn rounds(&self, first: u32) -> Vec<Span> {
+    fn rounds(&self, first: u32, stop: &AtomicBool) -> Vec<Span> {
         let mut trips = Vec::with_capacity(self.rounds as usize);
         let mut deadline = now() + PERIOD;
         for round in 1..=self.rounds {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             sleep_until(deadline);
             let trip = raw_trip(&self.raw, u64::from(first + round));
             if round > WARM_UP {

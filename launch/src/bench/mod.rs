@@ -13,6 +13,9 @@ pub mod stats;
 pub mod timer;
 pub mod tissue;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_transport::session::SessionError;
 use palpate_transport::{Span, Time};
@@ -20,8 +23,10 @@ use palpate_twin::model::fem::explicit::ExplicitError;
 use palpate_twin::scene::{BlockError, SceneError};
 use serde::{Deserialize, Serialize};
 
+use crate::config::ConfigError;
+
 pub use bus::{BusComparison, EchoArgs, echo};
-pub use stats::{Measurement, Stats, measure};
+pub use stats::{Measurement, Stats};
 pub use timer::TimerReport;
 pub use tissue::TissueReport;
 
@@ -131,6 +136,12 @@ pub enum BenchError {
     /// The solver refuses a mesh of the block test.
     #[error(transparent)]
     Explicit(#[from] ExplicitError),
+    /// The session whose ticks are measured cannot be made.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// It was asked to end before its time.
+    #[error("bench: interrupted")]
+    Stopped,
     /// Too few answers to say anything.
     #[error("bench {what}: only {found} samples of {expected}")]
     Samples {
@@ -149,21 +160,38 @@ impl BenchError {
     }
 }
 
-/// Measure these parts. The caller adds the cost of its ticks ([`measure`]) to the report.
+/// Measure these parts, unless `stop` is set before they end. The caller adds the cost of its ticks to
+/// the report.
 ///
 /// # Errors
-/// [`BenchError`] when a process, socket or session fails, or answers are missing.
-pub fn run(options: &BenchOptions, parts: &[Part]) -> Result<BenchReport, BenchError> {
+/// [`BenchError`] when a process, socket or session fails, answers are missing, or it was stopped.
+pub fn run(
+    options: &BenchOptions,
+    parts: &[Part],
+    stop: &Arc<AtomicBool>,
+) -> Result<BenchReport, BenchError> {
     check(options)?;
     let when = |part| parts.contains(&part).then_some(());
     Ok(BenchReport {
-        bus: when(Part::Bus).map(|()| bus::bus(options)).transpose()?,
+        bus: when(Part::Bus)
+            .map(|()| bus::bus(options, stop))
+            .transpose()?,
         timer: when(Part::Timer)
-            .map(|()| timer::timer(options))
+            .map(|()| timer::timer(options, stop))
             .transpose()?,
         costs: Vec::new(),
-        tissue: when(Part::Tissue).map(|()| tissue::tissue()).transpose()?,
+        tissue: when(Part::Tissue)
+            .map(|()| tissue::tissue(stop))
+            .transpose()?,
     })
+}
+
+/// Whether there is more to do.
+fn go_on(stop: &AtomicBool) -> Result<(), BenchError> {
+    match stop.load(Ordering::Relaxed) {
+        true => Err(BenchError::Stopped),
+        false => Ok(()),
+    }
 }
 
 fn check(options: &BenchOptions) -> Result<(), BenchError> {
@@ -276,7 +304,7 @@ mod tests {
 
     #[test]
     fn options_out_of_range_are_named() {
-        let named = |options: BenchOptions| match run(&options, &[]) {
+        let named = |options: BenchOptions| match run(&options, &[], &Arc::default()) {
             Err(BenchError::Option { field, .. }) => field,
             other => panic!("{other:?}"),
         };

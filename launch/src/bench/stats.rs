@@ -1,8 +1,9 @@
-//! Order statistics of times, and the cost of a closure.
+//! Order statistics of times.
 
 use palpate_transport::Span;
-use palpate_transport::clock::thread_cpu_now;
 use serde::{Deserialize, Serialize};
+
+use crate::metrics::stat::percentile;
 
 /// Order statistics of so many times \[us\].
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -20,22 +21,17 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Of these times, which are sorted in place; `None` if there are none. Nearest rank: the
-    /// smallest sample that so many per cent are not above.
+    /// Of these times; `None` if there are none. Nearest rank, as everywhere.
     #[must_use]
-    pub fn of(spans: &mut [Span]) -> Option<Self> {
-        spans.sort_unstable();
-        let samples = spans.len();
-        let at = |per_cent: usize| {
-            let rank = (samples * per_cent).div_ceil(100).max(1);
-            spans.get(rank - 1).map(|span| span.0 as f64 * 1e-3)
-        };
+    pub fn of(spans: &[Span]) -> Option<Self> {
+        let mut us: Vec<f64> = spans.iter().map(|span| span.0 as f64 * 1e-3).collect();
+        let mut at = |share: f64| percentile(&mut us, share);
         Some(Self {
-            samples,
-            us_p50: at(50)?,
-            us_p90: at(90)?,
-            us_p99: at(99)?,
-            us_max: at(100)?,
+            samples: spans.len(),
+            us_p50: at(0.5)?,
+            us_p90: at(0.9)?,
+            us_p99: at(0.99)?,
+            us_max: at(1.0)?,
         })
     }
 }
@@ -49,34 +45,14 @@ pub struct Measurement {
     pub stats: Stats,
 }
 
-/// Call `body` so often and take the thread's CPU time of each call; a tenth more calls come first
-/// and are not counted. The two clock readings cost some 0.3 us, which are not taken off.
-pub fn measure(name: &str, iterations: u32, mut body: impl FnMut()) -> Measurement {
-    for _ in 0..iterations / 10 {
-        body();
-    }
-    let mut spans: Vec<Span> = (0..iterations)
-        .map(|_| {
-            let start = thread_cpu_now();
-            body();
-            thread_cpu_now() - start
-        })
-        .collect();
-    let stats = Stats::of(&mut spans).unwrap_or_default();
-    Measurement {
-        name: name.to_owned(),
-        stats,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn ranks_are_nearest_and_order_does_not_matter() {
-        let mut spans: Vec<Span> = (1..=200).rev().map(|us| Span(us * 1000)).collect();
-        let stats = Stats::of(&mut spans).expect("200 samples");
+        let spans: Vec<Span> = (1..=200).rev().map(|us| Span(us * 1000)).collect();
+        let stats = Stats::of(&spans).expect("200 samples");
         assert_eq!(
             stats,
             Stats {
@@ -87,15 +63,8 @@ mod tests {
                 us_max: 200.0
             }
         );
-        let one = Stats::of(&mut [Span(7000)]).expect("one sample");
+        let one = Stats::of(&[Span(7000)]).expect("one sample");
         assert_eq!((one.us_p50, one.us_max), (7.0, 7.0));
-        assert_eq!(Stats::of(&mut []), None);
-    }
-
-    #[test]
-    fn every_call_is_counted() {
-        let mut calls = 0;
-        let cost = measure("nothing", 50, || calls += 1);
-        assert_eq!((calls, cost.stats.samples), (55, 50));
+        assert_eq!(Stats::of(&[]), None);
     }
 }

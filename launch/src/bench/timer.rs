@@ -18,7 +18,7 @@ use palpate_transport::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::load::Load;
-use super::{BenchError, BenchOptions, Conditions, PERIOD, Stats, now, sleep_until};
+use super::{BenchError, BenchOptions, Conditions, PERIOD, Stats, go_on, now, sleep_until};
 
 /// How long before its deadline the servo wakes to spin (transport section 4).
 const SPIN_TAIL: Span = Span(50_000);
@@ -108,27 +108,30 @@ impl BareTimer {
     #[must_use]
     pub fn finish(self) -> Option<Lateness> {
         self.stop.store(true, Ordering::Relaxed);
-        let mut spans = self.thread.join().ok()?;
+        let spans = self.thread.join().ok()?;
         if spans.len() < SAMPLES_MIN {
             return None;
         }
-        Stats::of(&mut spans)
+        Stats::of(&spans)
     }
 }
 
 /// Measure the wake-up, quiet and with every core busy.
 ///
 /// # Errors
-/// [`BenchError::Samples`] when a timer did not run.
-pub fn timer(options: &BenchOptions) -> Result<Conditions<TimerReport>, BenchError> {
-    let quiet = compare(options)?;
+/// [`BenchError::Samples`] when a timer did not run, [`BenchError::Stopped`] if `stop` is set.
+pub fn timer(
+    options: &BenchOptions,
+    stop: &Arc<AtomicBool>,
+) -> Result<Conditions<TimerReport>, BenchError> {
+    let quiet = compare(options, stop)?;
     let load = Load::start(Span(2 * PERIOD.0 * i64::from(options.ticks)));
-    let busy = compare(options)?;
+    let busy = compare(options, stop)?;
     drop(load);
     Ok(Conditions { quiet, busy })
 }
 
-fn compare(options: &BenchOptions) -> Result<TimerReport, BenchError> {
+fn compare(options: &BenchOptions, stop: &Arc<AtomicBool>) -> Result<TimerReport, BenchError> {
     let (ticks, priority) = (options.ticks, options.priority);
     // Late enough for every thread to be there.
     let start = now() + Span(20_000_000);
@@ -136,9 +139,13 @@ fn compare(options: &BenchOptions) -> Result<TimerReport, BenchError> {
     let bare = BareTimer::start_at(priority, start + BARE_PHASE);
     let witnesses: Vec<_> = cores()
         .into_iter()
-        .map(|core| std::thread::spawn(move || watch(core, start + WITNESS_PHASE, end)))
+        .map(|core| {
+            let stop = Arc::clone(stop);
+            std::thread::spawn(move || watch(core, start + WITNESS_PHASE, end, &stop))
+        })
         .collect();
-    let servo = std::thread::spawn(move || servo(start, ticks, priority));
+    let stopped = Arc::clone(stop);
+    let servo = std::thread::spawn(move || servo(start, ticks, priority, &stopped));
     let lost = |_| BenchError::Samples {
         what: "servo",
         found: 0,
@@ -146,7 +153,9 @@ fn compare(options: &BenchOptions) -> Result<TimerReport, BenchError> {
     };
     let (late, fifo) = servo.join().map_err(lost)?;
     let (witness, gaps) = testimony(witnesses);
-    let bare = bare.finish().ok_or(BenchError::Samples {
+    let bare = bare.finish();
+    go_on(stop)?;
+    let bare = bare.ok_or(BenchError::Samples {
         what: "bare timer",
         found: 0,
         expected: ticks,
@@ -161,10 +170,10 @@ fn compare(options: &BenchOptions) -> Result<TimerReport, BenchError> {
         .map(|(woken, _)| *woken)
         .collect();
     let late_explained = late_ticks.iter().filter(|woken| near(**woken)).count();
-    let mut spans: Vec<Span> = late.iter().map(|(_, span)| *span).collect();
+    let spans: Vec<Span> = late.iter().map(|(_, span)| *span).collect();
     let found = spans.len();
     Ok(TimerReport {
-        servo: Stats::of(&mut spans).ok_or(BenchError::Samples {
+        servo: Stats::of(&spans).ok_or(BenchError::Samples {
             what: "servo",
             found,
             expected: ticks,
@@ -178,11 +187,14 @@ fn compare(options: &BenchOptions) -> Result<TimerReport, BenchError> {
 }
 
 /// Wake-ups with their lateness, and whether SCHED_FIFO was granted.
-fn servo(start: Time, ticks: u32, priority: u8) -> (Vec<(Time, Span)>, bool) {
+fn servo(start: Time, ticks: u32, priority: u8, stop: &AtomicBool) -> (Vec<(Time, Span)>, bool) {
     let fifo = raise_current(i32::from(priority));
     let mut late = Vec::with_capacity(ticks as usize);
     let mut ticker = Ticker::new(start + PERIOD, PERIOD, SPIN_TAIL);
     for _ in 0..ticks {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         let tick = ticker.wait();
         late.push((tick.now, tick.late));
     }
@@ -221,8 +233,8 @@ fn testimony(witnesses: Vec<JoinHandle<(Witness, Vec<Time>)>>) -> (Witness, Vec<
     (all, gaps)
 }
 
-/// Watch the clock on one core until `end`; returns the sum and when each gap ended.
-fn watch(core: Option<usize>, start: Time, end: Time) -> (Witness, Vec<Time>) {
+/// Watch the clock on one core until `end` or `stop`; returns the sum and when each gap ended.
+fn watch(core: Option<usize>, start: Time, end: Time, stop: &AtomicBool) -> (Witness, Vec<Time>) {
     let mut only = CpuSet::new();
     if core.is_some_and(|core| only.set(core).is_ok()) {
         // Where it is refused the witness watches whichever core it is given.
@@ -239,7 +251,7 @@ fn watch(core: Option<usize>, start: Time, end: Time) -> (Witness, Vec<Time>) {
         witness.stolen_ms += gap.ms();
     };
     let (mut burst, mut watched) = (start, Span(0));
-    while burst < end {
+    while burst < end && !stop.load(Ordering::Relaxed) {
         sleep_until(burst);
         let from = now();
         if from - burst > WITNESS_LATE {

@@ -10,10 +10,11 @@ use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
 
 use super::peers::{self, Peer};
 use super::roofline::{BYTES_PER_CELL, Bound, FLOPS_PER_CELL, Roofline};
-use super::{BenchError, Stats, now};
+use super::{BenchError, Stats, go_on, now};
 use crate::run::allocation::held_bytes;
 
 /// Depths at which the force is judged \[mm\].
@@ -91,8 +92,8 @@ pub struct BlockRow {
 /// Measures all meshes.
 ///
 /// # Errors
-/// [`BenchError`] if the scene or a mesh is refused.
-pub fn tissue() -> Result<TissueReport, BenchError> {
+/// [`BenchError`] if the scene or a mesh is refused, or `stop` is set.
+pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
     let scene = scene::load("block")?;
     let Body::Block(graded) = scene.body else {
         return Err(BenchError::Scene(scene::SceneError::Unknown {
@@ -102,10 +103,10 @@ pub fn tissue() -> Result<TissueReport, BenchError> {
     let (machine, peers) = (Roofline::measure(), peers::peers());
     let mut blocks = Vec::new();
     for (nodes, edges) in peers::NODES.into_iter().zip([8_u32, 12, 20, 30]) {
-        let row = measure(&nodes.to_string(), &even(&graded, edges), &machine)?;
+        let row = measure(&nodes.to_string(), &even(&graded, edges), &machine, stop)?;
         blocks.push(beside(row, &peers, nodes));
     }
-    blocks.push(measure("graded", &graded, &machine)?);
+    blocks.push(measure("graded", &graded, &machine, stop)?);
     Ok(TissueReport {
         blocks,
         machine,
@@ -131,7 +132,13 @@ struct Pressed {
     force_n: [f64; 3],
 }
 
-fn measure(name: &str, block: &Block, machine: &Roofline) -> Result<BlockRow, BenchError> {
+fn measure(
+    name: &str,
+    block: &Block,
+    machine: &Roofline,
+    stop: &AtomicBool,
+) -> Result<BlockRow, BenchError> {
+    go_on(stop)?;
     let (before, begun) = (held_bytes(), now());
     let mut tissue = {
         let (nested, stuff) = block.grids()?;
@@ -140,11 +147,11 @@ fn measure(name: &str, block: &Block, machine: &Roofline) -> Result<BlockRow, Be
     let build_s = (now() - begun).s();
     // without the counting allocator nothing is ever held
     let memory_bytes = u64::try_from(held_bytes() - before).ok().filter(|&b| b > 0);
-    let mut pressed = press(&mut tissue);
+    let pressed = press(&mut tissue, stop)?;
     let seconds = |spans: &[palpate_transport::Span]| spans.iter().map(|s| s.s()).sum::<f64>();
     let simulated_s = TICK_S * pressed.cpu.len() as f64;
     let (cpu_s, wall_s) = (seconds(&pressed.cpu), seconds(&pressed.wall));
-    let cpu = Stats::of(&mut pressed.cpu).unwrap_or_default();
+    let cpu = Stats::of(&pressed.cpu).unwrap_or_default();
     let (cells, substeps) = (tissue.caps().elements, substeps(&tissue));
     let pairs = pressed.force_n.iter().zip(REFERENCE_N);
     let mut force_error = [0.0; 3];
@@ -158,7 +165,7 @@ fn measure(name: &str, block: &Block, machine: &Roofline) -> Result<BlockRow, Be
         threads: 1,
         substeps,
         cpu,
-        wall: Stats::of(&mut pressed.wall).unwrap_or_default(),
+        wall: Stats::of(&pressed.wall).unwrap_or_default(),
         real_time_cpu: simulated_s / cpu_s,
         real_time_wall: simulated_s / wall_s,
         force_n: pressed.force_n,
@@ -177,7 +184,7 @@ fn substeps(tissue: &Explicit) -> u32 {
     (TICK_S / tissue.substep_s()).ceil().max(1.0) as u32
 }
 
-fn press(tissue: &mut Explicit) -> Pressed {
+fn press(tissue: &mut Explicit, stop: &AtomicBool) -> Result<Pressed, BenchError> {
     let mut reaction = [Reaction::default()];
     let mut pressed = Pressed {
         cpu: Vec::with_capacity(TICKS as usize),
@@ -185,6 +192,7 @@ fn press(tissue: &mut Explicit) -> Pressed {
         force_n: [0.0; 3],
     };
     for tick in 0..=TICKS {
+        go_on(stop)?;
         let depth_m = DOWN_M * f64::from(tick.min(PRESS_TICKS));
         let tool = palpate_twin::Tool {
             position_m: Vec3::new(0.0, 0.0, 5e-3 - depth_m),
@@ -206,7 +214,7 @@ fn press(tissue: &mut Explicit) -> Pressed {
     }
     pressed.cpu.drain(..WARM_TICKS);
     pressed.wall.drain(..WARM_TICKS);
-    pressed
+    Ok(pressed)
 }
 
 fn beside(mut row: BlockRow, peers: &[Peer], nodes: usize) -> BlockRow {
@@ -221,7 +229,7 @@ impl TissueReport {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>7}{:>7}{:>21}{:>6}{:>9}{:>16}\n",
+            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>21}{:>6}{:>9}{:>16}\n",
             "block test",
             "free n",
             "cells",
@@ -245,7 +253,7 @@ impl TissueReport {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{:<10}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>7.2}{:>7.2}{:>21}{memory:>6}\
+                "{:<10}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9.2}{:>7.2}{:>21}{memory:>6}\
                  {:>9.1}{:>16}",
                 row.name,
                 row.nodes_free,
@@ -313,7 +321,8 @@ mod tests {
         let Body::Block(graded) = scene::load("block").expect("built in").body else {
             panic!("no block");
         };
-        measure("729", &even(&graded, 8), &MACHINE).expect("fits")
+        let stop = AtomicBool::new(false);
+        measure("729", &even(&graded, 8), &MACHINE, &stop).expect("fits")
     }
 
     #[test]

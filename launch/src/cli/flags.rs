@@ -24,7 +24,7 @@ pub struct SessionArgs {
     #[arg(long, value_name = "FIELD=VALUE", action = clap::ArgAction::Append)]
     pub set: Vec<String>,
     /// Seed of everything random [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub seed: Option<u64>,
     /// Length of the session in seconds [default: 20]
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = duration_s)]
@@ -209,6 +209,13 @@ fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String
     value.ok_or_else(|| format!("expected {expected}"))
 }
 
+/// A seed is written to a TOML file, whose integers are signed.
+fn seed(text: &str) -> Result<u64, String> {
+    let value = text.trim().parse::<u64>().ok();
+    let value = value.filter(|&value| i64::try_from(value).is_ok());
+    value.ok_or_else(|| format!("expected a whole number, 0 to {}", i64::MAX))
+}
+
 fn duration_s(text: &str) -> Result<f64, String> {
     number(text, 0.01, 86_400.0, "0.01 to 86400 seconds")
 }
@@ -327,6 +334,8 @@ mod tests {
             ("--mode", "sideways", "direct, wave, mmt, auto"),
             ("--method", "voxels", "idms"),
             ("--duration", "0", "0.01"),
+            ("--seed", "9223372036854775808", "0 to 9223372036854775807"),
+            ("--seed", "-1", "0 to"),
         ] {
             let error = Only::try_parse_from(["test", flag, value])
                 .err()

@@ -3,11 +3,14 @@
 //! Source: ours. The ticks are those of a whole default session without delay, so that free
 //! motion, contact and model updates are all among the samples.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::inbox::Parties;
 use palpate_transport::{HapticFrame, Span, Time};
 
-use super::{Done, Failure, output};
+use super::{Done, Failure, interrupt, output};
 use crate::bench::{
     self, BenchError, BenchOptions, BenchReport, EchoArgs, Measurement, Part, Stats,
 };
@@ -16,23 +19,21 @@ use crate::config::Config;
 use crate::lab::{self, PERIOD};
 use crate::progress::Progress;
 
-/// Measure, and write `bench.json`.
+/// Measure, and write `bench.json`. Ctrl-C ends it with the parts that were whole by then.
 ///
 /// # Errors
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
 pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
+    let stop = interrupt::on_ctrl_c()?;
     let folder = output::folder(arguments.out.as_deref(), "bench")?;
     let progress = Progress::line("bench", arguments.quiet || arguments.json);
     let asked = |part: &Part| arguments.only.is_empty() || arguments.only.contains(part);
     let mut report = BenchReport::default();
     for part in Part::ALL.into_iter().filter(asked) {
         progress.say(words(part));
-        let one = |part| bench::run(&BenchOptions::default(), &[part]).map_err(refused);
-        match part {
-            Part::Bus => report.bus = one(part)?.bus,
-            Part::Timer => report.timer = one(part)?.timer,
-            Part::Ticks => report.costs = ticks(&Config::default())?,
-            Part::Tissue => report.tissue = one(part)?.tissue,
+        match measure(part, &stop, &mut report) {
+            Err(BenchError::Stopped) => break,
+            measured => measured.map_err(refused)?,
         }
     }
     drop(progress);
@@ -44,11 +45,25 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
         (false, true) => String::new(),
         (false, false) => format!("{}\nresults in {}\n", report.table(), folder.display()),
     };
+    let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
         stdout,
         held: true,
-        ..Done::default()
+        warning: stopped
+            .then(|| "interrupted: what was not measured to its end is null".to_owned()),
     })
+}
+
+/// Adds one part to the report.
+fn measure(part: Part, stop: &Arc<AtomicBool>, report: &mut BenchReport) -> Result<(), BenchError> {
+    let one = |part| bench::run(&BenchOptions::default(), &[part], stop);
+    match part {
+        Part::Bus => report.bus = one(part)?.bus,
+        Part::Timer => report.timer = one(part)?.timer,
+        Part::Ticks => report.costs = ticks(&Config::default(), stop)?,
+        Part::Tissue => report.tissue = one(part)?.tissue,
+    }
+    Ok(())
 }
 
 fn words(part: Part) -> &'static str {
@@ -60,11 +75,13 @@ fn words(part: Part) -> &'static str {
     }
 }
 
-/// The echoing process that the measurement starts; it serves until its input closes.
+/// The echoing process that the measurement starts; it serves until its input closes, and so lives
+/// through a Ctrl-C, which the terminal sends to both: the measurement says when it has ended.
 ///
 /// # Errors
 /// [`Failure::Refused`] if a socket or the session fails.
 pub fn echo(ports: &EchoPorts) -> Result<Done, Failure> {
+    let _ = interrupt::on_ctrl_c()?;
     bench::echo(EchoArgs {
         udp: ports.udp,
         tcp: ports.tcp,
@@ -82,7 +99,7 @@ fn refused(error: BenchError) -> Failure {
 }
 
 /// Own CPU time of the two ticks, each of them within a session without a network.
-fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
+fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measurement>, BenchError> {
     let mut handle =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let mut robot = lab::build_robot(config)?;
@@ -92,6 +109,9 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
     let mut to_master = None::<(HapticFrame, Time)>;
     let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());
     for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
+        if stop.load(Ordering::Relaxed) {
+            return Err(BenchError::Stopped);
+        }
         let now = Time(PERIOD.0 * tick as i64);
         let inputs = palpate_master::Inputs {
             tick,
@@ -122,13 +142,13 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
         robot.write(&out.force_n, out.closed);
         to_master = Some((out.frame, now));
     }
-    let named = |name: &str, spans: &mut [_]| Measurement {
+    let named = |name: &str, spans: &[Span]| Measurement {
         name: name.to_owned(),
         stats: Stats::of(spans).unwrap_or_default(),
     };
     Ok(vec![
-        named("master tick", &mut of_master),
-        named("slave tick", &mut of_slave),
+        named("master tick", &of_master),
+        named("slave tick", &of_slave),
     ])
 }
 

@@ -83,6 +83,7 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     drop(progress);
     let mut remarks = vec![pace(&run)];
     remarks.extend(shortened(&run));
+    remarks.extend(truth::remarks(&config, &facts.sites)?);
     let mut facts = facts;
     if interrupted {
         facts.ending = Ending::Interrupted;

@@ -78,6 +78,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     remarks.extend(warning.clone());
     remarks.extend(outcome.damage.clone());
     remarks.extend(refusals(&reports));
+    remarks.extend(truth::remarks(&config, &facts.sites)?);
     if outcome.interrupted {
         remarks.push("Ended before its time, as was asked.".into());
     }
@@ -176,6 +177,7 @@ fn alone(
     };
     let mut remarks = refusals(&[report]);
     remarks.extend(partings(report));
+    remarks.extend(truth::remarks(config, &facts.sites)?);
     let evidence = Evidence {
         config,
         master: &recording.master,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conclude::Evidence;
-use crate::report::Comparison;
+use crate::report::{Comparison, quick};
 use crate::summary::{ContactSummary, PassivitySummary, ServoSummary, Summary};
 
 /// The most important numbers, one idea a line, then the checks.
@@ -63,7 +63,7 @@ fn force(contact: &ContactSummary) -> String {
     let real = shown(contact.true_stiffness_npm, 0);
     let why = match &contact.stiffness_unknown {
         Some(reason) => format!(" ({reason})"),
-        None => String::new(),
+        None => quick(contact).map_or(String::new(), |words| format!(" ({words})")),
     };
     format!("peak {peak_n} N, stiffness felt {felt} N/m of {real} N/m{why}")
 }
@@ -186,6 +186,20 @@ mod tests {
             assert_eq!(brief(value), expected);
         }
         assert_eq!(shown(None, 2), "unknown");
+    }
+
+    #[test]
+    fn issue_the_headline_did_not_say_that_presses_were_quick() {
+        let contact = |press_s| ContactSummary {
+            displayed_stiffness_npm: Some(212.0),
+            true_stiffness_npm: Some(187.0),
+            press_s: Some(press_s),
+            ..ContactSummary::default()
+        };
+        let text = force(&contact(0.43));
+        let words = "felt 212 N/m of 187 N/m (quick pushes of 0.43 s";
+        assert!(text.contains(words), "{text}");
+        assert!(force(&contact(0.65)).ends_with("of 187 N/m"));
     }
 
     #[test]

@@ -1,21 +1,33 @@
 //! What a run in simulation knows beyond its records: true stiffness, lumps and delays.
 //!
 //! Source: ours. The stiffness under the probe is that of a slow press on a copy of the remote
-//! tissue; the delay of a frame is counted in ticks, on no clock at all.
+//! tissue, with the tool that touched it, to the depth that the operator's hand would reach on the
+//! tissue itself. Tissue is not linear, so a stiffness belongs to a depth; one that hung on the channel
+//! would be another truth in every mode. The delay of a frame is counted in ticks, on no clock at all.
 
+use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::trace::TickRecord;
 
+use palpate_twin::scene::{Body, Press, Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
 use crate::metrics::{OnewayTruth, Site, TwinFacts};
 
-/// Least depth at which the true stiffness is taken \[m\], if a press went less deep.
+/// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
 const DEPTH_MIN_M: f64 = 1e-3;
+
+/// Presses by which the depth of hand and tissue in balance is found. Each begins with the secant of
+/// the one before, and the secant changes slowly with depth: on the built-in scenes the third depth
+/// is within 1 % of the tenth.
+const BALANCES: usize = 3;
+
+/// Site in the middle of the patch, whose balance gives the depth for all.
+const MIDDLE: u16 = 5;
 
 /// The sites that `master` has pressed, with what is really there; none without a palpation.
 ///
@@ -40,29 +52,35 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
             site.true_stiffness_npm = stiffness.parse().ok();
         }
     } else if config.tissue != "free" && !sites.is_empty() {
-        press(config, master, &mut sites)?;
+        press(config, palpation, &mut sites)?;
     }
     Ok(sites)
 }
 
-/// Presses a copy of the remote tissue as deep as the hand went: tissue is not linear, so that a
-/// stiffness belongs to a depth.
-fn press(config: &Config, master: &[TickRecord], sites: &mut [Site]) -> Result<(), ConfigError> {
-    let scene = lab::load_scene(&config.tissue, "tissue")?;
-    let radius_m = config.master.predict.tool_radius_m;
-    let deepest_m = |phase: u16| {
-        let of = master.iter().filter(|record| record.phase == phase);
-        let depth_m = of.map(|record| radius_m - record.position_m[2]);
-        depth_m.fold(DEPTH_MIN_M, f64::max)
-    };
-    let places: Vec<_> = sites
-        .iter()
-        .map(|site| (site.place_m, deepest_m(site.phase)))
-        .collect();
+/// A scene with the tool that touches it in this session: a scene's own is meant for presses alone.
+fn touched(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
+    let mut scene = lab::load_scene(name, field)?;
+    let predict = &config.master.predict;
+    (scene.tool_radius_m, scene.tool_stiffness_npm) =
+        (predict.tool_radius_m, predict.tool_stiffness_npm);
+    Ok(scene)
+}
+
+/// Presses a copy of the remote tissue at every site, all to one depth.
+fn press(
+    config: &Config,
+    palpation: &PalpationParams,
+    sites: &mut [Site],
+) -> Result<(), ConfigError> {
+    let scene = touched(config, &config.tissue, "tissue")?;
+    let hand_npm = config.operator.grip.hand().stiffness_npm;
+    let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
     // a scene that was built for the session can be built again; if not, nothing is known
-    let presses = scene.presses_to(&places).unwrap_or_default();
+    let presses = reach_m(&scene, palpation, hand_npm)
+        .and_then(|depth_m| scene.presses(&places, depth_m))
+        .unwrap_or_default();
     for (site, press) in sites.iter_mut().zip(presses) {
-        site.true_stiffness_npm = Some(press.chord_npm).filter(|npm| npm.is_finite());
+        site.true_stiffness_npm = met(&press);
     }
     for site in sites {
         let [x_m, y_m] = site.place_m;
@@ -74,6 +92,99 @@ fn press(config: &Config, master: &[TickRecord], sites: &mut [Site]) -> Result<(
     Ok(())
 }
 
+/// Stiffness of a press that met tissue. A press beside the block meets nothing, and tissue that fell
+/// in under the tool does not push back: neither is a stiffness.
+fn met(press: &Press) -> Option<f64> {
+    let told = |value: f64| value.is_finite() && value > 0.0;
+    (told(press.force_n) && told(press.chord_npm)).then_some(press.chord_npm)
+}
+
+/// How deep the hand presses the tissue itself, with no network between \[m\]: where the spring of the
+/// hand, pulled to the depth that is meant, and the tissue in the middle of the patch balance.
+fn reach_m(scene: &Scene, palpation: &PalpationParams, hand_npm: f64) -> Result<f64, SceneError> {
+    let middle_m = palpation.site_m(MIDDLE);
+    // the script counts from its own tool's first contact
+    let meant_m = palpation.press_depth_m + scene.tool_radius_m - palpation.tool_radius_m;
+    let mut depth_m = 0.5 * meant_m;
+    for _ in 0..BALANCES {
+        depth_m = depth_m.max(DEPTH_MIN_M);
+        let press = scene.presses(&[middle_m], depth_m)?;
+        let secant_npm = press.first().map_or(0.0, |press| press.secant_npm);
+        let share = hand_npm / (hand_npm + secant_npm.max(0.0));
+        depth_m = meant_m * if share.is_finite() { share } else { 0.0 };
+    }
+    Ok(depth_m.max(DEPTH_MIN_M))
+}
+
+/// What a reader must know of sites whose true stiffness says little: places outside the block of
+/// remote tissue or of its fine zone, and presses that met nothing. Nothing if all is well.
+///
+/// # Errors
+/// [`ConfigError`] if the remote tissue is a scene that cannot be used.
+pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigError> {
+    let name = config.tissue.as_str();
+    if sites.is_empty() || name == "free" || name.starts_with("wall:") {
+        return Ok(Vec::new());
+    }
+    let scene = lab::load_scene(name, "tissue")?;
+    let (middle_m, half_m) = surface(&scene);
+    let beyond = |site: &&Site, middle_m: [f64; 2], half_m: [f64; 2]| {
+        (0..2).any(|axis| (site.place_m[axis] - middle_m[axis]).abs() > half_m[axis])
+    };
+    let outside = |site: &&Site| beyond(site, middle_m, half_m);
+    let coarse = |site: &&Site| match &scene.body {
+        Body::Block(block) => {
+            !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
+        }
+        Body::Lattice { .. } => false,
+    };
+    let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
+    let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
+        let numbers: Vec<String> = sites
+            .iter()
+            .filter(which)
+            .map(|site| site.phase.to_string())
+            .collect();
+        (!numbers.is_empty()).then(|| format!("Sites {}: {words}", numbers.join(", ")))
+    };
+    let remarks = [
+        list(
+            &outside,
+            &format!("outside the tissue of {name}, where there is nothing to press."),
+        ),
+        list(
+            &coarse,
+            &format!(
+                "outside the fine zone of {name}; cells are coarser there, so the stiffness is also that \
+             of the mesh."
+            ),
+        ),
+        list(
+            &unmet,
+            "a slow press met no force, so their true stiffness is not known.",
+        ),
+    ];
+    Ok(remarks.into_iter().flatten().collect())
+}
+
+/// Middle and half edges of the surface of a scene \[m\].
+fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
+    match &scene.body {
+        Body::Block(block) => ([0.0; 2], [0.5 * block.size_m[0], 0.5 * block.size_m[1]]),
+        Body::Lattice { lattice, .. } => {
+            let side = |axis: usize| {
+                let places = lattice.atoms.iter().map(|atom| atom.position_m[axis]);
+                let (low_m, high_m) = places.fold((f64::MAX, f64::MIN), |(low, high), at| {
+                    (low.min(at), high.max(at))
+                });
+                (0.5 * (low_m + high_m), 0.5 * (high_m - low_m))
+            };
+            let (x, y) = (side(0), side(1));
+            ([x.0, y.0], [x.1, y.1])
+        }
+    }
+}
+
 /// What the twin is, and what its steps cost on this machine: a copy is touched once more where
 /// `master` touched it, on this thread's own CPU clock. None in a mode without a twin.
 ///
@@ -83,7 +194,7 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
     if config.coupling.mode.resolved() != palpate_transport::coupling::Mode::Mmt {
         return Ok(None);
     }
-    let scene = lab::load_scene(&config.twin, "twin")?;
+    let scene = touched(config, &config.twin, "twin")?;
     let Ok(mut tissue) = scene.build() else {
         return Ok(None);
     };
@@ -165,10 +276,6 @@ mod tests {
             tissue: "wall:300".into(),
             ..Config::default()
         };
-        let pressed = |phase| TickRecord {
-            phase,
-            ..TickRecord::default()
-        };
         let sites = sites(&config, &[pressed(0), pressed(2), pressed(9), pressed(11)]);
         let sites = sites.expect("a wall needs no scene");
         assert_eq!(
@@ -182,13 +289,101 @@ mod tests {
         );
     }
 
+    fn pressed(phase: u16) -> TickRecord {
+        TickRecord {
+            phase,
+            ..TickRecord::default()
+        }
+    }
+
+    #[test]
+    fn issue_the_truth_was_pressed_with_another_tool_and_to_the_depth_of_the_channel() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("small-tool.toml");
+        let text = lab::scene_text("layered-lump", "tissue").expect("built in");
+        let small = text.replace("radius_m = 0.008", "radius_m = 0.003");
+        assert_ne!(text, small);
+        std::fs::write(&path, small).expect("writable");
+        let truth_npm = |tissue: &str, z_m: f64| {
+            let config = Config {
+                tissue: tissue.into(),
+                ..Config::default()
+            };
+            let mut record = pressed(2);
+            record.position_m[2] = z_m;
+            sites(&config, &[record]).expect("a scene")[0].true_stiffness_npm
+        };
+        let own = truth_npm("layered-lump", 0.003);
+        assert!(own.is_some_and(|npm| npm > 100.0), "{own:?}");
+        assert_eq!(own, truth_npm(path.to_str().expect("text"), 0.003));
+        assert_eq!(own, truth_npm("layered-lump", 0.001));
+    }
+
+    #[test]
+    fn issue_a_press_that_met_nothing_counted_as_truth() {
+        let mut config = Config {
+            tissue: "sheet".into(),
+            ..Config::default()
+        };
+        let ScriptParams::Palpation(palpation) = &mut config.operator.script else {
+            panic!("no palpation");
+        };
+        palpation.spacing_m = 0.05;
+        let wide = sites(&config, &[pressed(5), pressed(9)]).expect("a scene");
+        assert!(wide[0].true_stiffness_npm.is_some_and(|npm| npm > 0.0));
+        assert_eq!(wide[1].true_stiffness_npm, None);
+        let said = remarks(&config, &wide).expect("a scene");
+        assert!(
+            said.len() == 1 && said[0].starts_with("Sites 9: outside the tissue of sheet"),
+            "{said:?}"
+        );
+        let config = Config::default();
+        let [mut middle, mut aside] = [wide[0], wide[1]];
+        aside.place_m = [0.03, 0.0];
+        middle.true_stiffness_npm = None;
+        let said = remarks(&config, &[middle, aside]).expect("a scene");
+        let parts = ["Sites 9: outside the fine zone", "Sites 5, 9: a slow press"];
+        assert!(
+            said.len() == 2
+                && said
+                    .iter()
+                    .zip(parts)
+                    .all(|(text, part)| text.starts_with(part)),
+            "{said:?}"
+        );
+        for (force_n, chord_npm) in [
+            (0.0, 5.0),
+            (1.0, -0.1),
+            (f64::NAN, 5.0),
+            (1.0, f64::INFINITY),
+        ] {
+            let press = Press {
+                force_n,
+                secant_npm: 1.0,
+                chord_npm,
+            };
+            assert_eq!(met(&press), None);
+        }
+    }
+
+    #[test]
+    fn hand_and_tissue_balance_at_the_depth_of_the_truth() {
+        let scene = lab::load_scene("sheet", "tissue").expect("built in");
+        let palpation = PalpationParams::default();
+        let depth_m = reach_m(&scene, &palpation, 300.0).expect("can be built");
+        let press = scene.presses(&[[0.0; 2]], depth_m).expect("can be built")[0];
+        let hand_n = 300.0 * (palpation.press_depth_m - depth_m);
+        assert!(
+            (press.force_n / hand_n - 1.0).abs() < 0.03,
+            "{depth_m} m: {press:?}, {hand_n} N"
+        );
+        // nobody holds the handle
+        assert_eq!(reach_m(&scene, &palpation, 0.0), Ok(DEPTH_MIN_M));
+    }
+
     #[test]
     fn the_lump_is_where_tissue_is_stiffer() {
         let config = Config::default();
-        let pressed = |phase| TickRecord {
-            phase,
-            ..TickRecord::default()
-        };
         let records: Vec<TickRecord> = (1..=9).map(pressed).collect();
         let sites = sites(&config, &records).expect("built in");
         let mean = |over: bool| {

@@ -216,8 +216,7 @@ fn persistence(residuals: &[f64]) -> f64 {
 #[must_use]
 pub fn by_site(presses: &[Press], sites: &[Site]) -> Vec<SiteStiffness> {
     let of_site = |&site: &Site| {
-        let mut there = presses.iter().rev().filter(|p| p.phase == site.phase);
-        let last = there.next();
+        let last = last_at(presses, &site);
         let felt = last.map(|press| press.displayed_npm);
         SiteStiffness {
             site,
@@ -271,13 +270,15 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         contrast(felt_npm(&sites, true), displayed),
         contrast(truth(true), known),
     );
+    let press_s = press_s(traces.master, &presses, &facts.sites);
     let local: Vec<LocalStiffness> = sites.iter().map(LocalStiffness::from).collect();
     ContactSummary {
         stiffness_unknown: match displayed {
             Some(_) => None,
             None => why_unknown(&sites),
         },
-        press_s: press_s(traces.master, &presses),
+        press_quick: press_s.map(|press_s| press_s < QUICK_S),
+        press_s,
         displayed_stiffness_npm: displayed,
         true_stiffness_npm: known,
         stiffness_error: displayed
@@ -308,7 +309,7 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
     }
     let presses = presses(traces.master);
     let ratio = |site: &Site| {
-        let press = presses.iter().rev().find(|p| p.phase == site.phase)?;
+        let press = last_at(&presses, site)?;
         let records = &traces.master[press.start..press.end];
         let (npm, _) = stiffness(records, |record| record.tissue_force_n[2]).ok()?;
         Some((npm, site.true_stiffness_npm?))
@@ -329,10 +330,16 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
     [error, contrast]
 }
 
-/// Median length of the presses \[s\].
-fn press_s(master: &[TickRecord], presses: &[Press]) -> Option<f64> {
+/// The press that a site is judged by: the last one there.
+fn last_at<'a>(presses: &'a [Press], site: &Site) -> Option<&'a Press> {
+    presses.iter().rev().find(|press| press.phase == site.phase)
+}
+
+/// Median length of the presses that sites are judged by \[s\].
+fn press_s(master: &[TickRecord], presses: &[Press], sites: &[Site]) -> Option<f64> {
     let length = |p: &Press| Span(master[p.end - 1].now_ns - master[p.start].now_ns).s();
-    percentile(&mut presses.iter().map(length).collect::<Vec<_>>(), 0.5)
+    let judged = sites.iter().filter_map(|site| last_at(presses, site));
+    percentile(&mut judged.map(length).collect::<Vec<_>>(), 0.5)
 }
 
 /// Which moment of the slave belongs to a moment of the master: with a twin the force on the hand

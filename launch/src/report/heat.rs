@@ -2,7 +2,7 @@
 //!
 //! Source of the layout: ours.
 
-use super::map::{CELL, bright, colour_at, scale};
+use super::map::{CELL, bright, colour_at, gradient};
 
 /// Room for the words beside rows and under columns, in units of the SVG.
 const MARGIN: [f64; 2] = [96.0, 70.0];
@@ -21,8 +21,48 @@ pub(super) struct Heat {
     pub(super) values: Vec<Option<f64>>,
 }
 
+/// What the colours of all maps mean.
+pub(super) struct Scale<'a> {
+    /// Unit behind the numbers of the scale.
+    pub(super) unit: &'a str,
+    /// Value from which something is told: it is marked on the scale, cells that reach it are framed,
+    /// and colours are even up to there and logarithmic beyond. Without it they are even throughout.
+    pub(super) told: Option<f64>,
+}
+
+impl Scale<'_> {
+    /// A value on the axis of the colours. Nothing lies below 0: less than nothing is not told either.
+    fn warp(&self, value: f64) -> f64 {
+        match self.told {
+            // log(1 + x) is even for small x; a scale of a few hundred thresholds keeps its colours
+            Some(told) => (value.max(0.0) / told).ln_1p(),
+            None => value,
+        }
+    }
+
+    fn is_told(&self, value: f64) -> bool {
+        self.told.is_some_and(|told| value >= told)
+    }
+
+    /// The strip below the maps, with the mark.
+    fn strip(&self, low: f64, high: f64) -> String {
+        let from = if self.told.is_some() { 0.0 } else { low };
+        let mark = self.told.filter(|&told| told < high).map(|told| {
+            let share = 100.0 * self.warp(told) / self.warp(high);
+            format!("<b style=\"left:{share:.1}%\"></b>")
+        });
+        format!(
+            "<div class=\"scale\"><span>{from:.0}</span><i style=\"background:{}\">{}</i>\
+             <span>{high:.0} {}</span></div>",
+            gradient(),
+            mark.unwrap_or_default(),
+            super::escape(self.unit)
+        )
+    }
+}
+
 /// All maps on one scale, with that scale; nothing if no value is known.
-pub(super) fn draw(maps: &[Heat], unit: &str) -> Option<String> {
+pub(super) fn draw(maps: &[Heat], scale: &Scale<'_>) -> Option<String> {
     let values = || maps.iter().flat_map(|m| &m.values).filter_map(|v| *v);
     let low = values().reduce(f64::min)?;
     let high = values().reduce(f64::max)?;
@@ -31,14 +71,14 @@ pub(super) fn draw(maps: &[Heat], unit: &str) -> Option<String> {
         let name = super::escape(&map.name);
         html += &format!(
             "<figure><div class=\"mapname\">{name}</div>{}</figure>",
-            map.svg(low, high)
+            map.svg(scale, low, high)
         );
     }
-    Some(html + &scale(low, high, &super::escape(unit)) + "</div>\n")
+    Some(html + &scale.strip(low, high) + "</div>\n")
 }
 
 impl Heat {
-    fn svg(&self, low: f64, high: f64) -> String {
+    fn svg(&self, scale: &Scale<'_>, low: f64, high: f64) -> String {
         let [left, under] = MARGIN;
         let width = left + self.columns.len() as f64 * CELL;
         let height = self.rows.len() as f64 * CELL;
@@ -55,11 +95,17 @@ impl Heat {
             svg += &words((left + (column as f64 + 0.5) * CELL, height + 26.0), word);
         }
         svg += &words((0.5 * (left + width), height + 58.0), &self.across);
+        let from = if scale.told.is_some() { 0.0 } else { low };
+        let colour = |value: f64| {
+            let [at, from, to] = [value, from, high].map(|value| scale.warp(value));
+            colour_at(Some(at), from, to)
+        };
         for (index, value) in self.values.iter().enumerate() {
             let count = self.columns.len().max(1);
             let x = left + (index % count) as f64 * CELL;
             let y = (index / count) as f64 * CELL;
-            svg += &cell(*value, (x, y), colour_at(*value, low, high));
+            let told = value.is_some_and(|value| scale.is_told(value));
+            svg += &cell(*value, (x, y), value.and_then(colour), told);
         }
         svg + "</svg>"
     }
@@ -70,7 +116,7 @@ fn words((x, y): (f64, f64), text: &str) -> String {
     format!("<text class=\"f-text\" x=\"{x}\" y=\"{y}\">{text}</text>")
 }
 
-fn cell(value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>) -> String {
+fn cell(value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>, told: bool) -> String {
     let (mx, my) = (x + CELL / 2.0, y + CELL / 2.0 + 7.0);
     let (x, y, size) = (x + 2.0, y + 2.0, CELL - 4.0);
     let shape = format!("x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\" rx=\"6\"");
@@ -82,8 +128,9 @@ fn cell(value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>) -> String
     let digits = usize::from(value.abs() < 10.0);
     let [r, g, b] = fill;
     format!(
-        "<rect {shape} fill=\"rgb({r},{g},{b})\"/><text x=\"{mx}\" y=\"{my}\" fill=\"{ink}\">\
-         {value:.digits$}</text>"
+        "<rect {shape}{} fill=\"rgb({r},{g},{b})\"/><text x=\"{mx}\" y=\"{my}\" fill=\"{ink}\">\
+         {value:.digits$}</text>",
+        if told { " class=\"told\"" } else { "" }
     )
 }
 
@@ -100,12 +147,29 @@ mod tests {
             rows: vec!["8 mm".to_owned(), "10 mm".to_owned()],
             values,
         };
-        assert!(draw(&[map(vec![None; 4])], "%").is_none());
-        let html = draw(&[map(vec![Some(1.25), None, Some(40.0), Some(5.0)])], "%");
-        let html = html.expect("three values");
+        let scale = |told| Scale { unit: "%", told };
+        assert!(draw(&[map(vec![None; 4])], &scale(None)).is_none());
+        let values = vec![Some(1.25), None, Some(40.0), Some(5.0)];
+        let html = draw(&[map(values.clone())], &scale(None)).expect("three values");
         for word in ["a&lt;b", ">1.2<", ">40<", ">5.0<", ">?<", ">8 mm<", "40 %"] {
             assert!(html.contains(word), "{word} is not in {html}");
         }
         assert_eq!(html.matches("<rect").count(), 4);
+        assert!(!html.contains("told") && !html.contains("<b style"));
+        let html = draw(&[map(values)], &scale(Some(5.0))).expect("three values");
+        assert_eq!(html.matches("class=\"told\"").count(), 2);
+        // ln 2 of ln 9
+        assert!(html.contains("<b style=\"left:31.5%\">"), "{html}");
+    }
+
+    #[test]
+    fn colours_tell_what_is_below_the_threshold_from_what_is_far_above() {
+        let scale = Scale {
+            unit: "%",
+            told: Some(6.8),
+        };
+        let share = |value: f64| scale.warp(value) / scale.warp(205.0);
+        assert!(share(-3.0) == 0.0 && share(205.0) == 1.0);
+        assert!(share(6.8) > 0.15 && share(30.0) > 0.45, "{}", share(30.0));
     }
 }

@@ -66,7 +66,8 @@ pub(super) fn panels<'a>(
     panels
 }
 
-/// All panels on one scale, with that scale; nothing if no value is known.
+/// All panels on one scale, with that scale, and a sentence for a panel of which nothing is known;
+/// nothing if no value is known at all.
 pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
     let values = || {
         panels
@@ -77,7 +78,8 @@ pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
     let low = values().reduce(f64::min)?;
     let high = values().reduce(f64::max)?;
     let mut html = String::from("<div class=\"maps\">");
-    for panel in panels {
+    let blank = |panel: &&Panel<'_>| panel.values.iter().all(|(_, value)| value.is_none());
+    for panel in panels.iter().filter(|panel| !blank(panel)) {
         html += &format!(
             "<figure><div class=\"mapname\">{}</div>{}</figure>",
             super::escape(panel.name),
@@ -86,6 +88,14 @@ pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
     }
     html += &scale(low, high, "N/m");
     html += "</div>\n";
+    for panel in panels.iter().filter(blank) {
+        html += &format!(
+            "<p class=\"none\">No map \u{201c}{}\u{201d}: no stiffness can be told at any of its {} \
+             sites.</p>\n",
+            super::escape(panel.name),
+            panel.values.len()
+        );
+    }
     Some(html)
 }
 
@@ -156,17 +166,22 @@ fn cell(site: &Site, value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3
 }
 
 /// The colours between two values, as a strip.
-pub(super) fn scale(low: f64, high: f64, unit: &str) -> String {
-    let stops: String = VIRIDIS
+fn scale(low: f64, high: f64, unit: &str) -> String {
+    format!(
+        "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:{}\"></i>\
+         <span>{high:.0} {unit}</span></div>",
+        gradient()
+    )
+}
+
+/// All colours from the lowest to the highest, for a style.
+pub(super) fn gradient() -> String {
+    let stops: Vec<String> = VIRIDIS
         .iter()
         .enumerate()
-        .map(|(k, [r, g, b])| format!("rgb({r},{g},{b}) {:.0}%,", k as f64 / 16.0 * 100.0))
+        .map(|(k, [r, g, b])| format!("rgb({r},{g},{b}) {:.0}%", k as f64 / 16.0 * 100.0))
         .collect();
-    format!(
-        "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:linear-gradient(90deg,{})\
-         \"></i><span>{high:.0} {unit}</span></div>",
-        stops.trim_end_matches(',')
-    )
+    format!("linear-gradient(90deg,{})", stops.join(","))
 }
 
 /// The colour of a value between two others; none for what is unknown.
@@ -217,7 +232,13 @@ mod tests {
             values: vec![(site, value)],
         };
         assert!(draw(&[panel(None)]).is_none());
-        let html = draw(&[panel(None), panel(Some(300.0))]).unwrap();
+        let mut partly = panel(Some(300.0));
+        partly.values.push((site, None));
+        let html = draw(&[partly]).unwrap();
         assert!(html.contains(">?<") && html.contains(">300") && html.contains("a&lt;b"));
+        assert!(!html.contains("No map"));
+        let html = draw(&[panel(None), panel(Some(300.0))]).unwrap();
+        assert!(!html.contains(">?<") && html.contains("a&lt;b\u{201d}: no stiffness"));
+        assert_eq!(html.matches("<figure>").count(), 1);
     }
 }

@@ -20,6 +20,7 @@ use crate::metrics::{SessionFacts, SiteStiffness, Traces};
 use crate::summary::{ContactSummary, Summary};
 
 pub use detect::render as detect;
+pub(crate) use words::quick;
 
 /// The same session in another mode, to be shown beside.
 #[derive(Debug, Clone, PartialEq, Default)]

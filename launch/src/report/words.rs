@@ -49,6 +49,15 @@ fn felt_in_words(contact: &ContactSummary) -> String {
     }
 }
 
+/// That the presses were quick and what that does to the numbers; nothing for slow ones.
+pub(crate) fn quick(contact: &ContactSummary) -> Option<String> {
+    let press_s = contact.press_s.filter(|&press_s| press_s < QUICK_S)?;
+    Some(format!(
+        "quick pushes of {press_s:.2} s, not slow presses of {QUICK_S} s or more: the difference is \
+         theirs as much as the channel's"
+    ))
+}
+
 /// The first paragraph: what happened, what was felt, whether all checks held.
 pub(super) fn opening(input: &ReportInput<'_>) -> String {
     let s = input.summary;
@@ -81,16 +90,11 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
         let error = c.stiffness_error.unwrap_or(felt / truth - 1.0) * 100.0;
         let than = if error < 0.0 { "softer" } else { "harder" };
         text += &format!(
-            "The tissue felt like {} N/m where it is {} N/m, {} % {than}. ",
+            "The tissue felt like {} N/m where it is {} N/m, {} % {than}{}. ",
             number(felt),
             number(truth),
-            number((error.abs() * 10.0).round() / 10.0)
-        );
-    }
-    if let Some(press_s) = c.press_s.filter(|&s| s < QUICK_S) {
-        text += &format!(
-            "A press lasted only {} s: what was felt is of a quick push, not of a slow press. ",
-            number((press_s * 100.0).round() / 100.0)
+            number((error.abs() * 10.0).round() / 10.0),
+            quick(c).map_or(String::new(), |words| format!(" <b>({words})</b>"))
         );
     }
     if let Some(share) = c.contrast_transmission {
@@ -181,7 +185,10 @@ pub(super) fn cards(input: &ReportInput<'_>) -> String {
 /// Key figures of what was felt.
 fn contact_cards(input: &ReportInput<'_>, card: &mut impl FnMut(&str, String, &str, String, &str)) {
     let s = input.summary;
-    let truth = format!("true {}", with_unit(s.contact.true_stiffness_npm, "N/m"));
+    let mut truth = format!("true {}", with_unit(s.contact.true_stiffness_npm, "N/m"));
+    if quick(&s.contact).is_some() {
+        truth += "; quick pushes";
+    }
     match s.contact.displayed_stiffness_npm {
         Some(felt) => card("Felt stiffness", number(felt), "N/m", truth, ""),
         None if s.contact.stiffness_unknown.is_some() => {
@@ -301,12 +308,14 @@ fn felt(s: &Summary) -> Vec<Row> {
         (
             "Length of a press",
             with_unit(c.press_s, "s"),
-            "Half of them were longer.",
+            "Of the presses by which sites are judged, half were longer. Below 0.6 s they are quick \
+             pushes, and what is felt is also mass and damping.",
         ),
         (
             "True stiffness",
             with_unit(c.true_stiffness_npm, "N/m"),
-            "Of the remote tissue there.",
+            "Of the remote tissue there: slope of a slow press with the same tool, as deep as this hand \
+             presses the tissue itself, whatever the channel.",
         ),
         (
             "Error of stiffness",
@@ -444,7 +453,7 @@ fn energy(s: &Summary) -> Vec<Row> {
         (
             "Least energy in the twin",
             with_unit(p.twin_internal_energy_min_j.map(|e| e * 1e3), "mJ"),
-            "Inside the local model.",
+            "Inside the local model; single precision may round it below 0 by some 1e\u{2212}4 mJ.",
         ),
     ]
 }

@@ -212,7 +212,7 @@ impl Leg {
     }
 }
 
-/// The legs as they are drawn; lengths are in a session of 20 s.
+/// The legs as they are drawn; lengths are relative to each other, and together some 25 s.
 struct Layout<'a> {
     params: &'a PalpationParams,
     at_m: Axes,
@@ -238,7 +238,7 @@ impl<'a> Layout<'a> {
         }
         self.stroke();
         self.pinch();
-        self.to(0.8, RETREAT, start_m);
+        self.to(0.5, RETREAT, start_m);
         self
     }
 
@@ -248,42 +248,43 @@ impl<'a> Layout<'a> {
         let low_m = self.params.start_m()[2];
         let first = self.params.site_m(1);
         for _ in 0..2 {
-            self.to(0.45, 0, [0.012, -0.012, low_m + AIR_M, OPEN_M]);
-            self.to(0.45, 0, [-0.012, 0.012, low_m, OPEN_M]);
+            self.to(0.4, 0, [0.012, -0.012, low_m + AIR_M, OPEN_M]);
+            self.to(0.4, 0, [-0.012, 0.012, low_m, OPEN_M]);
         }
         let above_m = self.height_m(CLEARANCE_M);
-        self.to(0.5, 0, [first[0], first[1], above_m, OPEN_M]);
+        self.to(0.45, 0, [first[0], first[1], above_m, OPEN_M]);
     }
 
-    /// Two presses at a site: the first teaches the twin, the second feels what it has learnt.
+    /// Two presses at a site: the first teaches the twin, the second feels what it has learnt. The
+    /// second is the slow one, because what a quick push feels is also mass and damping.
     fn press(&mut self, k: u16) {
         if k > 1 {
-            self.travel(0.25, self.params.site_m(k));
+            self.travel(0.2, self.params.site_m(k));
         }
-        self.vertical(0.35, k, -self.params.press_depth_m);
-        self.hold(0.2, k);
+        self.vertical(0.33, k, -self.params.press_depth_m);
+        self.hold(0.17, k);
         self.vertical(0.25, k, 0.25 * CLEARANCE_M);
-        self.vertical(0.3, k, -self.params.press_depth_m);
-        self.hold(0.2, k);
-        self.vertical(0.3, k, CLEARANCE_M);
+        self.vertical(0.48, k, -self.params.press_depth_m);
+        self.hold(0.27, k);
+        self.vertical(0.46, k, CLEARANCE_M);
     }
 
     fn stroke(&mut self) {
         let end_m = self.params.spacing_m;
-        self.travel(0.4, [-end_m, 0.0]);
-        self.vertical(0.3, STROKE, -self.params.stroke_depth_m);
+        self.travel(0.3, [-end_m, 0.0]);
+        self.vertical(0.25, STROKE, -self.params.stroke_depth_m);
         let depth_m = self.height_m(-self.params.stroke_depth_m);
-        self.to(1.2, STROKE, [end_m, 0.0, depth_m, OPEN_M]);
-        self.vertical(0.3, STROKE, CLEARANCE_M);
+        self.to(0.9, STROKE, [end_m, 0.0, depth_m, OPEN_M]);
+        self.vertical(0.25, STROKE, CLEARANCE_M);
     }
 
     fn pinch(&mut self) {
-        self.travel(0.3, [0.0, 0.0]);
-        self.vertical(0.3, PINCH, -self.params.pinch_depth_m);
+        self.travel(0.25, [0.0, 0.0]);
+        self.vertical(0.25, PINCH, -self.params.pinch_depth_m);
         self.closed = true;
-        self.opening(0.2, CLOSED_M);
-        self.vertical(0.3, PINCH, PULL_M);
-        self.hold(0.2, PINCH);
+        self.opening(0.15, CLOSED_M);
+        self.vertical(0.25, PINCH, PULL_M);
+        self.hold(0.15, PINCH);
         self.closed = false;
         self.opening(0.15, OPEN_M);
         self.vertical(0.15, PINCH, CLEARANCE_M);

@@ -171,7 +171,7 @@ pub enum Finding {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Warning {
     /// The mesh is too large or too small for tissue.
-    #[error("the mesh is {extent_m} m long; tissue is 0.00001 m to 10 m. {hint}")]
+    #[error("the mesh is {} m long; tissue is 0.00001 m to 10 m. {hint}", brief(*extent_m))]
     Extent {
         /// Longest side of the box around it \[m\].
         extent_m: f64,
@@ -236,6 +236,14 @@ pub fn warnings(parts: &Parts) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// A length in few digits, of whatever size it is.
+fn brief(length_m: f64) -> String {
+    match (1e-9..1e9).contains(&length_m) {
+        true => length_m.to_string(),
+        false => format!("{length_m:e}"),
+    }
 }
 
 /// A warning if a mesh of this extent \[m\] is no tissue, with units that would make it one.

@@ -24,11 +24,14 @@ pub fn charge_n(tank_j: f64, target_j: f64, n_max: f64, velocity_mps: f64) -> f6
 }
 
 /// Energy that the master offers the slave's tank in one tick \[J\]: all that its own account holds
-/// beyond what the model may give back to the hand, as long as the tank is below its target.
+/// beyond what the model may give back to the hand, as long as the tank is below its target. A model
+/// that holds less than nothing, as one in single precision does by its rounding, gives nothing back
+/// and adds nothing to the offer; an unknown one stops it.
 #[must_use]
 pub fn offer_j(level_j: f64, model_j: f64, tank_j: f64, target_j: f64) -> f64 {
     if tank_j < target_j {
-        (level_j - model_j).max(0.0)
+        // a clamp keeps what is not a number, which the difference then makes 0
+        (level_j - model_j.clamp(0.0, f64::INFINITY)).max(0.0)
     } else {
         0.0
     }
@@ -55,6 +58,9 @@ mod tests {
         assert!((offer_j(0.02, 0.015, 0.01, 0.03) - 0.005).abs() < 1e-15);
         assert_eq!(offer_j(0.02, 0.03, 0.01, 0.03), 0.0);
         assert_eq!(offer_j(0.02, 0.0, 0.03, 0.03), 0.0);
+        // issue: a model rounded below nothing made the offer larger than the account
+        assert_eq!(offer_j(0.02, -5.6e-8, 0.01, 0.03), 0.02);
+        assert_eq!(offer_j(0.02, f64::NAN, 0.01, 0.03), 0.0);
         assert_eq!(surplus_j(0.04, 0.03, 5.0, 1e-3), 0.0);
         assert!((surplus_j(0.055, 0.03, 5.0, 1e-3) - 5e-5).abs() < 1e-15);
     }

@@ -49,7 +49,12 @@ pub(super) fn detect(arguments: &DetectArgs) -> Result<Done, Failure> {
     let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
         stdout,
-        warning: stopped.then(|| "interrupted: what was not pressed is unknown".to_owned()),
+        warning: if stopped {
+            Some("interrupted: what was not pressed is unknown".to_owned())
+        } else {
+            let doubt = study.spread.filter(|spread| spread.doubtful);
+            doubt.map(|spread| spread.to_string())
+        },
         held: true,
     })
 }
@@ -61,7 +66,7 @@ fn known(value: Option<f64>) -> String {
 
 fn csv(study: &Study) -> String {
     let mut text = String::from(
-        "depth_mm,radius_mm,contrast,plain_n,over_n,beside_n,force_change_percent,over_npm,beside_npm,\
+        "depth_mm,radius_mm,contrast,plain_n,over_n,force_change_percent,plain_npm,over_npm,\
          stiffness_contrast,d_prime,right,unknown\n",
     );
     for case in &study.cases {
@@ -69,16 +74,15 @@ fn csv(study: &Study) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
             millimetres(case.depth_m),
             millimetres(case.radius_m),
             case.contrast,
             known(study.plain_n),
             of(|f| f.over_n),
-            of(|f| f.beside_n),
             of(|f| 100.0 * f.force_change),
+            known(study.plain_npm),
             of(|f| f.over_npm),
-            of(|f| f.beside_npm),
             of(|f| f.stiffness_contrast),
             of(|f| f.d_prime),
             of(|f| f.right),
@@ -104,16 +108,8 @@ fn millimetres(m: f64) -> f64 {
 
 fn table(study: &Study) -> String {
     let mut text = format!(
-        "{:>9}{:>10}{:>10}{:>10}{:>10}{:>9}{:>12}{:>8}{:>8}\n",
-        "depth mm",
-        "radius mm",
-        "contrast",
-        "over N",
-        "beside N",
-        "force %",
-        "stiffness %",
-        "d'",
-        "right"
+        "{:>9}{:>10}{:>10}{:>10}{:>9}{:>12}{:>8}{:>8}\n",
+        "depth mm", "radius mm", "contrast", "over N", "force %", "stiffness %", "d'", "right"
     );
     for case in &study.cases {
         let lump = format!(
@@ -129,9 +125,8 @@ fn table(study: &Study) -> String {
             }
             Some(found) => writeln!(
                 text,
-                "{lump}{:>10.4}{:>10.4}{:>+9.1}{:>+12.1}{:>8.1}{:>8.3}",
+                "{lump}{:>10.4}{:>+9.1}{:>+12.1}{:>8.1}{:>8.3}",
                 found.over_n,
-                found.beside_n,
                 100.0 * found.force_change,
                 100.0 * found.stiffness_contrast,
                 found.d_prime,
@@ -139,6 +134,10 @@ fn table(study: &Study) -> String {
             ),
         };
     }
+    let plain = study
+        .plain_n
+        .map_or("unknown".to_owned(), |n| format!("{n:.4} N"));
+    let _ = writeln!(text, "without the lump: {plain}");
     text += "the scene's own lump, force % by mixing rule and shift against the cells:\n";
     for mesh in &study.meshes {
         let change = mesh
@@ -149,6 +148,9 @@ fn table(study: &Study) -> String {
             "  {:<10}{:>6.2}{change:>9}",
             mesh.mixing, mesh.shift_cells
         );
+    }
+    if let Some(spread) = &study.spread {
+        let _ = writeln!(text, "{spread}");
     }
     text
 }
@@ -162,10 +164,8 @@ mod tests {
     fn what_is_unknown_is_empty_in_files_and_said_in_tables() {
         let found = Found {
             over_n: 0.24,
-            beside_n: 0.2,
             force_change: 0.2,
             over_npm: 60.0,
-            beside_npm: 50.0,
             stiffness_contrast: 0.2,
             d_prime: 9.0,
             right: 1.0,
@@ -183,19 +183,21 @@ mod tests {
             tool_radius_m: 0.005,
             noise: 0.02,
             plain_n: Some(0.2),
+            plain_npm: Some(50.0),
             cases: vec![case(Some(found)), case(None)],
             meshes: vec![MeshCase {
                 mixing: "reuss".to_owned(),
                 shift_cells: 0.5,
                 force_change: None,
             }],
+            spread: None,
         };
         let text = csv(&study);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "8.1,5,10,0.2,0.24,0.2,20,60,50,0.2,9,1,");
+        assert_eq!(lines[1], "8.1,5,10,0.2,0.24,20,50,60,0.2,9,1,");
         assert_eq!(
             lines[2],
-            "8.1,5,10,0.2,,,,,,,,,does not fit below the surface"
+            "8.1,5,10,0.2,,,50,,,,,does not fit into the block"
         );
         let columns = |line: &str| line.matches(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));

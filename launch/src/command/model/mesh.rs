@@ -40,14 +40,14 @@ pub(super) fn inspect(parts: &Parts) -> Done {
     let size = parts.size_m() * 1e3;
     let mut text = format!(
         "nodes    {}\ncells    {} tetrahedra, {} hexahedra, {} triangles\n\
-         size     {:.1} x {:.1} x {:.1} mm\n",
+         size     {} x {} x {} mm\n",
         parts.nodes_m.len(),
         parts.tets.len(),
         parts.hexes.len(),
         parts.triangles.len(),
-        size.x,
-        size.y,
-        size.z,
+        shown(size.x, 1),
+        shown(size.y, 1),
+        shown(size.z, 1),
     );
     text.push_str(&regions(parts));
     let outside = Surface::from_parts(parts);
@@ -63,6 +63,14 @@ pub(super) fn inspect(parts: &Parts) -> Done {
         stdout: text,
         held: true,
         ..Done::default()
+    }
+}
+
+/// A number in few digits, of whatever size it is: files hold coordinates of 1e300 too.
+fn shown(value: f64, digits: usize) -> String {
+    match value.abs() < 1e9 {
+        true => format!("{value:.digits$}"),
+        false => format!("{value:e}"),
     }
 }
 
@@ -86,7 +94,7 @@ fn regions(parts: &Parts) -> String {
         let name = name.map_or(String::new(), |name| format!(" \"{name}\""));
         let what = match dimension {
             2 => format!("{count} triangles"),
-            _ => format!("{count} cells, {:.3} ml", volume_m3 * 1e6),
+            _ => format!("{count} cells, {} ml", shown(volume_m3 * 1e6, 3)),
         };
         let _ = writeln!(text, "region   {region}{name}: {what}");
     }

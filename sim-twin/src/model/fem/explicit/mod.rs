@@ -87,42 +87,56 @@ impl Default for Params {
 
 impl Params {
     fn check(&self) -> Result<(), ExplicitError> {
+        // written so that what is not a number is refused
+        let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
+        let above = |value: f64, high: f64| value > 0.0 && value <= high;
+        let (hourglass, safety) = (self.hourglass, self.safety);
+        let stiffness = self.contact_stiffness;
+        let [order, classes] = [self.order, self.classes].map(|count| count as f64);
+        let substeps = f64::from(self.substeps_max);
         let rules = [
             (
                 "damping_hz",
                 self.damping_hz,
-                (0.0..=1e6).contains(&self.damping_hz),
+                within(self.damping_hz, 0.0, 1e6),
+                "0 to 1e6",
             ),
             (
                 "hourglass",
-                self.hourglass,
-                self.hourglass > 0.0 && self.hourglass <= 10.0,
+                hourglass,
+                above(hourglass, 10.0),
+                "above 0, at most 10",
             ),
             (
                 "safety",
-                self.safety,
-                self.safety > 0.0 && self.safety < 1.0,
+                safety,
+                above(safety, 1.0) && safety < 1.0,
+                "above 0, below 1",
             ),
             (
                 "contact_stiffness",
-                self.contact_stiffness,
-                self.contact_stiffness > 0.0 && self.contact_stiffness <= 1e4,
+                stiffness,
+                above(stiffness, 1e4),
+                "above 0, at most 1e4",
             ),
-            ("order", self.order as f64, (1..=4).contains(&self.order)),
+            ("order", order, within(order, 1.0, 4.0), "1 to 4"),
             (
                 "classes",
-                self.classes as f64,
-                (1..=CLASSES).contains(&self.classes),
+                classes,
+                within(classes, 1.0, CLASSES as f64),
+                "1 to 5",
             ),
             (
                 "substeps_max",
-                f64::from(self.substeps_max),
-                (1..=1_000_000).contains(&self.substeps_max),
+                substeps,
+                within(substeps, 1.0, 1e6),
+                "1 to 1e6",
             ),
             (
                 "friction",
                 self.friction,
-                (0.0..=10.0).contains(&self.friction),
+                within(self.friction, 0.0, 10.0),
+                "0 to 10",
             ),
             (
                 "jaw_friction",
@@ -130,8 +144,12 @@ impl Params {
                 self.jaw_friction.is_none_or(|x| (0.0..=10.0).contains(&x)),
             ),
         ];
-        match rules.into_iter().find(|(_, _, right)| !right) {
-            Some((field, value, _)) => Err(ExplicitError::Param { field, value }),
+        match rules.into_iter().find(|rule| !rule.2) {
+            Some((field, value, _, expected)) => Err(ExplicitError::Param {
+                field,
+                value,
+                expected,
+            }),
             None => Ok(()),
         }
     }
@@ -189,12 +207,14 @@ pub enum ExplicitError {
         source: ViscousError,
     },
     /// A parameter is out of range.
-    #[error("`{field}` is {value}, out of its range")]
+    #[error("`{field}` is {value}; expected {expected}")]
     Param {
         /// Its name.
         field: &'static str,
         /// Its value.
         value: f64,
+        /// What would be right.
+        expected: &'static str,
     },
 }
 

@@ -127,6 +127,16 @@ fn what_is_unfit_is_named() {
         let wrong = build(&sound, &params);
         assert!(matches!(wrong, Some(ExplicitError::Param { field: f, .. }) if f == field));
     }
+    // issue: the range was not said
+    let cold = Params {
+        damping_hz: -20.0,
+        ..plain
+    };
+    let words = build(&sound, &cold).map(|error| error.to_string());
+    assert_eq!(
+        words.as_deref(),
+        Some("`damping_hz` is -20; expected 0 to 1e6")
+    );
     let wrong = build(&sound[..1], &plain);
     assert_eq!(
         wrong,

@@ -83,7 +83,12 @@ impl Params {
             ("krylov_max", self.krylov_max as f64, 1.0, 1e4),
         ];
         match rules.iter().find(|rule| !within(rule.1, rule.2, rule.3)) {
-            Some(&(field, value, ..)) => Err(ImplicitError::Param { field, value }),
+            Some(&(field, value, low, high)) => Err(ImplicitError::Param {
+                field,
+                value,
+                low,
+                high,
+            }),
             None => Ok(()),
         }
     }
@@ -125,12 +130,16 @@ pub enum ImplicitError {
         density_kgpm3: f64,
     },
     /// A parameter is out of range.
-    #[error("`{field}` is {value}, out of its range")]
+    #[error("`{field}` is {value}; expected {low} to {high}")]
     Param {
         /// Its name.
         field: &'static str,
         /// Its value.
         value: f64,
+        /// Smallest value that would be right.
+        low: f64,
+        /// Largest value that would be right.
+        high: f64,
     },
 }
 
