@@ -16,7 +16,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.2";
+pub const SCHEMA: &str = "palpate-summary/1.3";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -225,6 +225,8 @@ pub struct ServoSummary {
     pub late_ticks: Option<u64>,
     /// Deadlines that passed without a tick, both sides; never made up for.
     pub missed_ticks: Option<u64>,
+    /// Ticks of the master that were too late for a step of the twin and asked it what is felt now.
+    pub masked_ticks: Option<u64>,
     /// Records that the recorders could not take in time, both sides.
     pub records_lost: Option<u64>,
     /// What ticks that woke more than 0.2 ms late were put down to; `late_ticks` counts those a period

@@ -98,6 +98,7 @@ fn ticks(config: &Config) -> Result<Vec<Measurement>, Failure> {
             now,
             dt_s: PERIOD.s(),
             paused: false,
+            masked: false,
             reading: handle.read(now),
             frame: to_master,
             rearm: false,
