@@ -288,6 +288,16 @@ pub enum ModelAction {
         #[arg(long, value_enum, value_name = "UNITS")]
         to_units: Option<UnitName>,
     },
+    /// Condense a block scene into the table that a late tick asks, and keep it in the cache
+    #[command(after_help = "Example:\n  palpate model condense layered\n\
+        \nSessions use the table if it is there; without it a late tick goes on with the last stiffness.")]
+    Condense {
+        /// Scene: a built-in one with layers, or a scene file
+        scene: String,
+        /// Make it even if it is there
+        #[arg(long)]
+        anew: bool,
+    },
     /// Which lumps of a block scene can be felt: sweep depth, radius and contrast, and press
     #[command(
         after_help = "Examples:\n  palpate model detect block-nodule --noise 0.02\n  \

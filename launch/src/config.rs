@@ -94,6 +94,11 @@ pub struct RealtimeConfig {
     pub spin_us: f64,
     /// Whether to lock memory.
     pub lock_memory: bool,
+    /// How late a tick of the master may wake, over the period, and still step the twin; a later one
+    /// asks it what is felt now. 0 steps always.
+    pub mask_late: f64,
+    /// Share of the master's ticks that virtual time calls that late, by the seed; 0 to 0.5.
+    pub masked_share: f64,
 }
 
 impl RealtimeConfig {
@@ -110,6 +115,8 @@ impl Default for RealtimeConfig {
             servo_priority: 80,
             spin_us: 50.0,
             lock_memory: true,
+            mask_late: 0.4,
+            masked_share: 0.0,
         }
     }
 }
@@ -370,6 +377,16 @@ impl Config {
             let value = self.realtime.servo_priority;
             return Err(format!(
                 "realtime.servo_priority is {value}; expected 0 to 99"
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.realtime.mask_late) {
+            let value = self.realtime.mask_late;
+            return Err(format!("realtime.mask_late is {value}; expected 0 to 1"));
+        }
+        if !(0.0..=0.5).contains(&self.realtime.masked_share) {
+            let value = self.realtime.masked_share;
+            return Err(format!(
+                "realtime.masked_share is {value}; expected 0 to 0.5"
             ));
         }
         if !(0.0..=500.0).contains(&self.realtime.spin_us) {

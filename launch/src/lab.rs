@@ -3,6 +3,8 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+use std::sync::Arc;
+
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
@@ -12,12 +14,14 @@ use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Time};
-use palpate_twin::scene::{self, Scene};
+use palpate_twin::model::fem::Compliance;
+use palpate_twin::scene::{self, Scene, SceneError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
+use crate::tables;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
@@ -90,6 +94,19 @@ impl Session {
         handle: Box<dyn Handle>,
         robot: Box<dyn Robot>,
     ) -> Result<Self, ConfigError> {
+        Self::with_twin(config, handle, robot, predictor_of(config)?)
+    }
+
+    /// A session at rest, with other devices and another twin.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_twin(
+        config: &Config,
+        handle: Box<dyn Handle>,
+        robot: Box<dyn Robot>,
+        twin: Option<Predictor>,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let seed = config.seed;
         let room = wire_frames(config);
@@ -103,11 +120,7 @@ impl Session {
         Ok(Self {
             handle,
             robot,
-            master: palpate_master::State::new(
-                predictor(config)?,
-                &caps,
-                parties(seed, Side::Master),
-            ),
+            master: palpate_master::State::new(twin, &caps, parties(seed, Side::Master)),
             slave: palpate_slave::State::new(parties(seed, Side::Slave)),
             forward: link(config.link.forward, forward_seed)?,
             back: link(config.link.back, back_seed)?,
@@ -160,7 +173,8 @@ impl Session {
         match side {
             Side::Master => {
                 let caps = self.handle.caps();
-                self.master = palpate_master::State::new(predictor(&self.config)?, &caps, parties);
+                self.master =
+                    palpate_master::State::new(predictor_of(&self.config)?, &caps, parties);
                 self.to_master = Mailbox::default();
             }
             Side::Slave => {
@@ -199,6 +213,7 @@ impl Session {
             now,
             dt_s: PERIOD.s(),
             paused: false,
+            masked: self.is_masked(),
             reading: self.handle.read(now),
             frame: self.to_master.newest,
             rearm: false,
@@ -225,6 +240,15 @@ impl Session {
         self.robot.write(&out.force_n, out.closed);
         self.back.push(now, WIRE_BYTES, out.frame);
         out.record
+    }
+
+    /// Whether this tick is one of those that count as too late for a step of the twin.
+    fn is_masked(&self) -> bool {
+        let mut hash = Xxh3::with_seed(self.config.seed);
+        hash.update(b"masked");
+        hash.update(&self.tick.to_le_bytes());
+        let share = (hash.digest() >> 11) as f64 / (1_u64 << 53) as f64;
+        share < self.config.realtime.masked_share
     }
 
     /// What the slave's clock shows at `now`.
@@ -288,21 +312,45 @@ pub fn parties(seed: u64, side: Side) -> Parties {
     }
 }
 
+/// The twin of a session in virtual time: with a table if some of its ticks are masked.
+fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
+    if config.realtime.masked_share == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+        return predictor(config);
+    }
+    let scene = load_scene(&config.twin, "twin")?;
+    let table = tables::of_virtual_time(&scene)
+        .map_err(|error| wrong_scene("twin", &config.twin, &error))?;
+    predictor_with(config, table.as_ref())
+}
+
 /// The twin and its shadow, if the mode renders one.
 ///
 /// # Errors
 /// [`ConfigError`] if the scene does not exist or is wrong.
 pub fn predictor(config: &Config) -> Result<Option<Predictor>, ConfigError> {
+    predictor_with(config, None)
+}
+
+/// As [`predictor`], with a table for what a late tick feels.
+///
+/// # Errors
+/// As [`predictor`].
+pub fn predictor_with(
+    config: &Config,
+    table: Option<&Arc<Compliance>>,
+) -> Result<Option<Predictor>, ConfigError> {
     if config.coupling.mode.resolved() != Mode::Mmt {
         return Ok(None);
     }
     let scene = load_scene(&config.twin, "twin")?;
-    let build = || {
-        scene
-            .build()
-            .map_err(|error| wrong_scene("twin", &config.twin, &error))
+    let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
+    let twin = match table {
+        Some(table) => scene.build_with_table(table),
+        None => scene.build(),
     };
-    Ok(Some(Predictor::new(build()?, build()?)))
+    // nothing masked ever asks the shadow
+    let shadow = scene.build().map_err(wrong)?;
+    Ok(Some(Predictor::new(twin.map_err(wrong)?, shadow)))
 }
 
 /// The simulated robot with the remote world at its probe.

@@ -2,8 +2,8 @@
 //!
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
-//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`mod@bench`] and
-//! [`doctor`] look at the machine.
+//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
+//! condensed of scenes; [`mod@bench`] and [`doctor`] look at the machine.
 
 pub mod audit;
 pub mod bench;
@@ -21,3 +21,4 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod summary;
+pub mod tables;

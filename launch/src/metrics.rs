@@ -19,7 +19,9 @@ use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
-use crate::summary::{ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, Summary};
+use crate::summary::{
+    ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
+};
 
 pub use lump::LocalStiffness;
 pub use press::{Press, SiteStiffness};
@@ -220,7 +222,10 @@ pub fn measure(
         },
         tracking: track::measure(traces, facts),
         twin: loops::twin(traces, facts),
-        servo: loops::servo(traces, facts),
+        servo: ServoSummary {
+            masked_ticks: (ticks_by_side.master > 0).then(|| tally.masked()),
+            ..loops::servo(traces, facts)
+        },
         safety: tally.safety(),
         checks: Vec::new(),
     }

@@ -237,6 +237,8 @@ pub struct ServoSummary {
     pub late_ticks: Option<u64>,
     /// Deadlines that passed without a tick, both sides; never made up for.
     pub missed_ticks: Option<u64>,
+    /// Ticks of the master that were too late for a step of the twin and asked it what is felt now.
+    pub masked_ticks: Option<u64>,
     /// Records that the recorders could not take in time, both sides.
     pub records_lost: Option<u64>,
     /// What ticks that woke more than 0.2 ms late were put down to; `late_ticks` counts those a period

@@ -153,6 +153,8 @@ pub struct Prediction {
     pub corrected: f64,
     /// Whether the model was updated in this tick.
     pub updated: bool,
+    /// Whether the twin was asked and not stepped.
+    pub masked: bool,
 }
 
 impl Prediction {
@@ -182,6 +184,8 @@ pub struct Predictor {
     error: f64,
     since_update: u32,
     since_update_s: f64,
+    /// Whether the last tick asked the twin and did not step it.
+    asked: bool,
 }
 
 impl Predictor {
@@ -199,6 +203,7 @@ impl Predictor {
             error: 0.0,
             since_update: 0,
             since_update_s: 0.0,
+            asked: false,
         }
     }
 
@@ -220,6 +225,7 @@ impl Predictor {
         // be more than its stability allows
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
         let felt = touch(self.twin.as_mut(), params, handle, step_s);
+        self.asked = false;
         let updated = match remote {
             Some(remote) => self.learn(params, remote, dt_s),
             None => {
@@ -227,8 +233,33 @@ impl Predictor {
                 false
             }
         };
+        Prediction {
+            updated,
+            ..self.prediction(&felt)
+        }
+    }
+
+    /// What the twin would say now, for a tick that is too late to step it: no time passes for twin,
+    /// shadow and correction, and nothing is learnt. The next tick steps as usual.
+    pub fn ask(&mut self, params: &PredictParams, handle: &Touch) -> Prediction {
+        let felt = touch(self.twin.as_mut(), params, handle, 0.0);
+        self.asked = true;
+        Prediction {
+            masked: true,
+            ..self.prediction(&felt)
+        }
+    }
+
+    /// Whether a late tick may ask: never two in a row, or a machine that is always late would never
+    /// step its twin.
+    #[must_use]
+    pub fn may_ask(&self) -> bool {
+        !self.asked
+    }
+
+    fn prediction(&self, felt: &Reaction) -> Prediction {
         let ledger = self.twin.view().ledger;
-        let twin_force_n = axes(&felt);
+        let twin_force_n = axes(felt);
         let scale = 1.0 + self.correction;
         let [x, y, z, grip] = twin_force_n;
         Prediction {
@@ -237,7 +268,8 @@ impl Predictor {
             energy_j: ledger.stored_j(),
             update_energy_j: ledger.edit_j,
             corrected: self.corrected,
-            updated,
+            updated: false,
+            masked: false,
         }
     }
 

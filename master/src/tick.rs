@@ -44,6 +44,9 @@ pub struct Inputs {
     pub reading: Reading,
     /// The newest frame from the slave and when it was received; the same one may come again.
     pub frame: Option<(HapticFrame, Time)>,
+    /// Whether it is too late for a step of the twin: it is asked instead what is felt now,
+    /// though never twice in a row.
+    pub masked: bool,
     /// Whether the operator asks for a latched fault to be cleared.
     pub rearm: bool,
 }
@@ -137,13 +140,14 @@ pub fn tick(
     state.take_frame(inputs);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
-    let prediction = state.predict(params, coupling, (&reading, stale), inputs.dt_s);
+    let prediction = state.predict(params, coupling, (&reading, stale), inputs);
     let mut events = if stale { Events::STALE } else { 0 };
     events |= if prediction.updated {
         Events::UPDATED
     } else {
         0
     };
+    events |= if prediction.masked { Events::MASKED } else { 0 };
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = state.axis(
@@ -222,7 +226,7 @@ impl State {
         params: &MasterParams,
         coupling: &CouplingParams,
         (reading, stale): (&Reading, bool),
-        dt_s: f64,
+        inputs: &Inputs,
     ) -> Prediction {
         let Some(predictor) = &mut self.predictor else {
             return Prediction::default();
@@ -235,6 +239,9 @@ impl State {
             velocity_mps: reading.velocity_mps,
             closed: reading.closed,
         };
+        if inputs.masked && predictor.may_ask() {
+            return predictor.ask(&params.predict, &handle);
+        }
         let frame = self.inbox.newest();
         // an old frame says nothing new: the twin must not learn from it again and again
         let remote = (frame.sequence > 0 && !stale).then(|| Remote {
@@ -246,7 +253,7 @@ impl State {
             contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
                 .then_some(frame.contact_force_n),
         });
-        predictor.step(&params.predict, &handle, remote.as_ref(), dt_s)
+        predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s)
     }
 
     /// Force and outgoing wave of one axis.

@@ -65,6 +65,7 @@ impl Bench {
             now,
             dt_s: 1e-3 * (1 + given.missed) as f64,
             paused: given.paused,
+            masked: false,
             reading,
             frame: Some((frame, now)),
             rearm: given.rearm,

@@ -6,7 +6,8 @@
 //! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
 //! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` runs the press in time on a whole
 //! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
-//! layered` presses a scene, `truth layered 1` on a fine mesh beside it, offline.
+//! layered` presses a scene, `truth layered 1` on a fine mesh beside it, offline; `masked` says how far
+//! a step without time is off the full one, with the condensed table and without.
 
 use palpate_twin::law::{Family, Material, Mixing, Moduli};
 use palpate_twin::mesh::grade::Grading;
@@ -46,9 +47,10 @@ fn main() -> Outcome {
             let cell_m = number(2, 1.0)? * 1e-3;
             truth(arguments.get(1).map_or("layered", String::as_str), cell_m)
         }
+        Some("masked") => masked(),
         Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
         _ => {
-            Err("expected press, nodule, aligned, predict or explicit, then the cell in mm".into())
+            Err("expected press, nodule, aligned, predict, explicit, scene, truth or masked".into())
         }
     }
 }
@@ -532,5 +534,54 @@ fn scene(name: &str) -> Outcome {
         println!("{:.0} mm: {}", depth_m * 1e3, text.join(", "));
     }
     println!("{:.2} s for 12 presses", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Presses the scene `block` 10 mm at 20 mm/s and strokes it; before every full step it is asked what it
+/// would feel there while no time passes.
+fn masked() -> Outcome {
+    let mut scene = palpate_twin::scene::load("block")?;
+    if let palpate_twin::scene::Body::Block(block) = &mut scene.body {
+        (block.zone.centre_m, block.zone.half_m) = ([0.0; 2], [0.012, 0.008]);
+    }
+    let table = std::sync::Arc::new(scene.condense()?);
+    let tissues = [
+        ("with the table", scene.build_with_table(&table)?),
+        ("without", scene.build()?),
+    ];
+    for (name, mut tissue) in tissues {
+        let mut worst = [[0.0_f64; 2]; 4];
+        for tick in 0..900_u32 {
+            let depth_m = (2e-5 * f64::from(tick)).min(0.01);
+            let x_m = (2e-5 * (f64::from(tick) - 600.0)).max(0.0);
+            let tool = scene.tool_at(Vec3::new(x_m, 0.0, scene.tool_radius_m - depth_m));
+            let [asked_n, full_n] = [0.0, 1e-3].map(|dt_s| {
+                let mut reaction = [Reaction::default()];
+                tissue.step(&[tool], dt_s, &mut reaction);
+                reaction[0].force_n
+            });
+            let part = match tick {
+                0..50 => 0,
+                50..100 => 1,
+                100..600 => 2,
+                _ => 3,
+            };
+            let off_n = (asked_n - full_n).norm();
+            worst[part][0] = worst[part][0].max(off_n);
+            if full_n.norm() > 5e-3 {
+                worst[part][1] = worst[part][1].max(off_n / full_n.norm());
+            }
+        }
+        for (part, [off_n, share]) in ["to 1 mm", "to 2 mm", "to 10 mm, held", "stroke"]
+            .iter()
+            .zip(worst)
+        {
+            println!(
+                "{name}, {part}: {:.2} mN, {:.2} % of the force",
+                off_n * 1e3,
+                share * 100.0
+            );
+        }
+    }
     Ok(())
 }

@@ -24,7 +24,25 @@ struct Subject {
 
 /// Every tissue there is, one after the other.
 fn subjects() -> impl Iterator<Item = Subject> {
-    scene::names().into_iter().map(of_scene)
+    let scenes = scene::names().into_iter().map(of_scene);
+    scenes.chain(std::iter::once_with(of_table))
+}
+
+/// A small block with its condensed table.
+fn of_table() -> Subject {
+    let text = "name = \"table\"\n[block]\nsize_m = [0.06, 0.06, 0.03]\ncell_m = 0.003\n\
+        levels = 2\nfine_half_m = [0.012, 0.012]\nfine_depth_m = 0.008\n\
+        [[layer]]\nyoung_pa = 5000.0\n\
+        [tool]\nradius_m = 0.008\nstiffness_npm = 3000.0\n";
+    let scene = scene::load(text).expect("a scene");
+    let table = std::sync::Arc::new(scene.condense().expect("a block"));
+    let tissue = scene.build_with_table(&table).expect("a block");
+    Subject {
+        name: "table",
+        dt_s: DT_S,
+        tissue,
+        tool: scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m)),
+    }
 }
 
 fn of_scene(name: &'static str) -> Subject {
@@ -356,5 +374,94 @@ fn any_tool_gives_a_finite_answer() {
             "{}",
             subject.name
         );
+    }
+}
+
+fn ask(tissue: &mut dyn Tissue, tool: &Tool) -> Reaction {
+    let mut reaction = [Reaction::default()];
+    tissue.step(&[*tool], 0.0, &mut reaction);
+    reaction[0]
+}
+
+fn frozen(tissue: &dyn Tissue) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    tissue.freeze(&mut snapshot);
+    snapshot
+}
+
+/// A step without time tells what is felt and leaves everything as it is.
+#[test]
+fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        let last = press(&mut subject, 0..150)[149];
+        let at = pressing(&subject.tool, subject.dt_s, 149);
+        let before = frozen(subject.tissue.as_ref());
+        let ledger = subject.tissue.view().ledger;
+        let pushed_n = last.force_n.dot(&last.normal);
+        assert!(pushed_n > 0.01, "{name}: {last:?}");
+        let same_n = ask(subject.tissue.as_mut(), &at).force_n;
+        assert!((same_n - last.force_n).amax() < 1e-12 * pushed_n, "{name}");
+        let moved = |way_m: f64| Tool {
+            position_m: at.position_m + last.normal * way_m,
+            ..at
+        };
+        let along = |tissue: &mut dyn Tissue, way_m: f64| {
+            let reaction = ask(tissue, &moved(way_m));
+            assert!(is_finite(&reaction), "{name}: {way_m}");
+            reaction.force_n.dot(&last.normal)
+        };
+        let tissue = subject.tissue.as_mut();
+        assert!(along(tissue, -2e-5) > pushed_n, "{name}: deeper is more");
+        assert!(along(tissue, 2e-5) < pushed_n, "{name}: less deep is less");
+        for way_m in [1e-3, 4e-3, 0.9 * at.radius_m, 1.0, -1.0] {
+            let force_n = along(tissue, way_m);
+            assert!(
+                force_n >= -1e-12 && force_n < 1e3,
+                "{name}: {way_m} {force_n}"
+            );
+        }
+        for bad in [f64::NAN, f64::INFINITY, -1e300] {
+            for change in [
+                |tool: &mut Tool, bad| tool.position_m.x = bad,
+                |tool: &mut Tool, bad| tool.radius_m = bad,
+                |tool: &mut Tool, bad| tool.stiffness_npm = bad,
+            ] {
+                let mut tool = at;
+                change(&mut tool, bad);
+                assert_eq!(
+                    ask(tissue, &tool).force_n,
+                    Vec3::zeros(),
+                    "{name}: {tool:?}"
+                );
+            }
+        }
+        // no tool, and more tools than there were
+        tissue.step(&[], 0.0, &mut []);
+        let mut many = vec![Reaction::default(); 7];
+        tissue.step(&[at; 7], 0.0, &mut many);
+        assert_eq!(many[6], Reaction::default(), "{name}");
+        assert_eq!(frozen(tissue), before, "{name}: nothing has changed");
+        assert_eq!(tissue.view().ledger, ledger, "{name}: nothing is booked");
+        // what was kept is thawed too
+        let told = ask(tissue, &moved(-1e-4));
+        press(&mut subject, 150..250);
+        subject.tissue.thaw(&before).expect("its own");
+        assert_eq!(ask(subject.tissue.as_mut(), &moved(-1e-4)), told, "{name}");
+    }
+}
+
+#[test]
+fn asking_between_steps_changes_no_step() {
+    for mut subject in subjects() {
+        let start = frozen(subject.tissue.as_ref());
+        let plain = press(&mut subject, 0..200);
+        subject.tissue.thaw(&start).expect("its own");
+        for (k, expected) in (0..200).zip(plain) {
+            let next = pressing(&subject.tool, subject.dt_s, k + 1);
+            ask(subject.tissue.as_mut(), &next);
+            let felt = press(&mut subject, k..k + 1)[0];
+            assert_eq!(felt, expected, "{} {k}", subject.name);
+        }
     }
 }

@@ -29,6 +29,7 @@ fn session(config: &Config, longest: u64) -> (Vec<TickRecord>, Vec<TickRecord>) 
             now,
             dt_s: PERIOD.s(),
             paused: false,
+            masked: false,
             reading: handle.read(now),
             frame: to_master,
             rearm: false,

@@ -59,6 +59,8 @@ impl Events {
     pub const UPDATED: u32 = 1 << 8;
     /// The contact force limit stopped motion into the tissue.
     pub const CONTACT: u32 = 1 << 9;
+    /// The tick was too late for a step of the twin, which was asked instead what is felt now.
+    pub const MASKED: u32 = 1 << 10;
 }
 
 /// One tick of one side, of fixed size; what a field means on each side is said there.

@@ -118,6 +118,7 @@ fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measurement>, BenchEr
             now,
             dt_s: PERIOD.s(),
             paused: false,
+            masked: false,
             reading: handle.read(now),
             frame: to_master,
             rearm: false,

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use palpate_transport::Span;
+use palpate_transport::coupling::Mode;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -23,6 +24,7 @@ use crate::run::servo::ServoReport;
 use crate::run::supervise::{SideStatus, Status};
 use crate::run::{RunError, RunOptions, RunOutcome, SideOptions, SideReport, run_side, supervise};
 use crate::summary::Ending;
+use crate::tables;
 
 /// Host on which a side listens, or dials, if nothing is said.
 const HOST: &str = "127.0.0.1";
@@ -75,6 +77,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     };
     let warning = lost(&outcome);
     let mut remarks = vec![outcome.network.clone()];
+    remarks.extend(late_ticks(&config)?);
     remarks.extend(warning.clone());
     remarks.extend(outcome.damage.clone());
     remarks.extend(refusals(&reports));
@@ -97,6 +100,26 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         warning,
         ..concluded.done(wanted, &folder)
     })
+}
+
+/// What a late tick of the master asks, if the session has a twin of a continuum.
+fn late_ticks(config: &Config) -> Result<Option<String>, Failure> {
+    if config.realtime.mask_late == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+        return Ok(None);
+    }
+    let scene = crate::lab::load_scene(&config.twin, "twin")?;
+    if scene.table_source().is_none() {
+        return Ok(None);
+    }
+    let found = tables::of_session(&scene);
+    let make = format!("`palpate model condense {}` makes it.", config.twin);
+    Ok(Some(match (found.table, found.warning) {
+        (Some(_), _) => "A late tick asks the twin's condensed table.".into(),
+        (None, Some(warning)) => format!("The twin's table cannot be used: {warning}. {make}"),
+        (None, None) => {
+            format!("A late tick goes on with the twin's last stiffness: it has no table. {make}")
+        }
+    }))
 }
 
 /// Which sides were lost, and how.

@@ -4,6 +4,7 @@
 //! checking and draping are those of `palpate_twin::mesh`. A model is a lattice, or a mesh of another
 //! program, as the name of its file says.
 
+mod condense;
 mod detect;
 mod mesh;
 
@@ -47,6 +48,7 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
                 None => write(&lattice, target, to),
             }
         }
+        ModelAction::Condense { scene, anew } => condense::condense(scene, *anew),
         ModelAction::Detect(arguments) => detect::detect(arguments),
         ModelAction::Drape {
             model,

@@ -32,6 +32,7 @@ pub struct Tally {
     master: OfSide,
     slave: OfSide,
     interventions: u64,
+    masked: u64,
     limits: [u64; LIMITS.len()],
     peak_force_n: Option<f64>,
     uncommanded_m: f64,
@@ -66,6 +67,7 @@ impl Tally {
         }
         let acted = record.events & (Events::UNPAID | Events::REPAID) != 0;
         self.interventions += u64::from(acted);
+        self.masked += u64::from(record.events & Events::MASKED != 0);
         match record.side {
             Side::Master => {
                 let force_n = norm(&record.port_force_n);
@@ -122,6 +124,12 @@ impl Tally {
     #[must_use]
     pub fn interventions(&self) -> u64 {
         self.interventions
+    }
+
+    /// Ticks of the master that asked the twin and did not step it.
+    #[must_use]
+    pub fn masked(&self) -> u64 {
+        self.masked
     }
 
     /// Largest force at the master's port, x to z together \[N\].

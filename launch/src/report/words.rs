@@ -545,6 +545,11 @@ fn servo(s: &Summary) -> Vec<Row> {
             "Deadlines that passed without a tick; never made up for.",
         ),
         (
+            "Masked ticks",
+            count(v.masked_ticks),
+            "Too late for a step of the twin, which was asked what is felt now.",
+        ),
+        (
             "Records lost",
             count(v.records_lost),
             "That the recorders could not take in time.",

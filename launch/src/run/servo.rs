@@ -57,6 +57,8 @@ pub struct Moment {
     pub paused: bool,
     /// Newest frame from the peer and when it was received.
     pub frame: Option<(HapticFrame, Time)>,
+    /// Whether the tick woke too late for a step of the twin.
+    pub masked: bool,
     /// Whether motion must not pass: the session is ending, or was told to hold.
     pub halt: bool,
     /// Whether a latched fault is to be cleared.
@@ -65,13 +67,14 @@ pub struct Moment {
 
 impl Moment {
     /// The moment of a woken tick with nothing received and nothing asked.
-    fn of(woken: &Tick, period: Span) -> Self {
+    fn of(woken: &Tick, period: Span, mask_late: f64) -> Self {
         let periods = woken.missed.saturating_add(1);
         Self {
             tick: woken.n,
             now: woken.now,
             dt_s: period.s() * periods.min(PERIODS_MAX) as f64,
             paused: periods > PERIODS_MAX,
+            masked: mask_late > 0.0 && woken.late.s() > mask_late * period.s(),
             frame: None,
             halt: false,
             rearm: false,
@@ -170,7 +173,7 @@ pub fn servo(
             frame: *meeting.inbound.read(),
             halt: stop || orders.halt,
             rearm: orders.rearms != rearms,
-            ..Moment::of(&woken, period)
+            ..Moment::of(&woken, period, config.mask_late)
         };
         rearms = orders.rearms;
         let mut ticked = tick(&moment);
@@ -265,7 +268,21 @@ mod tests {
             late: Span(0),
             missed,
         };
-        Moment::of(&woken, Span(1_000_000))
+        Moment::of(&woken, Span(1_000_000), 0.4)
+    }
+
+    #[test]
+    fn a_tick_that_woke_later_than_its_share_is_masked() {
+        let late = |late, mask_late| {
+            let woken = Tick {
+                n: 7,
+                now: Time(0),
+                late: Span(late),
+                missed: 0,
+            };
+            Moment::of(&woken, Span(1_000_000), mask_late).masked
+        };
+        assert!(late(400_001, 0.4) && !late(399_999, 0.4) && !late(900_000, 0.0));
     }
 
     #[test]

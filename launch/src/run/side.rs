@@ -33,6 +33,7 @@ use super::{RunError, file_error};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
+use crate::tables;
 
 /// What a side is told besides the configuration.
 #[derive(Debug, Clone)]
@@ -185,7 +186,12 @@ fn side_tick(config: &Config, side: Side) -> Result<SideTick, RunError> {
 fn master_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut handle: Box<dyn Handle> =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
-    let mut state = palpate_master::State::new(lab::predictor(config)?, &handle.caps(), new_run());
+    let table = match config.realtime.mask_late > 0.0 {
+        true => tables::of_session(&lab::load_scene(&config.twin, "twin")?).table,
+        false => None,
+    };
+    let twin = lab::predictor_with(config, table.as_ref())?;
+    let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
     let (params, coupling) = (config.master, config.coupling);
     let mut started = None;
     Ok(Box::new(move |moment| {
@@ -197,6 +203,7 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
             now: moment.now,
             dt_s: moment.dt_s,
             paused: moment.paused,
+            masked: moment.masked,
             reading,
             frame: moment.frame,
             rearm: moment.rearm,
