@@ -141,7 +141,8 @@ impl Params {
             (
                 "jaw_friction",
                 self.jaw_friction.unwrap_or_default(),
-                self.jaw_friction.is_none_or(|x| (0.0..=10.0).contains(&x)),
+                self.jaw_friction.is_none_or(|x| within(x, 0.0, 10.0)),
+                "0 to 10",
             ),
         ];
         match rules.into_iter().find(|rule| !rule.2) {
