@@ -124,10 +124,10 @@ pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
     }
     // the slopes of opposite corners are opposite
     for (corner, sign) in [(0, -1.0), (1, -1.0), (2, 1.0), (3, 1.0)] {
-        for axis in 0..3 {
+        let slopes = slopes[corner % 2].iter();
+        for (force, slope) in all.corners[corner].iter_mut().zip(slopes) {
             for l in 0..FACES {
-                let slope = sign * slopes[corner % 2][axis][l];
-                all.corners[corner][axis][l] -= tension[l] * slope;
+                force[l] -= tension[l] * (sign * slope[l]);
             }
         }
     }
