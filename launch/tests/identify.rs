@@ -77,10 +77,11 @@ fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
     assert_eq!(json["twin"], text(&believed));
     let soft = &json["parameters"][0];
     let number = |value: &Value| value.as_f64().expect("a number");
-    let (after, log_sd) = (number(&soft["after"]), number(&soft["log_sd"]));
+    let (after, sd) = (number(&soft["after"]), number(&soft["sd"]));
     assert!((after / 7000.0 - 1.0).abs() < 0.1, "{soft}");
     assert!(
-        (after / 7000.0).ln().abs() < 3.0 * log_sd && log_sd < 0.1,
+        // the cells are half as long as the tool is thick, and that is in the deviation
+        (after / 7000.0).ln().abs() < 3.0 * sd && sd < 0.25,
         "{soft}"
     );
     assert!(
