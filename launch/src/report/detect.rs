@@ -90,10 +90,9 @@ fn map_section(
     let unknown = "<p class=\"none\">No press was made.</p>".to_owned();
     let told = scale.told.map_or(String::new(), |told| {
         format!(
-            " Frame and mark: from {} {}, a d\u{2032} of 3.3, a lump is told in 95 of 100 readings; \
+            " Frame and mark: from {}, a d\u{2032} of 3.3, a lump is told in 95 of 100 readings; \
              colours are even up to there and logarithmic beyond.",
-            number(told),
-            scale.unit
+            with_unit(Some(told), scale.unit)
         )
     });
     let marks = if study.cases.iter().any(|case| case.found.is_none()) {
@@ -298,7 +297,7 @@ mod tests {
             "id=\"mesh\"",
             "the rule decides as much as the lump",
             "lead bad",
-            "from 6.8 %",
+            "from 6.81 %",
         ] {
             assert!(html.contains(word), "{word}");
         }

@@ -149,7 +149,8 @@ fn table(study: &Study) -> String {
             mesh.mixing, mesh.shift_cells
         );
     }
-    if let Some(spread) = &study.spread {
+    // doubts go to stderr, also where no table is shown
+    if let Some(spread) = study.spread.as_ref().filter(|spread| !spread.doubtful) {
         let _ = writeln!(text, "{spread}");
     }
     text
