@@ -130,14 +130,14 @@ pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
     // less area would store less
     let mut tension = all.energy;
     for l in 0..FACES {
-        tension[l] *= grows[l] / whole[l];
+        tension[l] = grows[l] * tension[l] / whole[l];
     }
     // the slopes of opposite corners are opposite
     for (corner, sign) in [(0, -1.0), (1, -1.0), (2, 1.0), (3, 1.0)] {
-        for axis in 0..3 {
+        let to = all.corners[corner].iter_mut().zip(&slopes[corner % 2]);
+        for (to, slope) in to {
             for l in 0..FACES {
-                let slope = sign * slopes[corner % 2][axis][l];
-                all.corners[corner][axis][l] -= tension[l] * slope;
+                to[l] -= tension[l] * (sign * slope[l]);
             }
         }
     }
