@@ -231,6 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn a_viscous_layer_relaxes_and_unknown_laws_are_named() {
+        let with = |line: &str| {
+            let plain = text("block").unwrap();
+            load(&plain.replace("young_pa = 5000.0", &format!("young_pa = 5000.0\n{line}")))
+        };
+        let viscous =
+            with("relaxing_share = 0.5\nrelaxing_time_s = 0.01\nshear_viscosity_pas = 1.0");
+        let (viscous, plain) = (viscous.unwrap(), load("block").unwrap());
+        let place_m = [([0.0, 0.0], 2e-3)];
+        let force_n = |scene: &Scene| scene.presses_to(&place_m).unwrap()[0].force_n;
+        let ratio = force_n(&viscous) / force_n(&plain);
+        assert!((0.45..0.75).contains(&ratio), "{ratio}");
+        for (line, field) in [
+            ("law = \"fung\"", "layer[0].law"),
+            ("relaxing_share = 0.5", "layer[0].relaxing_share"),
+            ("relaxing_share = 1.5\nrelaxing_time_s = 1.0", "layer[0]"),
+            ("shear_viscosity_pas = -1.0", "layer[0]"),
+        ] {
+            let error = with(line).err().unwrap().to_string();
+            assert!(error.contains(field), "{line}: {error}");
+        }
+    }
+
+    #[test]
     fn the_twin_and_the_finer_sheet_agree_over_the_palpation_grid() {
         let [twin, fine] = ["sheet", "sheet-fine"].map(|name| load(name).unwrap());
         assert_eq!(twin.build().unwrap().view().positions_m.len(), 22);

@@ -3,10 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use palpate_twin::law::Material;
+use palpate_twin::law::{Material, Viscosity};
 use palpate_twin::mesh::nested::{Nested, Zone};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
-use palpate_twin::{Edit, Reaction, Snapshot, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -50,9 +50,22 @@ fn block() -> Explicit {
     });
     let params = Params {
         friction: 0.3,
+        jaw_friction: Some(0.4),
         ..Params::default()
     };
-    Explicit::new(&nested, &stuff.collect::<Vec<_>>(), &params).expect("a tissue")
+    let viscosity = Viscosity {
+        shear_pas: 1.0,
+        bulk_pas: 1.0,
+        share: 0.3,
+        time_s: 0.1,
+    };
+    let viscosities: Vec<Vec<Viscosity>> = nested
+        .levels
+        .iter()
+        .map(|level| vec![viscosity; level.count()])
+        .collect();
+    let stuff: Vec<Stuff> = stuff.collect();
+    Explicit::with_viscosity(&nested, &stuff, &viscosities, &params).expect("a tissue")
 }
 
 #[test]
@@ -81,6 +94,11 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         tools[1].position_m = Vec3::new(0.03, 0.0, 0.004);
         tools[1].shaft_m = Vec3::new(0.0, 0.02, 0.0);
         tools[2].radius_m = if step % 7 == 0 { f64::NAN } else { 0.5 };
+        tools[3].jaws = Some(Jaws {
+            opening_m: 1e-4 * f64::from(step % 50),
+            opening_velocity_mps: 0.0,
+            closed: false,
+        });
         tools[3].position_m.x = 0.04 * f64::from(step % 3);
         let count = if step % 50 < 40 { 4 } else { 1 };
         for tissue in [&mut tissue, &mut copy] {

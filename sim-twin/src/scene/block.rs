@@ -273,6 +273,7 @@ struct MaterialText {
     bulk_viscosity_pas: Option<f64>,
     relaxing_share: Option<f64>,
     relaxing_time_s: Option<f64>,
+    law: Option<String>,
 }
 
 /// An entry of `[[layer]]`.
@@ -312,6 +313,19 @@ fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
     Err(wrong(field.into(), value, "a finite number greater than 0"))
 }
 
+/// Refuses a law that the solver of scenes does not have.
+fn check_law(field: &str, law: Option<&str>) -> Result<(), BlockError> {
+    match law {
+        Some(law) if law != LAW => {
+            let expected = format!(
+                "{LAW}, the law of the explicit solver; `fem-implicit` has others, in the library"
+            );
+            Err(wrong(format!("{field}.law"), law, &expected))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl MaterialText {
     /// From the keys of an entry that are not its `own`.
     fn read(keys: &toml::Table, field: &str, own: &'static str) -> Result<Self, BlockError> {
@@ -324,6 +338,7 @@ impl MaterialText {
     }
 
     fn material(&self, field: &str) -> Result<Material, BlockError> {
+        check_law(field, self.law.as_deref())?;
         let base = match &self.tissue {
             Some(name) => {
                 let found = tissue::find(name).ok_or_else(|| {
@@ -380,10 +395,7 @@ impl BlockText {
         for (axis, &edge_m) in self.size_m.iter().enumerate() {
             positive(format!("block.size_m[{axis}]"), edge_m)?;
         }
-        if let Some(law) = self.law.as_ref().filter(|law| *law != LAW) {
-            let expected = format!("{LAW}, the law of this solver; the implicit one has others");
-            return Err(wrong("block.law".into(), law, &expected));
-        }
+        check_law("block", self.law.as_deref())?;
         let ours = Params::default();
         let block = Block {
             size_m: self.size_m,

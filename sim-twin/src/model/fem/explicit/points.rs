@@ -31,6 +31,8 @@ pub(super) struct Batch {
     corners: [[Row; 3]; 4],
     stiffness: Row,
     deepest: Row,
+    /// Areas beyond which a face pushes no more.
+    most: Row,
 }
 
 impl Batch {
@@ -38,6 +40,7 @@ impl Batch {
         corners: [[[AWAY; FACES]; 3]; 4],
         stiffness: [0.0; FACES],
         deepest: [0.0; FACES],
+        most: [f32::MAX; FACES],
     };
 
     /// Takes a face in, at a place of the batch.
@@ -49,6 +52,7 @@ impl Batch {
         }
         self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * give);
         self.deepest[lane] = face.deepest;
+        self.most[lane] = face.most;
     }
 
     /// Leaves no face at a place and beyond it.
@@ -113,21 +117,27 @@ pub(super) fn rule(order: usize) -> Rule {
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
     let mut all = Pressed::NONE;
-    let (whole, slopes) = areas(&batch.corners);
+    let (mut whole, slopes) = areas(&batch.corners);
+    let mut grows = [0.0_f32; FACES];
+    for l in 0..FACES {
+        let free = whole[l] < batch.most[l];
+        grows[l] = if free { 1.0 } else { 0.0 };
+        whole[l] = if free { whole[l] } else { batch.most[l] };
+    }
     for &(shares, area) in &rule.points {
         press(batch, (&shares, area), (&whole, rod), &mut all);
     }
     // less area would store less
     let mut tension = all.energy;
-    for (tension, whole) in tension.iter_mut().zip(&whole) {
-        *tension /= whole;
+    for l in 0..FACES {
+        tension[l] = grows[l] * tension[l] / whole[l];
     }
     // the slopes of opposite corners are opposite
     for (corner, sign) in [(0, -1.0), (1, -1.0), (2, 1.0), (3, 1.0)] {
-        let slopes = slopes[corner % 2].iter();
-        for (force, slope) in all.corners[corner].iter_mut().zip(slopes) {
+        let to = all.corners[corner].iter_mut().zip(&slopes[corner % 2]);
+        for (to, slope) in to {
             for l in 0..FACES {
-                force[l] -= tension[l] * (sign * slope[l]);
+                to[l] -= tension[l] * (sign * slope[l]);
             }
         }
     }

@@ -24,7 +24,15 @@ use crate::mesh::nested::Nested;
 
 /// Depth to which the pressure of a point grows, over its face's shorter edge: a face that is
 /// stretched under the tool has several times its pressure at rest.
-const DEEPEST: f64 = 4.0;
+pub(super) const DEEPEST: f64 = 4.0;
+
+/// Area beyond which a stretched face counts no more, over that at rest. A ball stretches single faces
+/// so far where it is pressed by more than three of its radii; with 8 it breaks through at three, and
+/// with 4 at two and a half (measured).
+///
+/// Pressures and areas that end bound the force of a tool, whatever it does: [`DEEPEST`] times
+/// [`STRETCHED`] times [`Params::contact_stiffness`] shear moduli of the top, times its area at rest.
+pub(super) const STRETCHED: f64 = 16.0;
 
 /// A face that may be touched.
 #[derive(Debug, Clone)]
@@ -41,6 +49,8 @@ pub(super) struct Face {
     pub(super) stiffness: f32,
     /// Depth to which the pressure grows.
     pub(super) deepest: f32,
+    /// Area to which it counts.
+    pub(super) most: f32,
     /// Class of its grid's top.
     pub(super) class: usize,
 }
@@ -361,6 +371,7 @@ fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &P
         area: f32::of(grid.edge[0] * grid.edge[1]),
         stiffness: f32::of(params.contact_stiffness * mu / short),
         deepest: f32::of(DEEPEST * short),
+        most: f32::of(STRETCHED * grid.edge[0] * grid.edge[1]),
         class: grid.slabs.last().map_or(0, |slab| slab.class),
     }
 }

@@ -130,9 +130,9 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
     }
     for step in [30, 40, 60, 90] {
         let ratio = |solver: usize| kept[step][solver] / kept[20][solver];
-        eprintln!("{step} {} {} {:?}", ratio(0), ratio(1), kept[step]);
+        // hourglass modes, a good part of the force on such cells, do not relax
         assert!(
-            (ratio(0) / ratio(1) - 1.0).abs() < 0.1,
+            (ratio(0) / ratio(1) - 1.0).abs() < 0.03,
             "{step}: {:?} {:?}",
             kept[step],
             kept[20]
