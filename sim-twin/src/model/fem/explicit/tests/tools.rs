@@ -170,13 +170,10 @@ fn run_wild(grids: (u32, usize), ticks: u32) {
     let mut noise = Noise(7);
     let mut tools = [ball([0.0; 3], 0.01); 4];
     let mut reactions = [Reaction::default(); 4];
-    // The pressure where it ends times what of the top can be touched, and friction across it. Single
-    // faces stretch to 16 times, where their area ends too; of the whole top under a tool as large as
-    // the block no more than four times its area at rest was ever touched (ten million ticks).
+    // the pressure times the area of the top, both where they end, and friction across it
     let moduli = Material::new(5e3, 0.45, 1e3).unwrap().moduli();
     let pressure_pa = DEEPEST * params.contact_stiffness * moduli.mu_pa;
-    let bound_n =
-        1.001 * pressure_pa * 0.25 * STRETCHED * 0.1 * 0.1 * 1.0_f64.hypot(params.friction);
+    let bound_n = 1.001 * pressure_pa * STRETCHED * 0.1 * 0.1 * 1.0_f64.hypot(params.friction);
     let mut most = 0.0_f64;
     for _ in 0..ticks {
         for tool in &mut tools {
@@ -202,7 +199,7 @@ fn run_wild(grids: (u32, usize), ticks: u32) {
         }
     }
     // a bound that nothing comes near would say nothing
-    assert!(most > 0.2, "{most} of {bound_n} N");
+    assert!(most > 0.05, "{most} of {bound_n} N");
     for _ in 0..3000 {
         tissue.step(&[], 1e-3, &mut reactions);
     }
