@@ -6,16 +6,18 @@
 //!
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
-use super::cells::{Buffer, Cells, RUN, Run, pull};
-use super::grid::{Grid, Motion, Sheet, Slab};
+use super::cells::{Buffer, Cells, RUN, pull};
+use super::grid::{Grid, Motion};
 use super::lane::LANES;
+use super::matter::{Matter, check, edge, greatest_bound, own, scale, wave};
+use super::schedule::{classes, sheets, slabs};
 use super::seam::Seam;
 use super::skin::Skin;
 use super::viscous::Viscous;
 use super::{ExplicitError, Params, Stuff};
 use crate::Vec3;
 use crate::law::{Real, Viscosity};
-use crate::mesh::nested::{Level, Nested};
+use crate::mesh::nested::Nested;
 
 /// Most classes of sub-steps.
 pub(super) const CLASSES: usize = 5;
@@ -46,13 +48,6 @@ pub(super) struct Model {
     pub(super) added: f64,
     /// Place of the block's lowest corner, the origin inside \[m\].
     pub(super) origin_m: Vec3,
-}
-
-/// Units inside, and the fastest wave.
-struct Scale {
-    length_m: f64,
-    stress_pa: f64,
-    density_kgpm3: f64,
 }
 
 impl Model {
@@ -274,200 +269,9 @@ impl Model {
 /// Power iterations.
 const ITERATIONS: usize = 80;
 
-impl Scale {
-    fn time_s(&self) -> f64 {
-        self.length_m * (self.density_kgpm3 / self.stress_pa).sqrt()
-    }
-
-    /// Bound of the squared frequency that the allowed sub-steps bear.
-    fn borne(&self, params: &Params) -> f64 {
-        let step = 1e-3 / f64::from(params.substeps_max) / self.time_s();
-        (2.0 * params.safety / step).powi(2)
-    }
-
-    fn units(&self) -> (f64, f64) {
-        (self.length_m, self.stress_pa)
-    }
-}
-
-fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitError> {
-    if stuff.len() != nested.levels.len() {
-        return Err(ExplicitError::Levels {
-            levels: nested.levels.len(),
-            found: stuff.len(),
-        });
-    }
-    let mut scale = Scale {
-        length_m: f64::MAX,
-        stress_pa: 0.0,
-        density_kgpm3: 0.0,
-    };
-    for (level, (grid, stuff)) in nested.levels.iter().zip(stuff).enumerate() {
-        let found = stuff.moduli.len().min(stuff.densities_kgpm3.len());
-        if found != grid.count() {
-            return Err(ExplicitError::Cells {
-                level,
-                cells: grid.count(),
-                found,
-            });
-        }
-        let all = stuff.moduli.iter().zip(&stuff.densities_kgpm3).enumerate();
-        for (cell, (moduli, &density_kgpm3)) in all {
-            let sound = moduli.mu_pa > 0.0
-                && moduli.lambda_pa >= 0.0
-                && (moduli.mu_pa + moduli.lambda_pa).is_finite()
-                && density_kgpm3 > 0.0
-                && density_kgpm3.is_finite();
-            if !sound {
-                return Err(ExplicitError::Material { level, cell });
-            }
-            scale.stress_pa = scale.stress_pa.max(moduli.mu_pa);
-            scale.density_kgpm3 = scale.density_kgpm3.max(density_kgpm3);
-        }
-        scale.length_m = grid.edge_m.iter().fold(scale.length_m, |a, &b| a.min(b));
-    }
-    Ok(scale)
-}
-
-/// What cells are made of, and the units inside.
-#[derive(Clone, Copy)]
-struct Matter<'a> {
-    stuff: &'a [Stuff],
-    viscosities: &'a [Vec<Viscosity>],
-    scale: &'a Scale,
-    safety: f64,
-}
-
-/// What a cell asks of the step.
-#[derive(Debug, Clone, Copy)]
-struct Ask {
-    /// Largest squared frequency of the free element with lumped mass.
-    frequency2: f64,
-    /// Its largest rate of damping by viscosity, over the safety of the step.
-    drag: f64,
-}
-
-impl Ask {
-    /// As a squared frequency on steps that bear `bound`.
-    fn on(&self, bound: f64) -> f64 {
-        self.frequency2 + self.drag * bound.sqrt()
-    }
-
-    /// As a squared frequency on its own steps.
-    fn alone(&self) -> f64 {
-        if self.drag == 0.0 {
-            return self.frequency2;
-        }
-        let root = (self.drag * self.drag + 4.0 * self.frequency2).sqrt();
-        (0.5 * (self.drag + root)).powi(2)
-    }
-}
-
-impl Matter<'_> {
-    fn viscosity(&self, level: usize, cell: usize) -> Viscosity {
-        let own = self.viscosities.get(level).and_then(|all| all.get(cell));
-        own.copied().unwrap_or(Viscosity::NONE)
-    }
-
-    fn ask(&self, (index, level): (usize, &Level), cell: usize) -> Ask {
-        let (stuff, scale) = (&self.stuff[index], self.scale);
-        let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
-        let inverse = edge(level, scale).map(|h| 1.0 / (h * h));
-        let sum = inverse.iter().sum::<f64>();
-        let max = inverse.into_iter().fold(0.0, f64::max);
-        let bound = |volume: f64, shape: f64| {
-            4.0 * (volume * sum + 2.0 * shape * max) * scale.density_kgpm3 / density
-        };
-        let (lambda, mu) = (
-            moduli.lambda_pa / scale.stress_pa,
-            moduli.mu_pa / scale.stress_pa,
-        );
-        let viscosity = self.viscosity(index, cell);
-        let unit_pas = scale.stress_pa * scale.time_s();
-        let (bulk, shear) = (
-            viscosity.bulk_pas / unit_pas,
-            viscosity.shear_pas / unit_pas,
-        );
-        Ask {
-            frequency2: bound(lambda, mu),
-            drag: bound((bulk - shear * (2.0 / 3.0)).max(0.0), shear) / self.safety,
-        }
-    }
-}
-
-/// Whether viscosities fit the grids.
-fn check(nested: &Nested, viscosities: &[Vec<Viscosity>]) -> Result<(), ExplicitError> {
-    if viscosities.is_empty() {
-        return Ok(());
-    }
-    if viscosities.len() != nested.levels.len() {
-        return Err(ExplicitError::Levels {
-            levels: nested.levels.len(),
-            found: viscosities.len(),
-        });
-    }
-    for (level, (grid, all)) in nested.levels.iter().zip(viscosities).enumerate() {
-        if all.len() != grid.count() {
-            return Err(ExplicitError::Cells {
-                level,
-                cells: grid.count(),
-                found: all.len(),
-            });
-        }
-        for (cell, viscosity) in all.iter().enumerate() {
-            let wrong = |source| ExplicitError::Viscosity {
-                level,
-                cell,
-                source,
-            };
-            viscosity.check().map_err(wrong)?;
-        }
-    }
-    Ok(())
-}
-
-fn edge(level: &Level, scale: &Scale) -> [f64; 3] {
-    level.edge_m.map(|edge_m| edge_m / scale.length_m)
-}
-
-/// Cells of a level with their number in the mesh, those that are replaced left out.
-fn own(level: &Level) -> impl Iterator<Item = ([usize; 3], usize)> + '_ {
-    let [nx, ny, _] = level.cells;
-    (0..level.count()).filter_map(move |cell| {
-        let place = [cell % nx, cell / nx % ny, cell / (nx * ny)];
-        (!level.is_replaced(place)).then_some((place, cell))
-    })
-}
-
-fn greatest_bound(nested: &Nested, matter: &Matter) -> f64 {
-    let levels = nested.levels.iter().enumerate();
-    let all =
-        levels.flat_map(|level| own(level.1).map(move |(_, cell)| matter.ask(level, cell).alone()));
-    all.fold(0.0, f64::max)
-}
-
-/// Speed of the fastest pressure wave.
-fn wave(nested: &Nested, stuff: &[Stuff], scale: &Scale) -> f64 {
-    let levels = nested.levels.iter().zip(stuff);
-    let all = levels.flat_map(|(level, stuff)| {
-        own(level).map(|(_, cell)| {
-            let m = &stuff.moduli[cell];
-            (m.lambda_pa + 2.0 * m.mu_pa) / stuff.densities_kgpm3[cell]
-        })
-    });
-    (all.fold(0.0, f64::max) * scale.density_kgpm3 / scale.stress_pa).sqrt()
-}
-
-fn grid(
-    (nested, index): (&Nested, usize),
-    (matter, classes): (&Matter, &[usize]),
-    (greatest, params): (f64, &Params),
-    (added, drag): (&mut f64, &mut f64),
-) -> Grid {
-    let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
-    let low_m = level.low_m - nested.levels[0].low_m;
-    let edge = edge(level, scale);
-    let nodes = level.cells.map(|n| n + 1);
+/// A grid of so many cells without any matter.
+fn empty(cells: [usize; 3], edge: [f64; 3], low: [f64; 3], params: &Params) -> Grid {
+    let nodes = cells.map(|n| n + 1);
     let (row, plane) = (nodes[0], (nodes[0] * nodes[1]).next_multiple_of(LANES));
     let padded = (plane * (nodes[2] + 1) + row + RUN + 2 * LANES).next_multiple_of(LANES);
     let corners = [
@@ -484,11 +288,11 @@ fn grid(
     let [x, y, z] = edge.map(|e| 1.0 / (e * e));
     // integral of |grad mode|^2 over the volume, a mode being 8 times its corners' value
     let sums = [x + y, x + z, y + z, (x + y + z) / 3.0];
-    let mut grid = Grid {
+    Grid {
         nodes,
         plane,
         edge,
-        low: [0, 1, 2].map(|a| low_m[a] / scale.length_m),
+        low,
         cells: Cells {
             corners,
             mu: field(),
@@ -502,8 +306,19 @@ fn grid(
         sheets: Vec::new(),
         mass: field(),
         ease: field(),
-    };
-    let volume = edge.iter().product::<f64>();
+    }
+}
+
+fn grid(
+    (nested, index): (&Nested, usize),
+    (matter, classes): (&Matter, &[usize]),
+    (greatest, params): (f64, &Params),
+    (added, drag): (&mut f64, &mut f64),
+) -> Grid {
+    let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
+    let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
+    let mut grid = empty(level.cells, edge(level, scale), low_m.into(), params);
+    let volume = grid.edge.iter().product::<f64>();
     for (place, cell) in own(level) {
         let at = grid.at(place);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
@@ -516,7 +331,7 @@ fn grid(
         let mass = density / scale.density_kgpm3 * volume;
         *added += mass * (own / need - 1.0);
         let eighth = f32::of(mass * (own / need) / 8.0);
-        for corner in corners {
+        for corner in grid.cells.corners {
             grid.mass[at + corner] += eighth;
         }
         let viscosity = matter.viscosity(index, cell);
@@ -533,136 +348,11 @@ fn grid(
     grid.sheets = sheets(&grid, classes);
     for (k, &class) in classes.iter().enumerate() {
         let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;
-        let range = k * plane..(k + 1) * plane;
+        let range = k * grid.plane..(k + 1) * grid.plane;
         let demands = &mut grid.cells.demand[range];
         demands.iter_mut().for_each(|d| *d *= f32::of(scale));
     }
     grid
-}
-
-/// Class of every plane of cells of every grid: the slowest that its cells bear, and at most one
-/// slower than planes beside it. Impulses that are saved up for `n` sub-steps drive what swings in
-/// `2 n` of them (Biesiadecki and Skeel 1993); with neighbours that differ by a factor of two, that
-/// is about as fast as the step lets anything swing. Four beside one blew up (measured).
-fn classes(nested: &Nested, matter: &Matter, greatest: f64, params: &Params) -> Vec<Vec<usize>> {
-    let levels = nested.levels.iter().enumerate();
-    let planes = levels.map(|(index, level)| {
-        let mut needs = vec![0.0_f64; level.cells[2]];
-        for (place, cell) in own(level) {
-            let need = matter.ask((index, level), cell).alone();
-            needs[place[2]] = needs[place[2]].max(need);
-        }
-        let class = |need: &f64| class(*need, greatest, params);
-        needs.iter().map(class).collect()
-    });
-    let mut planes: Vec<Vec<usize>> = planes.collect();
-    // a bound passes at least one plane further each time, and goes no further than there are classes
-    for _ in 0..CLASSES {
-        for own in &mut planes {
-            for k in 1..own.len() {
-                let (below, above) = own.split_at_mut(k);
-                agree(&mut below[k - 1], &mut above[0]);
-            }
-        }
-        for (index, next) in nested.levels.iter().enumerate().skip(1) {
-            let (above, fine) = planes.split_at_mut(index);
-            for (k, fine) in fine[0].iter_mut().enumerate() {
-                // beside it and, for the first and last, beyond the seam
-                let (beside, cells) = (next.corner[2] + k / 2, next.cells[2]);
-                let from = if k == 0 {
-                    beside.saturating_sub(1)
-                } else {
-                    beside
-                };
-                let to = if k + 1 == cells { beside + 1 } else { beside };
-                let coarse = above[index - 1].iter_mut().take(to + 1).skip(from);
-                coarse.for_each(|coarse| agree(coarse, fine));
-            }
-        }
-    }
-    planes
-}
-
-/// Leaves neither of two classes more than one slower than the other.
-fn agree(one: &mut usize, other: &mut usize) {
-    *one = (*one).min(*other + 1);
-    *other = (*other).min(*one + 1);
-}
-
-/// The slowest class that cells of such a bound bear; a class is a factor of four.
-fn class(need: f64, greatest: f64, params: &Params) -> usize {
-    let fits = |class: &usize| need * f64::from(1_u32 << (2 * class)) <= greatest;
-    (0..params.classes).rev().find(fits).unwrap_or(0)
-}
-
-/// Neighbouring planes of equal class, with the runs of their cells.
-fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
-    let mut slabs: Vec<Slab> = Vec::new();
-    let mut first = 0;
-    for group in classes.chunk_by(|a, b| a == b) {
-        let (from, to) = (first * grid.plane, (first + group.len()) * grid.plane);
-        first += group.len();
-        let mut runs: Vec<Run> = Vec::new();
-        for start in (from..to).step_by(LANES) {
-            if grid.cells.mu[start..start + LANES]
-                .iter()
-                .all(|&mu| mu == 0.0)
-            {
-                continue;
-            }
-            match runs.last_mut() {
-                Some((at, length)) if *at + *length == start && *length < RUN => *length += LANES,
-                _ => runs.push((start, LANES)),
-            }
-        }
-        let viscous = match &grid.viscous {
-            Some(viscous) => of_lanes(&runs, |start| viscous.any(start)),
-            None => Vec::new(),
-        };
-        slabs.push(Slab {
-            class: group[0],
-            runs,
-            viscous,
-        });
-    }
-    slabs
-}
-
-/// The parts of runs of which some lanes are wanted.
-fn of_lanes(runs: &[Run], wanted: impl Fn(usize) -> bool) -> Vec<Run> {
-    let mut parts: Vec<Run> = Vec::new();
-    for &(from, length) in runs {
-        for start in (from..from + length)
-            .step_by(LANES)
-            .filter(|&at| wanted(at))
-        {
-            match parts.last_mut() {
-                Some((at, length)) if *at + *length == start && *length < RUN => *length += LANES,
-                _ => parts.push((start, LANES)),
-            }
-        }
-    }
-    parts
-}
-
-/// Neighbouring planes of nodes that go together: as often as the faster cells beside them.
-fn sheets(grid: &Grid, classes: &[usize]) -> Vec<Sheet> {
-    let class = |k: usize| {
-        let below = k.checked_sub(1).map_or(usize::MAX, |k| classes[k]);
-        below.min(classes.get(k).copied().unwrap_or(usize::MAX))
-    };
-    let mut sheets: Vec<Sheet> = Vec::new();
-    for k in 0..=classes.len() {
-        let nodes = k * grid.plane..(k + 1) * grid.plane;
-        match sheets.last_mut() {
-            Some(sheet) if sheet.class == class(k) => sheet.nodes.end = nodes.end,
-            _ => sheets.push(Sheet {
-                class: class(k),
-                nodes,
-            }),
-        }
-    }
-    sheets
 }
 
 /// Masses of hanging nodes to their rims, and who goes with what.
