@@ -85,7 +85,8 @@ fn check(config: &Config, table: Option<&Arc<Compliance>>, share_max: f64) {
 
 #[test]
 fn a_session_of_springs_with_masked_ticks_stays_passive_and_feels_the_same() {
-    check(&config("sheet", "sheet-lump"), None, 0.03);
+    // springs answer an encoder step with a tenth of a newton
+    check(&config("sheet", "sheet-lump"), None, 0.05);
 }
 
 #[test]

@@ -106,11 +106,13 @@ impl<'a> Fit<'a> {
         unknowns.resize(self.parts.len() + NUISANCES, 0.0);
         let mut here = self.point(unknowns)?;
         let mut slopes = self.slopes(&here)?;
-        let (mut damping, mut settled, mut stale) = (DAMPING, false, false);
+        let (mut damping, mut settled) = (DAMPING, false);
+        // how far the slopes are from where they were taken, and whether they must be taken anew
+        let (mut moved, mut stale) = (0.0, false);
         for _ in 0..self.settings.steps_max {
             if stale {
                 slopes = self.slopes(&here)?;
-                stale = false;
+                (moved, stale) = (0.0, false);
             }
             let step = self.step(&here, &slopes, damping)?;
             let unknowns = here.unknowns.iter().zip(&step).map(|(x, dx)| x + dx);
@@ -119,12 +121,17 @@ impl<'a> Fit<'a> {
             if self.cost(&there, &slopes) <= self.cost(&here, &slopes) {
                 here = there;
                 damping *= 0.1;
-                stale = change > STALE;
+                moved += change;
+                stale = moved > STALE;
+                settled = change < SETTLED;
+            } else if moved > 0.0 {
+                // the slopes may be to blame
+                stale = true;
             } else {
                 damping *= 10.0;
+                settled = change < SETTLED;
             }
-            if change < SETTLED {
-                settled = true;
+            if settled {
                 break;
             }
         }

