@@ -140,6 +140,7 @@ fn trials(truths: &[(Scene, Vec<f64>)], scene: &Scene) -> (Vec<(f64, f64)>, usiz
 }
 
 #[test]
+#[ignore = "three minutes"]
 fn over_seeds_errors_are_as_large_as_said() {
     let scene = scene::load("layered-lump").unwrap();
     let factors = [
