@@ -374,11 +374,6 @@ fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
             Some(0),
             "{summary}"
         );
-        let checks = summary["checks"].as_array().expect("checks");
-        assert!(
-            checks.iter().all(|check| check["held"] == true),
-            "{summary}"
-        );
     }
 }
 
