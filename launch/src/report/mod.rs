@@ -2,7 +2,7 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
-//! the lump could be told, `words` explains. Pages of their own: `identify`, what a record told of its
+//! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
 //! tissue; `detect`, which lumps can be felt, with maps of `heat`.
 
 mod charts;
@@ -11,6 +11,7 @@ mod heat;
 pub mod identify;
 mod lump;
 mod map;
+mod numbers;
 mod plot;
 mod words;
 
@@ -83,7 +84,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
-    html += &section("numbers", "All numbers", &words::numbers(summary));
+    html += &section("numbers", "All numbers", &numbers::table(summary));
     html += &closing(input);
     html + "</main></body></html>\n"
 }
