@@ -251,6 +251,16 @@ pub struct Snapshot {
     pub integers: Vec<u64>,
 }
 
+impl Snapshot {
+    /// What a tissue is now; allocates.
+    #[must_use]
+    pub fn of(tissue: &dyn Tissue) -> Self {
+        let mut snapshot = Self::default();
+        tissue.freeze(&mut snapshot);
+        snapshot
+    }
+}
+
 /// Why a snapshot does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("snapshot holds {found} numbers; this tissue needs {expected}")]

@@ -383,12 +383,6 @@ fn ask(tissue: &mut dyn Tissue, tool: &Tool) -> Reaction {
     reaction[0]
 }
 
-fn frozen(tissue: &dyn Tissue) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
-    snapshot
-}
-
 /// A step without time tells what is felt and leaves everything as it is.
 #[test]
 fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
@@ -396,7 +390,7 @@ fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
         let name = subject.name;
         let last = press(&mut subject, 0..150)[149];
         let at = pressing(&subject.tool, subject.dt_s, 149);
-        let before = frozen(subject.tissue.as_ref());
+        let before = Snapshot::of(subject.tissue.as_ref());
         let ledger = subject.tissue.view().ledger;
         let pushed_n = last.force_n.dot(&last.normal);
         assert!(pushed_n > 0.01, "{name}: {last:?}");
@@ -441,7 +435,7 @@ fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
         let mut many = vec![Reaction::default(); 7];
         tissue.step(&[at; 7], 0.0, &mut many);
         assert_eq!(many[6], Reaction::default(), "{name}");
-        assert_eq!(frozen(tissue), before, "{name}: nothing has changed");
+        assert_eq!(Snapshot::of(tissue), before, "{name}: nothing has changed");
         assert_eq!(tissue.view().ledger, ledger, "{name}: nothing is booked");
         // what was kept is thawed too
         let told = ask(tissue, &moved(-1e-4));
@@ -454,7 +448,7 @@ fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
 #[test]
 fn asking_between_steps_changes_no_step() {
     for mut subject in subjects() {
-        let start = frozen(subject.tissue.as_ref());
+        let start = Snapshot::of(subject.tissue.as_ref());
         let plain = press(&mut subject, 0..200);
         subject.tissue.thaw(&start).expect("its own");
         for (k, expected) in (0..200).zip(plain) {

@@ -256,8 +256,7 @@ impl<'a> Body<'a> {
             return Ok(Vec::new());
         };
         let mut tissue = block.build()?;
-        let mut rest = Snapshot::default();
-        tissue.freeze(&mut rest);
+        let rest = Snapshot::of(tissue.as_ref());
         let mut all = Vec::with_capacity(touch.bins().count());
         for visit in &touch.visits {
             if felt(visit) {

@@ -66,8 +66,7 @@ impl Scene {
     /// If no tissue can be built.
     pub fn presses_to(&self, places_m: &[([f64; 2], f64)]) -> Result<Vec<Press>, SceneError> {
         let (mut tissue, dt_s) = self.build_for_presses()?;
-        let mut rest = Snapshot::default();
-        tissue.freeze(&mut rest);
+        let rest = Snapshot::of(tissue.as_ref());
         let one = |&(point_m, depth_m): &([f64; 2], f64)| {
             // a snapshot of this very tissue fits it
             let _ = tissue.thaw(&rest);

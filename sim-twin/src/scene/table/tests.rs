@@ -47,12 +47,6 @@ fn felt(tissue: &mut dyn Tissue, tool: Tool, dt_s: f64) -> Reaction {
     reaction[0]
 }
 
-fn frozen(tissue: &dyn Tissue) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
-    snapshot
-}
-
 #[test]
 fn a_table_follows_from_its_scene() {
     let [one, other] = [scene(), load("block").unwrap()];
@@ -74,7 +68,7 @@ fn a_table_changes_no_step_that_takes_time() {
         // asking changes nothing
         felt(with.as_mut(), tool, 0.0);
     }
-    assert_eq!(frozen(with.as_ref()), frozen(without.as_ref()));
+    assert_eq!(Snapshot::of(with.as_ref()), Snapshot::of(without.as_ref()));
 }
 
 /// Press 10 mm at 20 mm/s, then stroke at 20 mm/s: at every tick, what a masked tick would have said
