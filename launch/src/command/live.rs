@@ -112,14 +112,15 @@ fn late_ticks(config: &Config) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let found = tables::of_session(&scene);
-    let make = format!("`palpate model condense {}` makes it.", config.twin);
-    Ok(Some(match (found.table, found.warning) {
-        (Some(_), _) => "A late tick asks the twin's condensed table.".into(),
-        (None, Some(warning)) => format!("The twin's table cannot be used: {warning}. {make}"),
-        (None, None) => {
-            format!("A late tick goes on with the twin's last stiffness: it has no table. {make}")
-        }
-    }))
+    Ok(match (found.table, found.warning) {
+        (Some(_), _) => Some("A late tick asks the twin's condensed table.".into()),
+        (None, Some(warning)) => Some(format!(
+            "The twin's table cannot be used: {warning}. `palpate model condense {}` makes it anew.",
+            config.twin
+        )),
+        // its last stiffness does as well
+        (None, None) => None,
+    })
 }
 
 /// Which sides were lost, and how.

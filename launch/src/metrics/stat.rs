@@ -1,7 +1,8 @@
 //! Small statistics, each with its definition beside it. Source: textbook.
 
 /// The value below which the fraction `p` (0..1) of the values lies: nearest rank, the smallest value
-/// that so many are not above, so always one of them. The one definition for all reports. Values that are not numbers are left out; nothing of nothing.
+/// that so many are not above, so always one of them. The one definition for all reports. Values that
+/// are not numbers are left out; nothing of nothing.
 #[must_use]
 pub fn percentile(values: &mut [f64], p: f64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);

@@ -68,9 +68,10 @@ pub(super) fn inspect(parts: &Parts) -> Done {
 
 /// A number in few digits, of whatever size it is: files hold coordinates of 1e300 too.
 fn shown(value: f64, digits: usize) -> String {
-    match value.abs() < 1e9 {
-        true => format!("{value:.digits$}"),
-        false => format!("{value:e}"),
+    if value.abs() < 1e9 {
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:e}")
     }
 }
 
