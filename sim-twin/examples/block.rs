@@ -505,10 +505,13 @@ fn scene(name: &str) -> Outcome {
         let (nested, stuff) = block.grids()?;
         let mut tissue = Explicit::new(&nested, &stuff, &block.params)?;
         let mut reaction = [Reaction::default()];
+        let mut ticks_us = Vec::new();
         for tick in 0..300_u32 {
             let depth_m = 8e-3 * (f64::from(tick) / 250.0).min(1.0);
             let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
+            let begun = Instant::now();
             tissue.step(&[tool], 1e-3, &mut reaction);
+            ticks_us.push(begun.elapsed().as_secs_f64() * 1e6);
             if tick > 230 && tick % 20 == 0 {
                 println!(
                     "{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
@@ -522,6 +525,8 @@ fn scene(name: &str) -> Outcome {
                 );
             }
         }
+        ticks_us.sort_by(f64::total_cmp);
+        println!("a tick {:.0} us (median)", ticks_us[ticks_us.len() / 2]);
     }
     let begun = Instant::now();
     for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
