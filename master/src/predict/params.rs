@@ -1,0 +1,108 @@
+//! Parameters of prediction and learning.
+
+use serde::{Deserialize, Serialize};
+
+/// Parameters of prediction and learning.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PredictParams {
+    /// Radius of the tool's sphere \[m\].
+    pub tool_radius_m: f64,
+    /// Stiffness of the tool's boundary \[N/m\].
+    pub tool_stiffness_npm: f64,
+    /// Whether the twin learns from what the robot feels.
+    pub update: bool,
+    /// How far around a touched place a lesson reaches \[m\].
+    pub update_radius_m: f64,
+    /// Rate at which a touch that lasts takes over what was learnt meanwhile \[1/s\].
+    pub update_hz: f64,
+    /// Fastest fall of the felt force by learning \[1/s\]: 7 % of the force in 100 ms, which nobody
+    /// should feel (teleop section 4).
+    pub soften_hz_max: f64,
+    /// Fastest rise of the felt stiffness by learning \[1/s\]; a rise keeps the force, so it may be faster.
+    pub stiffen_hz_max: f64,
+    /// Force below which nothing is learnt \[N\].
+    pub force_n_min: f64,
+    /// Probe speed above which nothing is learnt, because damping is not stiffness \[m/s\].
+    pub speed_mps_max: f64,
+}
+
+impl Default for PredictParams {
+    fn default() -> Self {
+        Self {
+            tool_radius_m: 0.008,
+            tool_stiffness_npm: 3000.0,
+            update: true,
+            update_radius_m: 0.015,
+            update_hz: 10.0,
+            soften_hz_max: 0.68,
+            stiffen_hz_max: 6.0,
+            force_n_min: 0.15,
+            speed_mps_max: 0.03,
+        }
+    }
+}
+
+/// A prediction parameter that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("master.predict.{field} is {value}; expected {low} to {high}")]
+pub struct PredictError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Value found.
+    pub value: f64,
+    /// Smallest value that would be right.
+    pub low: f64,
+    /// Largest value that would be right.
+    pub high: f64,
+}
+
+impl PredictParams {
+    /// Check every field.
+    ///
+    /// # Errors
+    /// [`PredictError`] names the first field that is out of its range.
+    pub fn validate(&self) -> Result<(), PredictError> {
+        let rows = [
+            ("tool_radius_m", self.tool_radius_m, 1e-4, 0.1),
+            ("tool_stiffness_npm", self.tool_stiffness_npm, 1.0, 1e5),
+            ("update_radius_m", self.update_radius_m, 1e-3, 0.5),
+            ("update_hz", self.update_hz, 0.0, 50.0),
+            ("soften_hz_max", self.soften_hz_max, 0.0, 10.0),
+            ("stiffen_hz_max", self.stiffen_hz_max, 0.0, 20.0),
+            ("force_n_min", self.force_n_min, 0.01, 10.0),
+            ("speed_mps_max", self.speed_mps_max, 0.0, 1.0),
+        ];
+        for (field, value, low, high) in rows {
+            if !(low..=high).contains(&value) {
+                return Err(PredictError {
+                    field,
+                    value,
+                    low,
+                    high,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_bad_fields_are_named() {
+        assert_eq!(PredictParams::default().validate(), Ok(()));
+        let bad = PredictParams {
+            update_radius_m: 0.0,
+            ..PredictParams::default()
+        };
+        assert_eq!(bad.validate().expect_err("zero").field, "update_radius_m");
+        let bad = PredictParams {
+            soften_hz_max: f64::NAN,
+            ..PredictParams::default()
+        };
+        assert!(bad.validate().expect_err("nan").to_string().contains("NaN"));
+    }
+}
