@@ -3,6 +3,7 @@
 //! [`flags`] turns the flags of a session into a [`Config`](crate::config::Config); `command`
 //! does the work. Source: ours.
 
+mod atlas;
 mod detect;
 pub mod flags;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use atlas::AtlasArgs;
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
 
@@ -25,7 +27,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, trial, atlas, tune, replay, keys, and the console.";
+Not in this version: rehearse, trial, tune, replay, keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -80,6 +82,10 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]
     Identify(IdentifyArgs),
+    /// Stability and transparency over delay, impedance, stiffness and grip, found in three ways
+    #[command(after_help = "Example:\n  palpate atlas --out runs/atlas\n\
+        \nWrites atlas.csv and report.html. Exit 1 if the ways do not agree.")]
+    Atlas(AtlasArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
     #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
         palpate bench --only tissue --json")]

@@ -3,8 +3,9 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`mod@bench`] and [`doctor`] look at the machine.
+//! condensed of scenes; [`atlas`] maps stability and transparency; [`mod@bench`] and [`doctor`] look at the machine.
 
+pub mod atlas;
 pub mod audit;
 pub mod bench;
 pub mod cli;

@@ -3,6 +3,7 @@
 //! A command returns what belongs on stdout and whether its checks held; only the binary prints
 //! and exits. Source: ours.
 
+pub mod atlas;
 pub mod bench;
 pub mod conclude;
 pub mod doctor;
@@ -76,6 +77,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Identify(arguments) => identify::identify(&arguments),
+        Command::Atlas(arguments) => atlas::atlas(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchEcho(ports) => bench::echo(&ports),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

@@ -3,8 +3,9 @@
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
 //! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
-//! tissue; `detect`, which lumps can be felt, with maps of `heat`.
+//! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency.
 
+mod atlas;
 mod charts;
 mod detect;
 mod heat;
@@ -20,6 +21,7 @@ use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
 use crate::summary::{ContactSummary, Summary};
 
+pub use atlas::render as atlas;
 pub use detect::render as detect;
 pub(crate) use words::quick;
 

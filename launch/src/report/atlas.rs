@@ -1,0 +1,142 @@
+//! The page of the atlas: three charts, each with all ways on it, and all numbers.
+//!
+//! Source: ours.
+
+use std::fmt::Write as _;
+
+use super::plot::{Chart as Plot, Ink, Series, Shape};
+use super::words::{number, with_unit};
+use super::{head, section};
+use crate::atlas::{Chart, Point};
+
+/// The page, as HTML.
+#[must_use]
+pub fn render(points: &[Point]) -> String {
+    let lead = "How stiff a wall may be, how stiff it feels through a line of waves, and how late direct \
+        coupling may be: each by formula, by a sweep over frequency and by running it.";
+    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), "good", lead);
+    body += "</header>\n";
+    body += &section("line", "Stiffness felt through waves", &lines(points));
+    body += &section("wall", "Stiffest sampled wall", &walls(points));
+    body += &section("direct", "Without a method", &table(points, Chart::Direct));
+    body += &section(
+        "numbers",
+        "All numbers",
+        &(table(points, Chart::Line) + &table(points, Chart::Wall)),
+    );
+    body + "</main></body></html>\n"
+}
+
+/// Points of a chart that have all of `key`, over the round trip.
+fn over_delay<'a>(
+    points: &'a [Point],
+    chart: Chart,
+    key: impl Fn(&Point) -> bool + 'a,
+) -> impl Fn(fn(&Point) -> Option<f64>) -> Vec<(f64, f64)> + 'a {
+    move |way| {
+        let of = points.iter().filter(|p| p.chart == chart && key(p));
+        let mut line: Vec<(f64, f64)> = of
+            .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + p.period_ms), way(p)?)))
+            .collect();
+        line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        line
+    }
+}
+
+fn lines(points: &[Point]) -> String {
+    let mut series = Vec::new();
+    for (b, ink) in [(3.0, Ink::Third), (10.0, Ink::Master), (30.0, Ink::Slave)] {
+        let of = over_delay(points, Chart::Line, move |p| {
+            p.b_nspm == Some(b) && p.wall_npm == Some(1000.0)
+        });
+        series.push(Series::line(
+            &format!("b = {b} N s/m, run"),
+            ink,
+            of(|p| p.time),
+        ));
+        series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
+    }
+    let plot = Plot {
+        x: "log10 of the round trip [ms]".to_owned(),
+        y: "stiffness felt of 1000 N/m [N/m]".to_owned(),
+        height: 720,
+        series,
+        from_zero: true,
+        ..Plot::default()
+    };
+    plot.figure("Thin lines: the closed form E3. A wave line is a spring of 2 b over the round trip before the tissue.")
+}
+
+fn walls(points: &[Point]) -> String {
+    let log = |value: Option<f64>| value.map(libm::log10);
+    let mut series = Vec::new();
+    for (b, ink) in [(0.5, Ink::Third), (2.0, Ink::Master), (10.0, Ink::Slave)] {
+        let of = over_delay(points, Chart::Wall, move |p| {
+            p.b_nspm == Some(b) && p.period_ms == 1.0
+        });
+        let logs = |line: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
+            line.into_iter()
+                .filter_map(|(x, y)| Some((x, log(Some(y))?)))
+                .collect()
+        };
+        series.push(Series::line(
+            &format!("damping {b} N s/m, run"),
+            ink,
+            logs(of(|p| p.time)),
+        ));
+        series.push(Series::line("", Ink::Text, logs(of(|p| p.closed))).shaped(Shape::Thin));
+    }
+    let plot = Plot {
+        x: "log10 of loop delay and period [ms]".to_owned(),
+        y: "log10 of the stiffest wall [N/m]".to_owned(),
+        height: 720,
+        series,
+        ..Plot::default()
+    };
+    plot.figure(
+        "Thin lines: the closed form E12, b over half a period and the loop\u{2019}s delay.",
+    )
+}
+
+fn table(points: &[Point], chart: Chart) -> String {
+    let mut rows = String::new();
+    for point in points.iter().filter(|point| point.chart == chart) {
+        let plain = |value: Option<f64>| value.map_or(String::new(), number);
+        let found = |value: Option<f64>| with_unit(value.filter(|v| v.is_finite()), chart.unit());
+        let cells = [
+            plain(point.oneway_ms),
+            plain(point.b_nspm),
+            plain(point.wall_npm),
+            plain(point.slave_npm),
+            number(point.period_ms),
+            point.grip.to_owned(),
+            found(point.closed),
+            found(point.frequency),
+            found(point.time),
+            with_unit(point.spread().map(|spread| 1e2 * spread), "%"),
+        ];
+        let cells = cells
+            .iter()
+            .map(|cell| format!("<td class=\"n\">{cell}</td>"));
+        // writing to a string cannot fail
+        let _ = write!(rows, "<tr>{}</tr>", cells.collect::<String>());
+    }
+    let names = [
+        "one way [ms]",
+        "b [N s/m]",
+        "wall [N/m]",
+        "slave [N/m]",
+        "period [ms]",
+        "grip",
+        "formula",
+        "frequency",
+        "run",
+        "differ by",
+    ];
+    let head = names
+        .map(|name| format!("<th class=\"n\">{name}</th>"))
+        .concat();
+    format!(
+        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+}
