@@ -12,9 +12,15 @@ use crate::atlas::{Chart, Point};
 /// The page, as HTML.
 #[must_use]
 pub fn render(points: &[Point]) -> String {
-    let lead = "How stiff a wall may be, how stiff it feels through a line of waves, and how late direct \
-        coupling may be: each by formula, by a sweep over frequency and by running it.";
-    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), "good", lead);
+    let with_formula = points.iter().filter(|point| point.closed.is_some());
+    let worst = with_formula.filter_map(Point::spread).reduce(f64::max);
+    let lead = format!(
+        "How stiff a wall may be, how stiff it feels through a line of waves, and how late direct \
+         coupling may be: each by formula, by a sweep over frequency and by running it. Where there is a \
+         formula, the three ways differ by {} at most.",
+        with_unit(worst.map(|worst| 1e2 * worst), "%")
+    );
+    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), "good", &lead);
     body += "</header>\n";
     body += &section("line", "Stiffness felt through waves", &lines(points));
     body += &section("wall", "Stiffest sampled wall", &walls(points));
@@ -36,10 +42,18 @@ fn over_delay<'a>(
     move |way| {
         let of = points.iter().filter(|p| p.chart == chart && key(p));
         let mut line: Vec<(f64, f64)> = of
-            .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + p.period_ms), way(p)?)))
+            .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + held_ms(p)), way(p)?)))
             .collect();
         line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         line
+    }
+}
+
+/// What a wall's own sampling adds to its loop \[ms\]: without it, no delay would have no place on the axis.
+fn held_ms(point: &Point) -> f64 {
+    match point.chart {
+        Chart::Wall => point.period_ms,
+        Chart::Line | Chart::Direct => 0.0,
     }
 }
 
