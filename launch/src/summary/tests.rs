@@ -100,6 +100,7 @@ fn expected(sides: &[Side]) -> Expected {
         uncommanded_motion_mm: 10.0,
         ran_to_end: sides.iter().map(|side| (side.name(), true)).collect(),
         live: true,
+        passive: true,
     }
 }
 
