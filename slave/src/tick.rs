@@ -253,6 +253,7 @@ impl State {
             axis,
             port_m: self.port_position_m[axis],
             touching: touches(reading, axis, &pd),
+            contact_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
             pd,
         };
         let wanted = self.method.demand(&moment, &robot, &self.reservoir);

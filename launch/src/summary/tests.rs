@@ -219,3 +219,26 @@ fn an_audit_of_nothing_knows_nothing() {
     assert_eq!(passivity.violations, None);
     assert!(passivity.min_channel_energy_per_axis_j.is_empty());
 }
+
+#[test]
+fn a_mode_that_claims_no_passivity_is_not_judged_by_it() {
+    let sides = [Side::Master, Side::Slave];
+    let stated = |passive| {
+        let mut summary = judged();
+        summary.state_checks(&Expected {
+            passive,
+            ..expected(&sides)
+        });
+        let names = summary.checks.into_iter().map(|check| check.name);
+        names.collect::<Vec<_>>()
+    };
+    let (claimed, unclaimed) = (stated(true), stated(false));
+    assert_eq!(claimed.len(), unclaimed.len() + 3);
+    assert!(claimed.iter().any(|name| name == "passivity violations"));
+    assert!(
+        !unclaimed
+            .iter()
+            .any(|name| name.contains("energy") || name.contains("passivity"))
+    );
+    assert!(unclaimed.iter().any(|name| name == "instants judged"));
+}

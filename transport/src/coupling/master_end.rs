@@ -7,7 +7,8 @@
 use super::delay_gain::Spacing;
 use super::model_mediated::{charge_n, offer_j};
 use super::wave::{self, Decoder, LowPass};
-use super::{Matching, Mode, Moment, Reservoir, iss, pspm, tank, tdpa};
+use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
+use crate::frame::FrameFlags;
 use crate::trace::Events;
 use crate::{AXES, Axes};
 
@@ -88,10 +89,10 @@ impl MasterEnd {
         account: &Reservoir,
     ) -> Demand {
         let axis = handle.axis;
-        let relayed_n = moment.newest.port_force_n[axis];
-        match moment.params.mode.resolved() {
+        let (params, relayed_n) = (moment.params, relayed_n(moment, axis));
+        match params.mode.resolved() {
             Mode::Direct => Demand {
-                force_n: relayed_n,
+                force_n: moment.newest.port_force_n[axis],
                 ..Demand::default()
             },
             Mode::Wave => self.wave(moment, handle),
@@ -100,7 +101,7 @@ impl MasterEnd {
                 self.controlled(wanted, moment, handle, account)
             }
             Mode::Tdpa => {
-                let force_n = relayed_n + charge(moment, handle);
+                let force_n = relayed_n + charge(moment, handle, params.tdpa_charge_n_max);
                 let wanted = Demand {
                     force_n,
                     ..Demand::default()
@@ -108,7 +109,6 @@ impl MasterEnd {
                 self.controlled(wanted, moment, handle, account)
             }
             Mode::Tank => {
-                let params = moment.params;
                 let level_j = account.level_j()[axis];
                 let (target_j, most) = (params.tank_target_j, params.tank_nspm_max);
                 let damping = tank::level_damping_nspm(level_j, target_j, most);
@@ -121,14 +121,14 @@ impl MasterEnd {
             Mode::Iss => {
                 let newest = moment.newest;
                 let rate = self.rate[axis].note(newest.sequence, newest.sent_ns, relayed_n);
-                let (tau_s, mu_npm) = (moment.params.iss_tau_s, moment.params.iss_mu_npm);
+                let (tau_s, mu_npm) = (params.iss_tau_s, params.iss_mu_npm);
                 Demand {
                     force_n: iss::force_n(relayed_n, rate, handle.velocity_mps, tau_s, mu_npm),
                     ..Demand::default()
                 }
             }
             Mode::Mmt | Mode::Auto => Demand {
-                force_n: charge(moment, handle) - handle.twin_n,
+                force_n: charge(moment, handle, params.charge_n_max) - handle.twin_n,
                 ..Demand::default()
             },
         }
@@ -244,7 +244,7 @@ impl MasterEnd {
         let spring_n = stiffness * (own_m - set_m);
         let damper_n = params.pspm_nspm * handle.velocity_mps;
         Demand {
-            force_n: spring_n + damper_n + charge(moment, handle),
+            force_n: spring_n + damper_n + charge(moment, handle, params.charge_n_max),
             wave_in: 0.0,
             events: events_if(set_m != wanted_m),
         }
@@ -265,11 +265,26 @@ impl MasterEnd {
     }
 }
 
+/// The robot's force as the hand should push against it \[N\]: what the tissue does to the probe, the
+/// coupling does against it.
+fn relayed_n(moment: &Moment<'_>, axis: usize) -> f64 {
+    let newest = moment.newest;
+    let known = newest.flags & FrameFlags::FORCE_VALID != 0;
+    match moment.params.relayed {
+        Relayed::Contact if known => -newest.contact_force_n[axis],
+        Relayed::Contact | Relayed::Port => newest.port_force_n[axis],
+    }
+}
+
 /// Friction that fills the slave's tank while it is low \[N\].
-fn charge(moment: &Moment<'_>, handle: &AtHandle) -> f64 {
+fn charge(moment: &Moment<'_>, handle: &AtHandle, most_n: f64) -> f64 {
     let tank_j = moment.newest.reservoir_j[handle.axis];
-    let (target_j, most_n) = (moment.params.tank_target_j, moment.params.charge_n_max);
-    charge_n(tank_j, target_j, most_n, handle.smooth_mps)
+    charge_n(
+        tank_j,
+        moment.params.tank_target_j,
+        most_n,
+        handle.smooth_mps,
+    )
 }
 
 /// The event of a method's own passivity controller, if it acted.

@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use crate::HapticFrame;
 
 pub use master_end::MasterEnd;
-pub use params::{CouplingError, CouplingParams, Matching};
+pub use params::{CouplingError, CouplingParams, Matching, Relayed};
 pub use reservoir::Reservoir;
 pub use retune::Schedule;
 pub use slave_end::SlaveEnd;

@@ -17,6 +17,18 @@ pub enum Matching {
     Both,
 }
 
+/// Which force of the robot a method relays to the hand: of `tdpa`, `tank` and `iss`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relayed {
+    /// The coupling force, with all that moves the robot in it. Over a delay the robot's own
+    /// controller then closes a loop through the hand.
+    Port,
+    /// The measured contact force where it is known, else the coupling force.
+    #[default]
+    Contact,
+}
+
 /// Parameters that both ends of the coupling must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -45,13 +57,18 @@ pub struct CouplingParams {
     pub charge_n_max: f64,
     /// Rate at which the slave follows the delayed position in model mediation and with tanks \[1/s\].
     pub follow_hz: f64,
+    /// Which force `tdpa`, `tank` and `iss` relay to the hand.
+    pub relayed: Relayed,
     /// Cut-off of the waves that are sent \[Hz\] (teleop E5); 0 is no filter.
     pub wave_filter_hz: f64,
     /// Whether waves are decoded by the classic gain (teleop E6a), a baseline, and not by their
     /// integrals.
     pub delay_gain: bool,
-    /// Share of the slave's observed gap that time-domain passivity reflects every second \[1/s\]; 0
-    /// is the classic form.
+    /// Largest friction against the hand that fills the slave's gap in mode `tdpa`, whole while it is
+    /// empty \[N\]: unlike a twin's, this hand pays for all that the robot loses on its way.
+    pub tdpa_charge_n_max: f64,
+    /// Share of the slave's observed gap beyond a third of `tank_target_j` that time-domain passivity
+    /// reflects every second \[1/s\]; 0 is the classic form.
     pub reflect_hz: f64,
     /// Largest damping that fills the tanks of mode `tank` \[N s/m\].
     pub tank_nspm_max: f64,
@@ -81,8 +98,10 @@ impl Default for CouplingParams {
             share_hz: 5.0,
             charge_n_max: 0.3,
             follow_hz: 30.0,
+            relayed: Relayed::Contact,
             wave_filter_hz: 0.0,
             delay_gain: false,
+            tdpa_charge_n_max: 1.0,
             reflect_hz: 0.0,
             tank_nspm_max: 10.0,
             pspm_npm: 500.0,
@@ -170,6 +189,13 @@ impl CouplingParams {
                 0.0,
                 500.0,
                 "0 to 500 Hz",
+            ),
+            (
+                "tdpa_charge_n_max",
+                self.tdpa_charge_n_max,
+                0.0,
+                5.0,
+                "0 to 5 N",
             ),
             ("reflect_hz", self.reflect_hz, 0.0, 200.0, "0 to 200 1/s"),
             // what a light handle bears at 1 kHz

@@ -6,12 +6,16 @@
 
 use super::delay_gain::Spacing;
 use super::wave::{self, Decoder, LowPass, Pd};
-use super::{Matching, Mode, Moment, Reservoir, drift, iss, model_mediated, tank, tdpa};
+use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
 use crate::trace::Events;
 use crate::{AXES, Axes};
 
 /// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
 const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+
+/// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
+/// hand pays some friction all the time, with all of it nothing is ever left to reflect.
+const KEPT_SHARE: f64 = 1.0 / 3.0;
 
 /// Motion in old waves that is still played out after an outage \[m\].
 const FORGIVEN_M: f64 = 0.02;
@@ -25,6 +29,8 @@ pub struct AtRobot {
     pub port_m: f64,
     /// Whether the probe touches.
     pub touching: bool,
+    /// Measured force of the tissue on the probe, if it is known \[N\].
+    pub contact_n: Option<f64>,
     /// The controller from port to robot.
     pub pd: Pd,
 }
@@ -117,7 +123,14 @@ impl SlaveEnd {
                 self.controlled(Demand::of(ahead_mps + admitted_mps), robot, account)
             }
             Mode::Iss => {
-                let (rest_n, slope) = (robot.pd.force_at_rest(), robot.pd.slope_nspm());
+                // the force that is relayed is the one behind the series spring
+                let contact_n = robot
+                    .contact_n
+                    .filter(|_| params.relayed == Relayed::Contact);
+                let (rest_n, slope) = contact_n.map_or(
+                    (robot.pd.force_at_rest(), robot.pd.slope_nspm()),
+                    |contact_n| (-contact_n, 0.0),
+                );
                 let mu_npm = params.iss_mu_npm;
                 Demand::of(iss::velocity_mps(
                     behind_m,
@@ -157,7 +170,8 @@ impl SlaveEnd {
                 self.observer.book(axis, -force_n * velocity_mps * dt_s);
                 self.observer.ship(axis, 0.0, account);
                 let gap_j = self.observer.gap_j(axis, account);
-                let reflected_j = tdpa::reflected_j(gap_j, params.reflect_hz, dt_s);
+                let (kept_j, share_hz) = (params.tank_target_j * KEPT_SHARE, params.reflect_hz);
+                let reflected_j = tdpa::reflected_j(gap_j, kept_j, share_hz, dt_s);
                 account.ship(axis, reflected_j, 0.0);
             }
             Mode::Tank => {

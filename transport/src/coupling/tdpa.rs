@@ -24,9 +24,12 @@
 //!   smooth its pulses. Here the account pays what the controller leaves and the guard limits the slew,
 //!   both after it, so nothing depends on the filter; it is not built, and the force is as rough as the
 //!   delay makes it.
-//! - *Energy reflection* (Panzirsch 2019). What the slave's gap holds beyond [`KEPT_J`] goes back to
+//! - *Energy reflection* (Panzirsch 2019). What the slave's gap holds beyond what it needs goes back to
 //!   the master ([`reflected_j`]), where its force is paid with it. The paper's internals are not
 //!   known here; this form is ours, and any form is passive, because the account moves the energy.
+//! - *Fuel.* A velocity that is followed without loss needs no energy of its own; a real robot does. So
+//!   the hand pays a friction while the slave's gap is low, as in model mediation (ours). Without it
+//!   the first motion would stand still until noise in the dead zones had made a debt.
 //!
 //! Several axes are observed one by one, which is stricter than their sum.
 
@@ -42,9 +45,6 @@ pub const FORCE_DEAD_N: f64 = 1e-3;
 
 /// Largest damping of the master's controller \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 pub const ALPHA_NSPM_MAX: f64 = 20.0;
-
-/// Gap that the slave keeps when energy is reflected \[J\]: the motion of a robot of 0.5 kg at 0.2 m/s.
-pub const KEPT_J: f64 = 0.01;
 
 /// The passivity observer of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -140,11 +140,10 @@ pub fn admitted_drift(
     correction_mps.max(-most_mps).min(most_mps)
 }
 
-/// Energy that the slave reflects to the master in one tick \[J\]: a share of the gap beyond
-/// [`KEPT_J`].
+/// Energy that the slave reflects to the master in one tick \[J\]: a share of the gap beyond `kept_j`.
 #[must_use]
-pub fn reflected_j(gap_j: f64, share_hz: f64, dt_s: f64) -> f64 {
-    (gap_j - KEPT_J).max(0.0) * (share_hz * dt_s).clamp(0.0, 1.0)
+pub fn reflected_j(gap_j: f64, kept_j: f64, share_hz: f64, dt_s: f64) -> f64 {
+    (gap_j - kept_j).max(0.0) * (share_hz * dt_s).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -230,7 +229,7 @@ mod tests {
         assert_eq!(ticks, 2, "50 uJ a tick at 20 N s/m and 50 mm/s");
         assert_eq!(impedance_pc(-1e-4, 0.0, 1e-3, T, ALPHA_NSPM_MAX), 0.0);
         assert_eq!(admittance_pc(-1e-4, 1e-4, 0.1, T), 0.1);
-        assert_eq!(reflected_j(KEPT_J, 5.0, T), 0.0);
-        assert!((reflected_j(KEPT_J + 0.02, 5.0, T) - 1e-4).abs() < 1e-15);
+        assert_eq!(reflected_j(0.03, 0.03, 5.0, T), 0.0);
+        assert!((reflected_j(0.05, 0.03, 5.0, T) - 1e-4).abs() < 1e-15);
     }
 }
