@@ -315,7 +315,10 @@ fn iss_is_stable_farther_than_direct_and_not_at_every_delay() {
         config.operator.grip = grip;
         sine(&mut config, 0.7, 8.0);
         let swing = swing_mps(&config);
-        println!("{} {grip:?} {oneway_ms} ms one way: {swing:.3} m/s", mode.name());
+        println!(
+            "{} {grip:?} {oneway_ms} ms one way: {swing:.3} m/s",
+            mode.name()
+        );
         assert_eq!(swing < 0.2, stable, "{mode:?} {grip:?}: {swing} m/s");
     }
 }

@@ -12,6 +12,9 @@ use crate::frame::FrameFlags;
 use crate::trace::Events;
 use crate::{AXES, Axes};
 
+/// Energy of the robot's account below which it cannot follow at all \[J\].
+const STARVED_J: f64 = 1e-5;
+
 /// One axis of the handle, as the methods see it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct AtHandle {
@@ -239,7 +242,15 @@ impl MasterEnd {
             own_m
         };
         let stiffness = params.pspm_npm;
-        let set_m = pspm::set_position_m(own_m, wanted_m, account.level_j()[axis], stiffness);
+        // a spring that held all there is would leave the robot standing, and so stay stretched
+        let tank_j = moment.newest.reservoir_j[axis];
+        let kept = if tank_j > STARVED_J {
+            1.0
+        } else {
+            1.0 - (params.share_hz * moment.dt_s).clamp(0.0, 0.5)
+        };
+        let energy_j = kept * account.level_j()[axis];
+        let set_m = pspm::set_position_m(own_m, wanted_m, energy_j, stiffness);
         self.spring_j[axis] = pspm::stored_j(own_m, set_m, stiffness);
         let spring_n = stiffness * (own_m - set_m);
         let damper_n = params.pspm_nspm * handle.velocity_mps;
