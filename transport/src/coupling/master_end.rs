@@ -43,6 +43,15 @@ pub struct Demand {
     pub events: u32,
 }
 
+impl Demand {
+    fn of(force_n: f64) -> Self {
+        Self {
+            force_n,
+            ..Self::default()
+        }
+    }
+}
+
 /// What the methods remember at the master.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MasterEnd {
@@ -82,6 +91,7 @@ impl MasterEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        self.controlled_n = [0.0; AXES];
     }
 
     /// What the method wants on one axis.
@@ -94,46 +104,32 @@ impl MasterEnd {
         let axis = handle.axis;
         let (params, relayed_n) = (moment.params, relayed_n(moment, axis));
         match params.mode.resolved() {
-            Mode::Direct => Demand {
-                force_n: moment.newest.port_force_n[axis],
-                ..Demand::default()
-            },
+            Mode::Direct => Demand::of(moment.newest.port_force_n[axis]),
             Mode::Wave => self.wave(moment, handle),
             Mode::WaveTdpa => {
                 let wanted = self.wave(moment, handle);
                 self.controlled(wanted, moment, handle, account)
             }
             Mode::Tdpa => {
-                let force_n = relayed_n + charge(moment, handle, params.tdpa_charge_n_max);
-                let wanted = Demand {
-                    force_n,
-                    ..Demand::default()
-                };
-                self.controlled(wanted, moment, handle, account)
+                let charge_n = charge(moment, handle, params.tdpa_charge_n_max);
+                self.controlled(Demand::of(relayed_n + charge_n), moment, handle, account)
             }
             Mode::Tank => {
                 let level_j = account.level_j()[axis];
                 let (target_j, most) = (params.tank_target_j, params.tank_nspm_max);
                 let damping = tank::level_damping_nspm(level_j, target_j, most);
-                Demand {
-                    force_n: relayed_n + damping * handle.velocity_mps,
-                    ..Demand::default()
-                }
+                Demand::of(relayed_n + damping * handle.velocity_mps)
             }
             Mode::Pspm => self.set_position(moment, handle, account),
             Mode::Iss => {
                 let newest = moment.newest;
                 let rate = self.rate[axis].note(newest.sequence, newest.sent_ns, relayed_n);
-                let (tau_s, mu_npm) = (params.iss_tau_s, params.iss_mu_npm);
-                Demand {
-                    force_n: iss::force_n(relayed_n, rate, handle.velocity_mps, tau_s, mu_npm),
-                    ..Demand::default()
-                }
+                let (v, tau_s, mu_npm) = (handle.velocity_mps, params.iss_tau_s, params.iss_mu_npm);
+                Demand::of(iss::force_n(relayed_n, rate, v, tau_s, mu_npm))
             }
-            Mode::Mmt | Mode::Auto => Demand {
-                force_n: charge(moment, handle, params.charge_n_max) - handle.twin_n,
-                ..Demand::default()
-            },
+            Mode::Mmt | Mode::Auto => {
+                Demand::of(charge(moment, handle, params.charge_n_max) - handle.twin_n)
+            }
         }
     }
 

@@ -165,20 +165,4 @@ pub struct Moment<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde::de::IntoDeserializer;
-    use serde::de::value::Error;
-
-    use super::*;
-
-    #[test]
-    fn every_mode_is_read_by_its_own_name() {
-        for mode in Mode::ALL {
-            let read: Result<Mode, Error> = Mode::deserialize(mode.name().into_deserializer());
-            assert_eq!(read.expect("a name"), mode);
-            assert_eq!(Mode::named(mode.name()), Some(mode));
-        }
-        let passive = Mode::ALL.iter().filter(|mode| !mode.is_passive());
-        assert!(passive.eq([&Mode::Direct, &Mode::Iss]));
-    }
-}
+mod tests;
