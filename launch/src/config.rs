@@ -501,6 +501,26 @@ mod tests {
     }
 
     #[test]
+    fn retunes_survive_a_round_trip_and_are_checked() {
+        let mut config = Config::default();
+        config
+            .set("coupling.retune=[{at_s=2,impedance_nspm=30}]")
+            .expect("one change");
+        assert_eq!(Config::parse(&config.to_toml(), "test"), Ok(config.clone()));
+        assert_eq!(config.validate(), Ok(()));
+        config
+            .set("coupling.retune=[{at_s=2,impedance_nspm=0}]")
+            .expect("a number");
+        let text = config.validate().expect_err("no impedance").to_string();
+        assert!(
+            text.contains("coupling.retune.impedance_nspm is 0"),
+            "{text}"
+        );
+        let unknown = config.set("coupling.retune=[{at_s=2,b=30}]");
+        assert!(unknown.is_err());
+    }
+
+    #[test]
     fn issue_set_did_not_reach_what_is_optional_or_of_another_kind() {
         let mut config = Config::default();
         let error = config.set("link.forward.outage.on_s=5").expect_err("half");

@@ -3,12 +3,11 @@
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
 //! Stages (DESIGN "One tick"): account for the force that was really held, take the newest frame,
 //! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
-//! encode. Equations: teleop E2, E4, E6b, E8, E9, E16.
+//! encode. The methods themselves are in `palpate_transport::coupling`, chosen by its `MasterEnd`.
 
-use palpate_transport::coupling::model_mediated::{charge_n, offer_j};
+use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
-use palpate_transport::coupling::wave::{self, Decoder};
-use palpate_transport::coupling::{CouplingParams, Matching, Mode, Reservoir};
+use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
@@ -71,15 +70,38 @@ pub struct State {
     /// Velocity of the handle, smoothed for the charging friction \[m/s\].
     drift_mps: Axes,
     reservoir: Reservoir,
-    decoder: [Decoder; AXES],
+    method: MasterEnd,
+    tuning: Tuning,
     position_m: Axes,
     written_n: Axes,
     fading_n: Axes,
     placed: bool,
     inbox: Inbox,
-    wave_integral: Axes,
     sequence: u64,
     fault: bool,
+}
+
+/// The wave impedance as it is now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tuning {
+    began: Option<Time>,
+    /// b \[N s/m\]; 0 before the first tick.
+    impedance_nspm: f64,
+    /// Changes so far.
+    epoch: u32,
+}
+
+impl Tuning {
+    /// Take the impedance that is due.
+    fn follow(&mut self, coupling: &CouplingParams, now: Time) {
+        let since_s = (now - *self.began.get_or_insert(now)).s();
+        let due = coupling
+            .retune
+            .impedance_nspm(coupling.impedance_nspm, since_s);
+        let changed = self.impedance_nspm > 0.0 && due != self.impedance_nspm;
+        self.epoch = self.epoch.wrapping_add(u32::from(changed));
+        self.impedance_nspm = due;
+    }
 }
 
 /// One axis of the port after the tick.
@@ -103,13 +125,13 @@ impl State {
             held: [Holding::default(); AXES],
             drift_mps: [0.0; AXES],
             reservoir: Reservoir::default(),
-            decoder: [Decoder::default(); AXES],
+            method: MasterEnd::default(),
+            tuning: Tuning::default(),
             position_m: [0.0; AXES],
             written_n: [0.0; AXES],
             fading_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
-            wave_integral: [0.0; AXES],
             sequence: 0,
             fault: false,
         }
@@ -138,6 +160,9 @@ pub fn tick(
 ) -> Outputs {
     let reading = state.account(inputs);
     state.take_frame(inputs);
+    state.tuning.follow(coupling, inputs.now);
+    let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
+    state.method.begin(&moment);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs);
@@ -160,7 +185,23 @@ pub fn tick(
     }
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs(coupling, inputs, &reading, (&ports, &prediction, events))
+    state.outputs(inputs, &reading, (&ports, &prediction, events))
+}
+
+/// What the coupling method is given in this tick.
+fn moment<'a>(
+    coupling: &'a CouplingParams,
+    tuning: &Tuning,
+    inbox: &'a Inbox,
+    inputs: &Inputs,
+) -> Moment<'a> {
+    Moment {
+        params: coupling,
+        impedance_nspm: tuning.impedance_nspm,
+        newest: inbox.newest(),
+        held: inbox.silence(inputs.now).s() <= coupling.hold_s,
+        dt_s: inputs.dt_s,
+    }
 }
 
 impl State {
@@ -184,7 +225,9 @@ impl State {
             } else {
                 0.0
             };
-            self.reservoir.deposit(axis, self.written_n[axis] * moved_m);
+            let work_j = self.written_n[axis] * moved_m;
+            self.reservoir.deposit(axis, work_j);
+            self.method.book(axis, work_j, moved_m);
             self.held[axis] = self.holding(axis, moved_m, inputs.dt_s);
             let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
             self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
@@ -214,8 +257,7 @@ impl State {
     fn take_frame(&mut self, inputs: &Inputs) {
         if self.inbox.take(inputs.frame) == Arrival::Restarted {
             self.reservoir.rebase();
-            self.decoder = [Decoder::default(); AXES];
-            self.wave_integral = [0.0; AXES];
+            self.method.restart();
         }
         self.reservoir.receive(&self.inbox.newest().energy_sent_j);
     }
@@ -264,29 +306,25 @@ impl State {
         inputs: &Inputs,
         (axis, reading, prediction, stale): (usize, &Reading, &Prediction, bool),
     ) -> PortAxis {
-        let velocity = reading.velocity_mps[axis];
-        let last = self.written_n[axis];
-        let dt_s = inputs.dt_s;
-        let (mut demand, wave_in) = self.demand(coupling, inputs, (axis, velocity, prediction));
-        if inputs.paused || !reading.present {
+        let (last, dt_s) = (self.written_n[axis], inputs.dt_s);
+        let handle = self.at_handle(axis, reading, prediction);
+        let velocity = handle.velocity_mps;
+        let moment = moment(coupling, &self.tuning, &self.inbox, inputs);
+        let wanted = self.method.demand(&moment, &handle, &self.reservoir);
+        let mut demand = wanted.force_n;
+        let unfed = stale && coupling.mode.relays_force();
+        if inputs.paused || !reading.present || unfed {
             demand = params.guard.faded(last, dt_s);
         } else if !demand.is_finite() {
             self.fault = true;
             demand = 0.0;
         }
-        let mode = coupling.mode.resolved();
-        let (paid, mut events) = if mode == Mode::Direct {
-            (
-                if stale {
-                    params.guard.faded(last, dt_s)
-                } else {
-                    demand
-                },
-                0,
-            )
-        } else {
+        let (paid, mut events) = if coupling.mode.is_passive() {
             self.pay(axis, demand, velocity, dt_s)
+        } else {
+            (demand, 0)
         };
+        events |= wanted.events;
         let force_n = if self.fault {
             self.fading_n[axis] = params.guard.faded(self.fading_n[axis], dt_s);
             let fading = self.pay(axis, self.fading_n[axis], velocity, dt_s).0;
@@ -298,50 +336,28 @@ impl State {
             self.fading_n[axis] = limited;
             limited
         };
-        let wave_out = wave::forward(coupling.impedance_nspm, velocity, force_n);
-        let wave_out = match (mode, coupling.matching) {
-            (Mode::Wave, Matching::Both) => (coupling.impedance_nspm / 2.0).sqrt() * velocity,
-            _ => wave_out,
-        };
-        let model_j = prediction.stored_j(axis);
-        self.ship(coupling, axis, (wave_out, force_n, model_j), dt_s);
+        let reserve_j = coupling.reserve_ticks * self.held[axis].margin_j(force_n);
+        let account = &mut self.reservoir;
+        let wave_out = self
+            .method
+            .send(&moment, &handle, (force_n, reserve_j), account);
         PortAxis {
             force_n,
-            wave_in,
+            wave_in: wanted.wave_in,
             wave_out,
             events,
         }
     }
 
-    /// What the coupling method wants: port force \[N\] and the wave it used.
-    fn demand(
-        &mut self,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        (axis, velocity, prediction): (usize, f64, &Prediction),
-    ) -> (f64, f64) {
-        let b = coupling.impedance_nspm;
-        let newest = self.inbox.newest();
-        match coupling.mode.resolved() {
-            Mode::Direct => (newest.port_force_n[axis], 0.0),
-            Mode::Wave => {
-                let held = self.inbox.silence(inputs.now).s() <= coupling.hold_s;
-                let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
-                let decoder = &mut self.decoder[axis];
-                let w = decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
-                decoder.used(w, inputs.dt_s);
-                let force = match coupling.matching {
-                    Matching::Both => wave::matched_master_force(b, velocity, w),
-                    _ => wave::master_force(b, velocity, w),
-                };
-                (force, w)
-            }
-            Mode::Mmt | Mode::Auto => {
-                let tank = newest.reservoir_j[axis];
-                let (target, most) = (coupling.tank_target_j, coupling.charge_n_max);
-                let charge = charge_n(tank, target, most, self.drift_mps[axis]);
-                (charge - prediction.force_n[axis], 0.0)
-            }
+    /// One axis of the handle, as the coupling methods see it.
+    fn at_handle(&self, axis: usize, reading: &Reading, prediction: &Prediction) -> AtHandle {
+        AtHandle {
+            axis,
+            position_m: reading.position_m[axis],
+            velocity_mps: reading.velocity_mps[axis],
+            smooth_mps: self.drift_mps[axis],
+            twin_n: prediction.force_n[axis],
+            twin_j: prediction.stored_j(axis),
         }
     }
 
@@ -358,34 +374,8 @@ impl State {
         (demand_n * share + repay * velocity_mps, events)
     }
 
-    /// Send the wave and its energy, but keep what the held force may cost and the model returns.
-    fn ship(
-        &mut self,
-        coupling: &CouplingParams,
-        axis: usize,
-        (wave_out, force_n, model_j): (f64, f64, f64),
-        dt_s: f64,
-    ) {
-        let reserve_j = coupling.reserve_ticks * self.held[axis].margin_j(force_n);
-        self.wave_integral[axis] += wave_out * dt_s;
-        let wave_j = 0.5 * wave_out * wave_out * dt_s;
-        match coupling.mode.resolved() {
-            Mode::Direct => self.reservoir.ship_unpaid(axis, wave_j),
-            Mode::Wave => {
-                self.reservoir.ship(axis, wave_j, reserve_j);
-            }
-            Mode::Mmt | Mode::Auto => {
-                let level = self.reservoir.level_j()[axis];
-                let tank = self.inbox.newest().reservoir_j[axis];
-                let offer = offer_j(level, model_j, tank, coupling.tank_target_j);
-                self.reservoir.ship(axis, offer, reserve_j);
-            }
-        }
-    }
-
     fn outputs(
         &mut self,
-        coupling: &CouplingParams,
         inputs: &Inputs,
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
@@ -403,15 +393,15 @@ impl State {
             sent_ns: inputs.now.0,
             echo_sent_ns: self.inbox.newest().sent_ns,
             echo_received_ns: self.inbox.received().0,
-            impedance_epoch: 0,
+            impedance_epoch: self.tuning.epoch,
             flags,
-            impedance_nspm: coupling.impedance_nspm,
+            impedance_nspm: self.tuning.impedance_nspm,
             position_m: reading.position_m,
             velocity_mps: reading.velocity_mps,
             port_force_n: self.written_n,
             contact_force_n: [0.0; AXES],
             wave: ports.map(|port| port.wave_out),
-            wave_integral: self.wave_integral,
+            wave_integral: *self.method.wave_integral(),
             energy_sent_j: *self.reservoir.sent_j(),
             reservoir_j: *self.reservoir.level_j(),
         };

@@ -2,12 +2,12 @@
 //!
 //! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
 //! Stages: take the newest frame, form the demand of the coupling method, limit it (guard), let the
-//! energy account pay for it, move the port, encode. Equations: teleop E2, E6b, E7, E9.
+//! energy account pay for it, move the port, encode. The methods themselves are in
+//! `palpate_transport::coupling`, chosen by its `SlaveEnd`.
 
-use palpate_transport::coupling::wave::{self, Decoder, Pd};
-use palpate_transport::coupling::{
-    CouplingParams, Matching, Mode, Reservoir, drift, model_mediated,
-};
+use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
+use palpate_transport::coupling::wave::Pd;
+use palpate_transport::coupling::{CouplingParams, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
@@ -76,13 +76,12 @@ pub struct Outputs {
 pub struct State {
     port_position_m: Axes,
     placed: bool,
-    decoder: [Decoder; AXES],
+    method: SlaveEnd,
     reservoir: Reservoir,
     inbox: Inbox,
     fading_n: Axes,
     closed: bool,
     engaged_since: Option<Time>,
-    wave_integral: Axes,
     sequence: u64,
     fault: bool,
 }
@@ -94,13 +93,12 @@ impl State {
         Self {
             port_position_m: [0.0; AXES],
             placed: false,
-            decoder: [Decoder::default(); AXES],
+            method: SlaveEnd::default(),
             reservoir: Reservoir::default(),
             inbox: Inbox::new(parties),
             fading_n: [0.0; AXES],
             closed: false,
             engaged_since: None,
-            wave_integral: [0.0; AXES],
             sequence: 0,
             fault: false,
         }
@@ -135,6 +133,8 @@ pub fn tick(
     // the port was just put to where the robot is
     let begins = loose && !state.fault;
     state.take_frame(inputs);
+    let moment = moment(coupling, &state.inbox, inputs);
+    state.method.begin(&moment);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
     let moving = state.engage(inputs, stale);
@@ -143,15 +143,33 @@ pub fn tick(
     events |= if state.fault { Events::INVALID } else { 0 };
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
-            state.faded_axis(params, coupling, axis, &reading, inputs.dt_s)
+            state.faded_axis(params, coupling, inputs, (axis, &reading))
         } else if begins {
-            state.still_axis(coupling, axis, 0.0, inputs.dt_s)
+            state.still_axis(coupling, inputs, axis, 0.0)
         } else {
             state.axis(params, coupling, inputs, (axis, &reading, moving))
         };
         events |= port.events;
     }
     state.outputs(coupling, inputs, &reading, &ports, events)
+}
+
+/// What the coupling method is given in this tick.
+fn moment<'a>(coupling: &'a CouplingParams, inbox: &'a Inbox, inputs: &Inputs) -> Moment<'a> {
+    let newest = inbox.newest();
+    // the impedance that the newest frame was made with
+    let known = (0.1..=1000.0).contains(&newest.impedance_nspm);
+    Moment {
+        params: coupling,
+        impedance_nspm: if known {
+            newest.impedance_nspm
+        } else {
+            coupling.impedance_nspm
+        },
+        newest,
+        held: inbox.silence(inputs.now).s() <= coupling.hold_s,
+        dt_s: inputs.dt_s,
+    }
 }
 
 impl State {
@@ -191,8 +209,7 @@ impl State {
     fn take_frame(&mut self, inputs: &Inputs) {
         if self.inbox.take(inputs.frame) == Arrival::Restarted {
             self.reservoir.rebase();
-            self.decoder = [Decoder::default(); AXES];
-            self.wave_integral = [0.0; AXES];
+            self.method.restart();
             self.engaged_since = None;
         }
         let newest = self.inbox.newest();
@@ -222,38 +239,50 @@ impl State {
         (axis, reading, moving): (usize, &Reading, Option<Span>),
     ) -> PortAxis {
         let dt_s = inputs.dt_s;
-        let b = self.impedance(coupling);
-        let matched = coupling.mode.resolved() == Mode::Wave && coupling.matching != Matching::None;
+        let moment = moment(coupling, &self.inbox, inputs);
+        let (own_npm, own_nspm) = (params.stiffness_npm[axis], params.damping_nspm[axis]);
+        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, own_npm, own_nspm);
         let pd = Pd {
-            stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: if matched {
-                b
-            } else {
-                params.damping_nspm[axis]
-            },
+            stiffness_npm,
+            damping_nspm,
             error_m: self.port_position_m[axis] - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
         };
-        let (demand, wave_in, mut events) = self.demand(coupling, inputs, (axis, reading, &pd, b));
+        let robot = AtRobot {
+            axis,
+            port_m: self.port_position_m[axis],
+            touching: touches(reading, axis, &pd),
+            contact_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
+            pd,
+        };
+        let wanted = self.method.demand(&moment, &robot, &self.reservoir);
+        let mut events = wanted.events;
         let motion = Motion {
             position_m: self.port_position_m[axis],
-            velocity_mps: if moving.is_some() { demand } else { 0.0 },
+            velocity_mps: if moving.is_some() {
+                wanted.velocity_mps
+            } else {
+                0.0
+            },
             contact_force_n: reading.contact_force_n[axis],
             opening: params.guard.opening(moving.map_or(0.0, Span::s)),
             dt_s,
         };
         let (limited, hits) = params.guard.limit_velocity(axis, &motion);
         events |= hits;
-        let (velocity_mps, force_n, paid) = self.pay(params, coupling, axis, limited, &pd);
+        let (velocity_mps, force_n, paid) =
+            pay(params, coupling, (axis, limited), &pd, &mut self.reservoir);
         events |= paid;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
-        let wave_out = wave::backward(b, velocity_mps, force_n);
-        self.ship(coupling, axis, wave_out, dt_s);
+        let account = &mut self.reservoir;
+        let wave_out = self
+            .method
+            .send(&moment, axis, (velocity_mps, force_n), account);
         PortAxis {
             force_n,
-            wave_in,
+            wave_in: wanted.wave_in,
             wave_out,
             events,
         }
@@ -264,142 +293,32 @@ impl State {
         &mut self,
         params: &SlaveParams,
         coupling: &CouplingParams,
-        axis: usize,
-        reading: &Reading,
-        dt_s: f64,
+        inputs: &Inputs,
+        (axis, reading): (usize, &Reading),
     ) -> PortAxis {
         let (velocity, fading_n) = (reading.velocity_mps[axis], self.fading_n[axis]);
-        let (force_n, left_n) = params.guard.fault_force(axis, fading_n, velocity, dt_s);
+        let (force_n, left_n) = params
+            .guard
+            .fault_force(axis, fading_n, velocity, inputs.dt_s);
         self.fading_n[axis] = left_n;
-        self.still_axis(coupling, axis, force_n, dt_s)
+        self.still_axis(coupling, inputs, axis, force_n)
     }
 
     /// One axis whose port does not move, so that its force does no work on the channel.
     fn still_axis(
         &mut self,
         coupling: &CouplingParams,
+        inputs: &Inputs,
         axis: usize,
         force_n: f64,
-        dt_s: f64,
     ) -> PortAxis {
-        let wave_out = wave::backward(self.impedance(coupling), 0.0, force_n);
-        self.ship(coupling, axis, wave_out, dt_s);
+        let moment = moment(coupling, &self.inbox, inputs);
+        let account = &mut self.reservoir;
+        let wave_out = self.method.send(&moment, axis, (0.0, force_n), account);
         PortAxis {
             force_n,
             wave_out,
             ..PortAxis::default()
-        }
-    }
-
-    /// The wave impedance that the newest frame was made with.
-    fn impedance(&self, coupling: &CouplingParams) -> f64 {
-        let b = self.inbox.newest().impedance_nspm;
-        if (0.1..=1000.0).contains(&b) {
-            b
-        } else {
-            coupling.impedance_nspm
-        }
-    }
-
-    /// What the coupling method wants: velocity, the wave it used, and events.
-    fn demand(
-        &mut self,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        (axis, reading, pd, b): (usize, &Reading, &Pd, f64),
-    ) -> (f64, f64, u32) {
-        let newest = self.inbox.newest();
-        let held = self.inbox.silence(inputs.now).s() <= coupling.hold_s;
-        let behind = newest.position_m[axis] - self.port_position_m[axis];
-        let felt = reading.contact_force_n[axis].abs();
-        let touching = if reading.force_valid {
-            felt > TOUCH_N
-        } else {
-            pd.force_at_rest().abs() > UNFELT_TOUCH_N
-        };
-        match coupling.mode.resolved() {
-            Mode::Direct => (behind / inputs.dt_s, 0.0, 0),
-            Mode::Wave => {
-                let decoder = &mut self.decoder[axis];
-                let integral = newest.wave_integral[axis];
-                let sample = newest.wave[axis];
-                let carried =
-                    decoder.demand(sample, integral, held, coupling.catch_up_hz, inputs.dt_s);
-                // in contact the line's own deflection looks like drift; it must stay
-                let rate_hz = if touching {
-                    0.0
-                } else {
-                    coupling.drift_rate_hz
-                };
-                let corrected =
-                    carried + drift::correction_wave(b, behind, rate_hz, SPEED_OF_DRIFT_MPS);
-                let wave_max = self.reservoir.wave_max(axis, inputs.dt_s);
-                let u = corrected.clamp(-wave_max, wave_max);
-                let share = if corrected == 0.0 { 1.0 } else { u / corrected };
-                decoder.used(carried * share, inputs.dt_s);
-                decoder.forgive(integral, (b / 2.0).sqrt() * FORGIVEN_M);
-                let events = if share < 1.0 { Events::UNPAID } else { 0 };
-                (pd.wave_velocity(b, u), u, events)
-            }
-            Mode::Mmt | Mode::Auto => {
-                let ahead = if held { newest.velocity_mps[axis] } else { 0.0 };
-                (ahead + coupling.follow_hz * behind, 0.0, 0)
-            }
-        }
-    }
-
-    /// The velocity and force that the force limit and the account allow; books the work.
-    fn pay(
-        &mut self,
-        params: &SlaveParams,
-        coupling: &CouplingParams,
-        axis: usize,
-        wanted_mps: f64,
-        pd: &Pd,
-    ) -> (f64, f64, u32) {
-        let force_max = params.guard.force_n_max[axis];
-        let mut events = 0;
-        let mut velocity = wanted_mps;
-        if pd.force(velocity).abs() > force_max {
-            let bounded = pd.force(velocity).clamp(-force_max, force_max);
-            let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
-            // never faster, never the other way: the limit may only slow the port down
-            velocity = if velocity > 0.0 {
-                reached.clamp(0.0, velocity)
-            } else {
-                reached.clamp(velocity, 0.0)
-            };
-            events |= Events::FORCE;
-        }
-        let unpaid = coupling.mode.resolved() == Mode::Direct;
-        if !unpaid {
-            let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
-            let paid = self
-                .reservoir
-                .payable_velocity(axis, velocity, rest, slope, pd.dt_s);
-            events |= if paid == velocity { 0 } else { Events::UNPAID };
-            velocity = paid;
-        }
-        let force = pd.force(velocity).clamp(-force_max, force_max);
-        self.reservoir.deposit(axis, -force * velocity * pd.dt_s);
-        (velocity, force, events)
-    }
-
-    /// Send the returning wave and its energy.
-    fn ship(&mut self, coupling: &CouplingParams, axis: usize, wave_out: f64, dt_s: f64) {
-        self.wave_integral[axis] += wave_out * dt_s;
-        let wave_j = 0.5 * wave_out * wave_out * dt_s;
-        match coupling.mode.resolved() {
-            Mode::Direct => self.reservoir.ship_unpaid(axis, wave_j),
-            Mode::Wave => {
-                self.reservoir.ship(axis, wave_j, 0.0);
-            }
-            Mode::Mmt | Mode::Auto => {
-                let level = self.reservoir.level_j()[axis];
-                let (target, share_hz) = (coupling.tank_target_j, coupling.share_hz);
-                let surplus = model_mediated::surplus_j(level, target, share_hz, dt_s);
-                self.reservoir.ship(axis, surplus, 0.0);
-            }
         }
     }
 
@@ -428,13 +347,13 @@ impl State {
             echo_received_ns: self.inbox.received().0,
             impedance_epoch: newest.impedance_epoch,
             flags,
-            impedance_nspm: self.impedance(coupling),
+            impedance_nspm: moment(coupling, &self.inbox, inputs).impedance_nspm,
             position_m: reading.position_m,
             velocity_mps: reading.velocity_mps,
             port_force_n: force_n,
             contact_force_n: reading.contact_force_n,
             wave: ports.map(|port| port.wave_out),
-            wave_integral: self.wave_integral,
+            wave_integral: *self.method.wave_integral(),
             energy_sent_j: *self.reservoir.sent_j(),
             reservoir_j: *self.reservoir.level_j(),
         };
@@ -497,8 +416,47 @@ impl State {
     }
 }
 
-/// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
-const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+/// The velocity and force that the force limit and the account allow; books the work.
+fn pay(
+    params: &SlaveParams,
+    coupling: &CouplingParams,
+    (axis, wanted_mps): (usize, f64),
+    pd: &Pd,
+    account: &mut Reservoir,
+) -> (f64, f64, u32) {
+    let force_max = params.guard.force_n_max[axis];
+    let mut events = 0;
+    let mut velocity = wanted_mps;
+    if pd.force(velocity).abs() > force_max {
+        let bounded = pd.force(velocity).clamp(-force_max, force_max);
+        let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
+        // never faster, never the other way: the limit may only slow the port down
+        velocity = if velocity > 0.0 {
+            reached.clamp(0.0, velocity)
+        } else {
+            reached.clamp(velocity, 0.0)
+        };
+        events |= Events::FORCE;
+    }
+    if coupling.mode.is_passive() {
+        let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
+        let paid = account.payable_velocity(axis, velocity, rest, slope, pd.dt_s);
+        events |= if paid == velocity { 0 } else { Events::UNPAID };
+        velocity = paid;
+    }
+    let force = pd.force(velocity).clamp(-force_max, force_max);
+    account.deposit(axis, -force * velocity * pd.dt_s);
+    (velocity, force, events)
+}
+
+/// Whether the probe touches, as far as it can be known.
+fn touches(reading: &Reading, axis: usize, pd: &Pd) -> bool {
+    if reading.force_valid {
+        reading.contact_force_n[axis].abs() > TOUCH_N
+    } else {
+        pd.force_at_rest().abs() > UNFELT_TOUCH_N
+    }
+}
 
 /// Measured force above which the probe is taken to touch \[N\]: ten sigma of its sensor.
 const TOUCH_N: f64 = 0.1;
@@ -506,6 +464,3 @@ const TOUCH_N: f64 = 0.1;
 /// Coupling force above which a probe without a sensor is taken to touch \[N\]: above the robot's
 /// own friction and drag.
 const UNFELT_TOUCH_N: f64 = 1.0;
-
-/// Motion in old waves that is still played out after an outage \[m\].
-const FORGIVEN_M: f64 = 0.02;

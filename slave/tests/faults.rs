@@ -108,7 +108,7 @@ fn issue_a_fault_went_limp_while_the_record_still_said_the_port_force() {
 
 #[test]
 fn rearming_needs_a_plausible_reading_and_starts_softly() {
-    for mode in [Mode::Wave, Mode::Mmt] {
+    for mode in [Mode::Wave, Mode::Tdpa, Mode::Tank, Mode::Pspm, Mode::Mmt] {
         let (mut bench, _) = Bench::pressed(Mode::Mmt);
         bench.coupling.mode = mode;
         for _ in 0..10 {

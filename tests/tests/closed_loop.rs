@@ -11,7 +11,8 @@ use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::Span;
-use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::coupling::retune::Retune;
+use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule};
 use palpate_transport::link::{LinkParams, Outage};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -55,6 +56,31 @@ fn link(dice: &mut Dice) -> LinkParams {
     }
 }
 
+/// The modes that claim passivity, but the one that chooses among them.
+const PASSIVE: [Mode; 6] = [
+    Mode::Wave,
+    Mode::Tdpa,
+    Mode::WaveTdpa,
+    Mode::Tank,
+    Mode::Pspm,
+    Mode::Mmt,
+];
+
+/// Up to three changes of the wave impedance, at once or over a while.
+fn retunes(dice: &mut Dice) -> Schedule {
+    let mut changes = Vec::new();
+    for third in 0..3 {
+        if dice.chance(0.5) {
+            changes.push(Retune {
+                at_s: 3.0 * f64::from(third) + dice.between(0.1, 1.9),
+                impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
+                over_s: dice.pick(&[0.0, 0.2, 1.0]),
+            });
+        }
+    }
+    Schedule::try_from(changes).expect("three are few")
+}
+
 fn adversary(seed: u64) -> Config {
     let mut dice = Dice(SplitMix64::seed_from_u64(seed));
     let mut config = Config {
@@ -66,10 +92,17 @@ fn adversary(seed: u64) -> Config {
     };
     config.link.forward = link(&mut dice);
     config.link.back = link(&mut dice);
-    config.coupling.mode = dice.pick(&[Mode::Wave, Mode::Mmt]);
+    config.coupling.mode = dice.pick(&PASSIVE);
     config.coupling.matching = dice.pick(&[Matching::None, Matching::Slave, Matching::Both]);
     config.coupling.impedance_nspm = dice.pick(&[1.0, 3.0, 10.0, 30.0, 60.0]);
     config.coupling.drift_rate_hz = dice.between(0.5, 10.0);
+    config.coupling.relayed = dice.pick(&[Relayed::Port, Relayed::Contact]);
+    config.coupling.wave_filter_hz = dice.pick(&[0.0, 0.0, 5.0, 50.0]);
+    config.coupling.delay_gain = dice.chance(0.2);
+    config.coupling.reflect_hz = dice.pick(&[0.0, 5.0, 50.0]);
+    config.coupling.tank_nspm_max = dice.between(0.0, 20.0);
+    config.coupling.pspm_npm = dice.pick(&[100.0, 500.0, 3000.0]);
+    config.coupling.retune = retunes(&mut dice);
     config.clock.offset_ms = dice.between(-1000.0, 1000.0);
     config.clock.skew_ppm = dice.between(-200.0, 200.0);
     config.operator.grip = dice.pick(&[Grip::Firm, Grip::Light, Grip::None]);
@@ -169,6 +202,16 @@ fn no_network_makes_the_channel_of_a_layered_twin_active() {
 #[ignore = "soak of minutes: 1000 sessions of 10 s, run by `cargo test --release -p palpate-tests --test closed_loop -- --ignored`"]
 fn no_network_makes_the_channel_active_in_a_thousand_sessions() {
     check(1000..2000, adversary);
+}
+
+#[test]
+fn the_adversary_draws_every_mode_that_claims_passivity() {
+    let claimed = Mode::ALL
+        .into_iter()
+        .filter(|mode| mode.is_passive() && *mode != Mode::Auto);
+    assert!(claimed.eq(PASSIVE));
+    let drawn = |mode| (0..30).any(|seed| adversary(seed).coupling.mode == mode);
+    assert!(PASSIVE.into_iter().all(drawn));
 }
 
 #[test]

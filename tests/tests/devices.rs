@@ -54,8 +54,12 @@ impl Robot for LyingRobot {
 }
 
 /// Coupling, twin and tissue: springs by both, and what a session has by default.
-const SESSIONS: [(Mode, &str, &str); 3] = [
+const SESSIONS: [(Mode, &str, &str); 7] = [
     (Mode::Wave, "sheet", "sheet-lump"),
+    (Mode::Tdpa, "sheet", "sheet-lump"),
+    (Mode::WaveTdpa, "sheet", "sheet-lump"),
+    (Mode::Tank, "sheet", "sheet-lump"),
+    (Mode::Pspm, "sheet", "sheet-lump"),
     (Mode::Mmt, "sheet", "sheet-lump"),
     (Mode::Mmt, "layered", "layered-lump"),
 ];

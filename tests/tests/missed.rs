@@ -71,6 +71,10 @@ fn a_slave_that_misses_ticks_makes_no_energy_and_keeps_its_place() {
     let layers = ["layered", "layered-lump", "5"];
     for (mode, [twin, tissue, duration_s]) in [
         (Mode::Wave, springs),
+        (Mode::Tdpa, springs),
+        (Mode::WaveTdpa, springs),
+        (Mode::Tank, springs),
+        (Mode::Pspm, springs),
         (Mode::Mmt, springs),
         (Mode::Mmt, layers),
     ] {

@@ -44,13 +44,18 @@ fn the_servo_path_allocates_nothing_after_its_warm_up() {
     let begun = allocation::count();
     drop(vec![0_u8; 64]);
     assert_eq!(allocation::count(), begun + 1, "the count counts");
-    for mode in [Mode::Direct, Mode::Wave, Mode::Mmt] {
+    let modes = Mode::ALL.into_iter().filter(|mode| *mode != Mode::Auto);
+    for mode in modes {
         for handle in [HandleKind::Phantom, HandleKind::Mass] {
             let mut config = Config {
                 duration_s: 8.0,
                 ..Config::default()
             };
             config.coupling.mode = mode;
+            // the layers at both ends cost most and are the same whatever couples them
+            if !matches!(mode, Mode::Direct | Mode::Wave | Mode::Mmt) {
+                (config.duration_s, config.tissue) = (2.0, "sheet-lump".into());
+            }
             config.operator.handle = handle;
             assert_eq!(allocations(&config), 0, "{mode:?}, {handle:?}");
         }

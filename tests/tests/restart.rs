@@ -79,8 +79,13 @@ fn run_of(config: &Config, restarts: &[(usize, Side)]) -> Run {
 
 #[test]
 fn no_energy_is_made_when_a_side_begins_anew() {
-    for mode in [Mode::Wave, Mode::Mmt] {
-        for seed in 0..3 {
+    let newer = [Mode::Tdpa, Mode::WaveTdpa, Mode::Tank, Mode::Pspm];
+    for (mode, seeds) in [Mode::Wave, Mode::Mmt]
+        .map(|mode| (mode, 3))
+        .into_iter()
+        .chain(newer.map(|mode| (mode, 1)))
+    {
+        for seed in 0..seeds {
             for side in [Side::Master, Side::Slave] {
                 let other = side.other();
                 for restarts in [

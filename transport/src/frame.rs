@@ -24,8 +24,8 @@ pub struct HapticFrame {
     pub echo_sent_ns: i64,
     /// When the sender received that frame, on its own clock (teleop E17, t2) \[ns\].
     pub echo_received_ns: i64,
-    /// Counts changes of the wave impedance; always 0 until it can change while a session runs. The
-    /// receiver takes `b` from every frame.
+    /// Counts changes of the wave impedance while the session runs. The receiver takes `b` from every
+    /// frame and sends the count back.
     pub impedance_epoch: u32,
     /// Sender's state, see [`FrameFlags`].
     pub flags: u32,

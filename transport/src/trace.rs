@@ -61,6 +61,8 @@ impl Events {
     pub const CONTACT: u32 = 1 << 9;
     /// The tick was too late for a step of the twin, which was asked instead what is felt now.
     pub const MASKED: u32 = 1 << 10;
+    /// A method's own passivity controller changed its demand, before the account had its word.
+    pub const CONTROLLED: u32 = 1 << 11;
 }
 
 /// One tick of one side, of fixed size; what a field means on each side is said there.

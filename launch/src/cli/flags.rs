@@ -79,7 +79,8 @@ pub struct LinkArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = METHOD)]
 pub struct MethodArgs {
-    /// How the sides are coupled [default: auto, which is mmt for now]
+    /// How the sides are coupled; all but direct and iss are passive [default: auto, which is mmt for
+    /// now]
     #[arg(long, value_name = "MODE", value_parser = mode_parser())]
     pub mode: Option<Mode>,
     /// Wave impedance b in N s/m [default: 10]
@@ -191,13 +192,8 @@ fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
 }
 
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
-    const MODES: [Mode; 4] = [Mode::Direct, Mode::Wave, Mode::Mmt, Mode::Auto];
-    PossibleValuesParser::new(MODES.map(Mode::name)).map(|name| {
-        MODES
-            .into_iter()
-            .find(|mode| mode.name() == name)
-            .unwrap_or_default()
-    })
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name))
+        .map(|name| Mode::named(&name).unwrap_or_default())
 }
 
 fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
@@ -331,7 +327,11 @@ mod tests {
             ("--loss", "1.5", "0 to 1"),
             ("--loss", "NaN", "0 to 1"),
             ("--outage", "3", "5,0.5"),
-            ("--mode", "sideways", "direct, wave, mmt, auto"),
+            (
+                "--mode",
+                "sideways",
+                "direct, wave, tdpa, wave-tdpa, tank, pspm, iss, mmt, auto",
+            ),
             ("--method", "voxels", "idms"),
             ("--duration", "0", "0.01"),
             ("--seed", "9223372036854775808", "0 to 9223372036854775807"),

@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use palpate_slave::SlaveParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -78,9 +77,10 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         sides: facts.sides.clone(),
         // the guard limits axis by axis; the peak is that of the three together
         force_n: together(config.master.guard.force_n_max),
-        uncommanded_motion_mm: stretch_mm(&config.slave),
+        uncommanded_motion_mm: stretch_mm(config),
         ran_to_end: live.map_or(Vec::new(), |live| live.ran_to_end.clone()),
         live: live.is_some(),
+        passive: config.coupling.mode.is_passive(),
     });
     (summary, audit)
 }
@@ -88,8 +88,10 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
 /// How far the probe may go while the robot is not enabled \[mm\]. The port then stands still, and
 /// the probe hangs on it by the coupling's spring, which the force limit lets stretch by F_max / K_s
 /// on each axis: the probe may come back by that and no more.
-fn stretch_mm(slave: &SlaveParams) -> f64 {
-    let stretch_m = |axis: usize| slave.guard.force_n_max[axis] / slave.stiffness_npm[axis];
+fn stretch_mm(config: &Config) -> f64 {
+    let slave = &config.slave;
+    let spring_npm = |axis: usize| config.coupling.robot_npm(slave.stiffness_npm[axis]);
+    let stretch_m = |axis: usize| slave.guard.force_n_max[axis] / spring_npm(axis);
     together(std::array::from_fn(stretch_m)) * 1e3
 }
 

@@ -45,7 +45,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
             "tracking",
             format!("{rms_mm} mm rms, drift at most {drift_mm} mm"),
         ),
-        ("energy", energy(passivity)),
+        ("energy", energy(passivity) + unclaimed(evidence)),
     ];
     lines.extend(loops(servo).map(|words| ("servo", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
@@ -55,6 +55,15 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         let _ = writeln!(text, "{name:<10} {words}");
     }
     text + &checks(summary)
+}
+
+/// What must be said of a coupling that is not judged by its energy.
+fn unclaimed(evidence: &Evidence<'_>) -> &'static str {
+    if evidence.config.coupling.mode.is_passive() {
+        ""
+    } else {
+        " (this mode does not claim to be passive)"
+    }
 }
 
 fn force(contact: &ContactSummary) -> String {

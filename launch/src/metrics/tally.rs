@@ -65,7 +65,7 @@ impl Tally {
         for (count, (mask, _)) in self.limits.iter_mut().zip(LIMITS) {
             *count += u64::from(record.events & mask != 0);
         }
-        let acted = record.events & (Events::UNPAID | Events::REPAID) != 0;
+        let acted = record.events & (Events::UNPAID | Events::REPAID | Events::CONTROLLED) != 0;
         self.interventions += u64::from(acted);
         self.masked += u64::from(record.events & Events::MASKED != 0);
         match record.side {

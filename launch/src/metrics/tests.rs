@@ -140,6 +140,7 @@ pub(crate) fn expected() -> Expected {
         uncommanded_motion_mm: 10.0,
         ran_to_end: Vec::new(),
         live: false,
+        passive: true,
     }
 }
 

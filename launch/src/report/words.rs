@@ -4,6 +4,7 @@ use super::{ReportInput, escape};
 use crate::audit::TOLERANCE_J;
 use crate::metrics::press::QUICK_S;
 use crate::summary::{Check, ContactSummary};
+use palpate_transport::coupling::Mode;
 
 /// A number for people: three significant digits, no exponent where it can be avoided.
 pub(super) fn number(value: f64) -> String {
@@ -77,6 +78,9 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
     };
     if !input.facts.mode.is_empty() {
         text += &format!(", coupled by <b>{}</b>", escape(&input.facts.mode));
+        if !claims_passivity(&input.facts.mode) {
+            text += ", which does not claim to be passive";
+        }
     }
     text += ". ";
     let c = &s.contact;
@@ -113,6 +117,11 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
         None => String::new(),
     };
     text + &verdict(&s.checks)
+}
+
+/// Whether a coupling of this name claims passivity.
+fn claims_passivity(mode: &str) -> bool {
+    Mode::named(mode).is_none_or(Mode::is_passive)
 }
 
 fn verdict(checks: &[Check]) -> String {

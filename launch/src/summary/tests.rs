@@ -100,6 +100,7 @@ fn expected(sides: &[Side]) -> Expected {
         uncommanded_motion_mm: 10.0,
         ran_to_end: sides.iter().map(|side| (side.name(), true)).collect(),
         live: true,
+        passive: true,
     }
 }
 
@@ -217,4 +218,27 @@ fn an_audit_of_nothing_knows_nothing() {
     let passivity = PassivitySummary::of(&Audit::default());
     assert_eq!(passivity.violations, None);
     assert!(passivity.min_channel_energy_per_axis_j.is_empty());
+}
+
+#[test]
+fn a_mode_that_claims_no_passivity_is_not_judged_by_it() {
+    let sides = [Side::Master, Side::Slave];
+    let stated = |passive| {
+        let mut summary = judged();
+        summary.state_checks(&Expected {
+            passive,
+            ..expected(&sides)
+        });
+        let names = summary.checks.into_iter().map(|check| check.name);
+        names.collect::<Vec<_>>()
+    };
+    let (claimed, unclaimed) = (stated(true), stated(false));
+    assert_eq!(claimed.len(), unclaimed.len() + 3);
+    assert!(claimed.iter().any(|name| name == "passivity violations"));
+    assert!(
+        !unclaimed
+            .iter()
+            .any(|name| name.contains("energy") || name.contains("passivity"))
+    );
+    assert!(unclaimed.iter().any(|name| name == "instants judged"));
 }

@@ -2,37 +2,78 @@
 //!
 //! Every method has one shape, axis by axis: from what was received it forms a *demand* (a force at
 //! the master, a velocity at the slave), and [`reservoir`] decides how much of it the account can
-//! pay. So no method can create energy, whatever the network does; `direct` alone is let through
-//! unpaid, because it is kept to show what happens then.
+//! pay. So no method can create energy, whatever the network does, and a method's own passivity
+//! controller decides only how much of its demand is left before that last word. `direct` and `iss`
+//! alone are let through unpaid ([`Mode::is_passive`]): the one is kept to show what happens then, the
+//! other claims less than passivity.
 //!
 //! | file | method | source |
 //! |---|---|---|
-//! | [`wave`] | wave variables, impedance matching | teleop E2, E4 |
+//! | [`wave`] | wave variables, impedance matching, filtering | teleop E2, E4, E5 |
+//! | [`wave_matrix`] | waves of coupled axes | teleop E2 |
+//! | [`delay_gain`] | the classic gain for a variable delay, a baseline | teleop E6a |
 //! | [`reservoir`] | cumulative energy account for variable delay and loss | teleop E6b, E9 |
 //! | [`drift`] | position correction, paid from the account | teleop E7 |
+//! | [`tdpa`] | passivity observers and controllers | teleop E8 |
+//! | [`tank`] | two layers with tanks | teleop E9 |
+//! | [`pspm`] | set-position modulation | teleop E10 |
+//! | [`iss`] | input-to-state stability | teleop E11 |
 //! | [`model_mediated`] | a tank at the slave, passive model update | teleop E9, E16 |
+//!
+//! [`master_end`] and [`slave_end`] hold what the methods remember, and choose among them: the ticks
+//! call these two and know no method. [`params`] has what both ends agree on, [`retune`] how the wave
+//! impedance changes while a session runs.
 //!
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.
 
+pub mod delay_gain;
 pub mod drift;
+pub mod iss;
+pub mod master_end;
 pub mod model_mediated;
+pub mod params;
+pub mod pspm;
 pub mod reservoir;
+pub mod retune;
+pub mod slave_end;
+pub mod tank;
+pub mod tdpa;
 pub mod wave;
+pub mod wave_matrix;
 
 use serde::{Deserialize, Serialize};
 
+use crate::HapticFrame;
+
+pub use master_end::MasterEnd;
+pub use params::{CouplingError, CouplingParams, Matching, Relayed};
 pub use reservoir::Reservoir;
+pub use retune::Schedule;
+pub use slave_end::SlaveEnd;
 
 /// Which method couples the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Position forward, coupling force back, nothing accounted: the baseline that goes unstable.
+    /// Not passive.
     Direct,
-    /// Wave variables with an energy reservoir at each end.
+    /// Wave variables with an energy reservoir at each end. Passive.
     Wave,
-    /// The twin's force at the handle, the remote side's force as a delayed correction.
+    /// Velocity forward, coupling force back, with a passivity observer and controller at each end.
+    /// Passive.
+    Tdpa,
+    /// Wave variables whose energy is observed and controlled as that of `tdpa`. Passive.
+    WaveTdpa,
+    /// Position forward, coupling force back, over two energy tanks. Passive.
+    Tank,
+    /// Positions both ways, each side's spring set only as far as its energy pays. Passive.
+    Pspm,
+    /// As `direct`, with a series spring and a bounded damper. Not passive: input-to-state stability
+    /// claims less.
+    Iss,
+    /// The twin's force at the handle, the remote side's force as a delayed correction. Passive.
     Mmt,
     /// Chosen by Palpate; model mediation for now.
     #[default]
@@ -40,6 +81,19 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// All of them, as help lists them.
+    pub const ALL: [Self; 9] = [
+        Self::Direct,
+        Self::Wave,
+        Self::Tdpa,
+        Self::WaveTdpa,
+        Self::Tank,
+        Self::Pspm,
+        Self::Iss,
+        Self::Mmt,
+        Self::Auto,
+    ];
+
     /// The method that really runs.
     #[must_use]
     pub fn resolved(self) -> Self {
@@ -49,163 +103,66 @@ impl Mode {
         }
     }
 
+    /// Whether the channel never gives more energy than it got. The others are let through unpaid,
+    /// and nobody may demand passivity of them.
+    #[must_use]
+    pub fn is_passive(self) -> bool {
+        !matches!(self.resolved(), Self::Direct | Self::Iss)
+    }
+
+    /// Whether the handle's force is the last that came from the other side, so that it must fade
+    /// when nothing comes. Waves play out what is owed; a spring and a twin are local.
+    #[must_use]
+    pub fn relays_force(self) -> bool {
+        match self.resolved() {
+            Self::Direct | Self::Tdpa | Self::Tank | Self::Iss => true,
+            Self::Wave | Self::WaveTdpa | Self::Pspm | Self::Mmt | Self::Auto => false,
+        }
+    }
+
+    /// Whether the port's signals are waves, so that impedance matching means something.
+    #[must_use]
+    pub fn sends_waves(self) -> bool {
+        matches!(self.resolved(), Self::Wave | Self::WaveTdpa)
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
     /// Name as on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::Wave => "wave",
+            Self::Tdpa => "tdpa",
+            Self::WaveTdpa => "wave-tdpa",
+            Self::Tank => "tank",
+            Self::Pspm => "pspm",
+            Self::Iss => "iss",
             Self::Mmt => "mmt",
             Self::Auto => "auto",
         }
     }
 }
 
-/// Which ends of a wave channel are terminated by their own impedance (teleop E4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Matching {
-    /// Neither: the sheet's acceptance formula E3 holds as it stands.
-    None,
-    /// The slave's PD damping is set to b, so that waves are absorbed there.
-    #[default]
-    Slave,
-    /// Also a series element b at the master, which halves the force and the wave sent.
-    Both,
-}
-
-/// Parameters that both ends of the coupling must agree on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CouplingParams {
-    /// Method.
-    pub mode: Mode,
-    /// Wave impedance b \[N s/m\], 0.1 to 1000.
+/// What both ends of a method are given in a tick, whatever the axis.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// Parameters that both sides agreed on.
+    pub params: &'a CouplingParams,
+    /// Wave impedance b of this tick \[N s/m\].
     pub impedance_nspm: f64,
-    /// Impedance matching of the wave channel.
-    pub matching: Matching,
-    /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
-    /// 0 switches the correction off.
-    pub drift_rate_hz: f64,
-    /// Rate at which a decoder catches up with the wave integral \[1/s\].
-    pub catch_up_hz: f64,
-    /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
-    pub hold_s: f64,
-    /// Energy that the master keeps back for the force it holds, in ticks of the fastest retreat
-    /// of the hand.
-    pub reserve_ticks: f64,
-    /// Energy that the slave's tank of a model-mediated channel should hold \[J\].
-    pub tank_target_j: f64,
-    /// Fraction of a surplus that the slave's tank returns every second \[1/s\].
-    pub share_hz: f64,
-    /// Largest friction against the hand that fills the slave's tank \[N\].
-    pub charge_n_max: f64,
-    /// Rate at which the slave follows the delayed position in model mediation \[1/s\].
-    pub follow_hz: f64,
-}
-
-impl Default for CouplingParams {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Auto,
-            impedance_nspm: 10.0,
-            matching: Matching::Slave,
-            drift_rate_hz: 3.0,
-            catch_up_hz: 30.0,
-            hold_s: 0.02,
-            reserve_ticks: 3.0,
-            tank_target_j: 0.03,
-            share_hz: 5.0,
-            charge_n_max: 0.3,
-            follow_hz: 30.0,
-        }
-    }
-}
-
-/// A coupling parameter that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("coupling.{field} is {value}; expected {expected}")]
-pub struct CouplingError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: f64,
-    /// What would be right.
-    pub expected: &'static str,
-}
-
-impl CouplingParams {
-    /// Check every field.
-    ///
-    /// # Errors
-    /// [`CouplingError`] names the first field that is out of its range.
-    pub fn validate(&self) -> Result<(), CouplingError> {
-        let rows: [(&'static str, f64, f64, f64, &'static str); 9] = [
-            (
-                "impedance_nspm",
-                self.impedance_nspm,
-                0.1,
-                1000.0,
-                "0.1 to 1000 N s/m",
-            ),
-            (
-                "drift_rate_hz",
-                self.drift_rate_hz,
-                0.0,
-                100.0,
-                "0 to 100 1/s",
-            ),
-            ("catch_up_hz", self.catch_up_hz, 0.0, 500.0, "0 to 500 1/s"),
-            ("hold_s", self.hold_s, 0.0, 1.0, "0 to 1 s"),
-            (
-                "reserve_ticks",
-                self.reserve_ticks,
-                1.0,
-                100.0,
-                "1 to 100 ticks",
-            ),
-            ("tank_target_j", self.tank_target_j, 0.0, 10.0, "0 to 10 J"),
-            ("share_hz", self.share_hz, 0.0, 200.0, "0 to 200 1/s"),
-            ("charge_n_max", self.charge_n_max, 0.0, 5.0, "0 to 5 N"),
-            ("follow_hz", self.follow_hz, 0.0, 200.0, "0 to 200 1/s"),
-        ];
-        for (field, value, low, high, expected) in rows {
-            if !(low..=high).contains(&value) {
-                return Err(CouplingError {
-                    field,
-                    value,
-                    expected,
-                });
-            }
-        }
-        Ok(())
-    }
+    /// The newest frame of the other side; number 0 if there is none.
+    pub newest: &'a HapticFrame,
+    /// Whether it is new enough for its samples to be held.
+    pub held: bool,
+    /// Time since the tick before \[s\].
+    pub dt_s: f64,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_are_valid_and_bad_fields_are_named() {
-        assert_eq!(CouplingParams::default().validate(), Ok(()));
-        let bad = CouplingParams {
-            impedance_nspm: f64::NAN,
-            ..CouplingParams::default()
-        };
-        assert_eq!(
-            bad.validate().map_err(|error| error.field),
-            Err("impedance_nspm")
-        );
-        let bad = CouplingParams {
-            hold_s: -1.0,
-            ..CouplingParams::default()
-        };
-        assert!(
-            bad.validate()
-                .expect_err("negative")
-                .to_string()
-                .contains("hold_s is -1")
-        );
-    }
-}
+mod tests;

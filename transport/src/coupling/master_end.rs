@@ -1,0 +1,300 @@
+//! The master's end of the coupling: the one place that chooses among the methods there.
+//!
+//! A tick calls [`MasterEnd::begin`] once, then for each axis [`MasterEnd::demand`] for the force that
+//! the method wants, and, when account and guard have spoken, [`MasterEnd::send`] for what goes to the
+//! other side. [`MasterEnd::book`] tells it beforehand what the force of the last tick did.
+
+use super::delay_gain::Spacing;
+use super::model_mediated::{charge_n, offer_j};
+use super::wave::{self, Decoder, LowPass};
+use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
+use crate::frame::FrameFlags;
+use crate::trace::Events;
+use crate::{AXES, Axes};
+
+/// Energy of the robot's account below which it cannot follow at all \[J\].
+const STARVED_J: f64 = 1e-5;
+
+/// One axis of the handle, as the methods see it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct AtHandle {
+    /// Which axis.
+    pub axis: usize,
+    /// Position \[m\].
+    pub position_m: f64,
+    /// Velocity \[m/s\].
+    pub velocity_mps: f64,
+    /// Velocity smoothed for a friction, which must not rattle in a hand that rests \[m/s\].
+    pub smooth_mps: f64,
+    /// Force of the twin on the tool, corrected \[N\]; 0 without one.
+    pub twin_n: f64,
+    /// Energy that the twin may give back along this axis \[J\].
+    pub twin_j: f64,
+}
+
+/// What a method wants.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Demand {
+    /// Port force \[N\].
+    pub force_n: f64,
+    /// The wave that was used \[sqrt(W)\]; 0 without waves.
+    pub wave_in: f64,
+    /// Bits of [`Events`].
+    pub events: u32,
+}
+
+impl Demand {
+    fn of(force_n: f64) -> Self {
+        Self {
+            force_n,
+            ..Self::default()
+        }
+    }
+}
+
+/// What the methods remember at the master.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MasterEnd {
+    decoder: [Decoder; AXES],
+    spacing: Spacing,
+    filter: [LowPass; AXES],
+    wave_integral: Axes,
+    observer: tdpa::Observer,
+    /// Force that the passivity controller added, by axis \[N\].
+    controlled_n: Axes,
+    rate: [iss::Rate; AXES],
+    /// Energy of the spring of set-position modulation, by axis \[J\].
+    spring_j: Axes,
+}
+
+impl MasterEnd {
+    /// With a peer that began anew, sums count from 0 again.
+    pub fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
+    #[must_use]
+    pub fn wave_integral(&self) -> &Axes {
+        &self.wave_integral
+    }
+
+    /// Note the work that the force of the last tick did \[J\] over `moved_m`.
+    pub fn book(&mut self, axis: usize, work_j: f64, moved_m: f64) {
+        // what the controller dissipated repays the gap; it is nobody else's
+        let repaid_j = (self.controlled_n[axis] * moved_m).max(0.0);
+        self.observer.book(axis, work_j - repaid_j);
+    }
+
+    /// Begin a tick.
+    pub fn begin(&mut self, moment: &Moment<'_>) {
+        let newest = moment.newest;
+        self.spacing
+            .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        self.controlled_n = [0.0; AXES];
+    }
+
+    /// What the method wants on one axis.
+    pub fn demand(
+        &mut self,
+        moment: &Moment<'_>,
+        handle: &AtHandle,
+        account: &Reservoir,
+    ) -> Demand {
+        let axis = handle.axis;
+        let (params, relayed_n) = (moment.params, relayed_n(moment, axis));
+        match params.mode.resolved() {
+            Mode::Direct => Demand::of(moment.newest.port_force_n[axis]),
+            Mode::Wave => self.wave(moment, handle),
+            Mode::WaveTdpa => {
+                let wanted = self.wave(moment, handle);
+                self.controlled(wanted, moment, handle, account)
+            }
+            Mode::Tdpa => {
+                let charge_n = charge(moment, handle, params.tdpa_charge_n_max);
+                self.controlled(Demand::of(relayed_n + charge_n), moment, handle, account)
+            }
+            Mode::Tank => {
+                let level_j = account.level_j()[axis];
+                let (target_j, most) = (params.tank_target_j, params.tank_nspm_max);
+                let damping = tank::level_damping_nspm(level_j, target_j, most);
+                Demand::of(relayed_n + damping * handle.velocity_mps)
+            }
+            Mode::Pspm => self.set_position(moment, handle, account),
+            Mode::Iss => {
+                let newest = moment.newest;
+                let rate = self.rate[axis].note(newest.sequence, newest.sent_ns, relayed_n);
+                let (v, tau_s, mu_npm) = (handle.velocity_mps, params.iss_tau_s, params.iss_mu_npm);
+                Demand::of(iss::force_n(relayed_n, rate, v, tau_s, mu_npm))
+            }
+            Mode::Mmt | Mode::Auto => {
+                Demand::of(charge(moment, handle, params.charge_n_max) - handle.twin_n)
+            }
+        }
+    }
+
+    /// Send the wave of this tick and the energy that goes with it, keeping `reserve_j` for the force
+    /// that is held; returns the wave \[sqrt(W)\].
+    pub fn send(
+        &mut self,
+        moment: &Moment<'_>,
+        handle: &AtHandle,
+        (force_n, reserve_j): (f64, f64),
+        account: &mut Reservoir,
+    ) -> f64 {
+        let (axis, dt_s, params) = (handle.axis, moment.dt_s, moment.params);
+        let (b, mode) = (moment.impedance_nspm, params.mode.resolved());
+        let matched = mode.sends_waves() && params.matching == Matching::Both;
+        let made = if matched {
+            (b / 2.0).sqrt() * handle.velocity_mps
+        } else {
+            wave::forward(b, handle.velocity_mps, force_n)
+        };
+        let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
+        self.wave_integral[axis] += sent * dt_s;
+        let wave_j = 0.5 * sent * sent * dt_s;
+        match mode {
+            Mode::Direct | Mode::Iss => account.ship_unpaid(axis, wave_j),
+            Mode::Wave => {
+                account.ship(axis, wave_j, reserve_j);
+            }
+            Mode::Tdpa | Mode::WaveTdpa => {
+                self.observer.ship(axis, reserve_j, account);
+            }
+            Mode::Tank => {
+                let share_j = tank::share_j(account.level_j()[axis], params.share_hz, dt_s);
+                account.ship(axis, share_j, reserve_j);
+            }
+            Mode::Pspm => self.offer(moment, axis, (self.spring_j[axis], reserve_j), account),
+            Mode::Mmt | Mode::Auto => {
+                self.offer(moment, axis, (handle.twin_j, reserve_j), account);
+            }
+        }
+        sent
+    }
+
+    /// Force of the wave that came, and the wave.
+    fn wave(&mut self, moment: &Moment<'_>, handle: &AtHandle) -> Demand {
+        let (axis, params, newest) = (handle.axis, moment.params, moment.newest);
+        let decoder = &mut self.decoder[axis];
+        let w = if params.delay_gain {
+            self.spacing.used(newest.wave[axis], moment.held)
+        } else {
+            let integral = newest.wave_integral[axis];
+            let sample = newest.wave[axis];
+            decoder.demand(
+                sample,
+                integral,
+                moment.held,
+                params.catch_up_hz,
+                moment.dt_s,
+            )
+        };
+        decoder.used(w, moment.dt_s);
+        let (b, v) = (moment.impedance_nspm, handle.velocity_mps);
+        let force_n = match params.matching {
+            Matching::Both => wave::matched_master_force(b, v, w),
+            Matching::None | Matching::Slave => wave::master_force(b, v, w),
+        };
+        Demand {
+            force_n,
+            wave_in: w,
+            events: 0,
+        }
+    }
+
+    /// The demand behind the impedance controller of E8.
+    fn controlled(
+        &mut self,
+        wanted: Demand,
+        moment: &Moment<'_>,
+        handle: &AtHandle,
+        account: &Reservoir,
+    ) -> Demand {
+        let axis = handle.axis;
+        let (gap_j, v) = (self.observer.gap_j(axis, account), handle.velocity_mps);
+        let most = tdpa::ALPHA_NSPM_MAX;
+        let alpha = tdpa::impedance_pc(gap_j, wanted.force_n, v, moment.dt_s, most);
+        self.controlled_n[axis] = alpha * v;
+        Demand {
+            force_n: wanted.force_n + alpha * v,
+            events: wanted.events | events_if(alpha > 0.0),
+            ..wanted
+        }
+    }
+
+    /// Force of the spring to the robot's position, as far as the account lets it be set.
+    fn set_position(
+        &mut self,
+        moment: &Moment<'_>,
+        handle: &AtHandle,
+        account: &Reservoir,
+    ) -> Demand {
+        let (axis, params, own_m) = (handle.axis, moment.params, handle.position_m);
+        let known = moment.newest.sequence > 0;
+        let wanted_m = if known {
+            moment.newest.position_m[axis]
+        } else {
+            own_m
+        };
+        let stiffness = params.pspm_npm;
+        // a spring that held all there is would leave the robot standing, and so stay stretched
+        let tank_j = moment.newest.reservoir_j[axis];
+        let kept = if tank_j > STARVED_J {
+            1.0
+        } else {
+            1.0 - (params.share_hz * moment.dt_s).clamp(0.0, 0.5)
+        };
+        let energy_j = kept * account.level_j()[axis];
+        let set_m = pspm::set_position_m(own_m, wanted_m, energy_j, stiffness);
+        self.spring_j[axis] = pspm::stored_j(own_m, set_m, stiffness);
+        let spring_n = stiffness * (own_m - set_m);
+        let damper_n = params.pspm_nspm * handle.velocity_mps;
+        Demand {
+            force_n: spring_n + damper_n + charge(moment, handle, params.charge_n_max),
+            wave_in: 0.0,
+            events: events_if(set_m != wanted_m),
+        }
+    }
+
+    /// Offer the slave's tank what this end does not need for `stored_j`.
+    fn offer(
+        &self,
+        moment: &Moment<'_>,
+        axis: usize,
+        (stored_j, reserve_j): (f64, f64),
+        account: &mut Reservoir,
+    ) {
+        let tank_j = moment.newest.reservoir_j[axis];
+        let level_j = account.level_j()[axis];
+        let offer = offer_j(level_j, stored_j, tank_j, moment.params.tank_target_j);
+        account.ship(axis, offer, reserve_j);
+    }
+}
+
+/// The robot's force as the hand should push against it \[N\]: what the tissue does to the probe, the
+/// coupling does against it.
+fn relayed_n(moment: &Moment<'_>, axis: usize) -> f64 {
+    let newest = moment.newest;
+    let known = newest.flags & FrameFlags::FORCE_VALID != 0;
+    match moment.params.relayed {
+        Relayed::Contact if known => -newest.contact_force_n[axis],
+        Relayed::Contact | Relayed::Port => newest.port_force_n[axis],
+    }
+}
+
+/// Friction that fills the slave's tank while it is low \[N\].
+fn charge(moment: &Moment<'_>, handle: &AtHandle, most_n: f64) -> f64 {
+    let tank_j = moment.newest.reservoir_j[handle.axis];
+    charge_n(
+        tank_j,
+        moment.params.tank_target_j,
+        most_n,
+        handle.smooth_mps,
+    )
+}
+
+/// The event of a method's own passivity controller, if it acted.
+fn events_if(acted: bool) -> u32 {
+    if acted { Events::CONTROLLED } else { 0 }
+}

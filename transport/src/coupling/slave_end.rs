@@ -1,0 +1,238 @@
+//! The slave's end of the coupling: the one place that chooses among the methods there.
+//!
+//! A tick calls [`SlaveEnd::begin`] once, then for each axis [`SlaveEnd::gains`] for the controller of
+//! the robot, [`SlaveEnd::demand`] for the velocity that the method wants of the port, and, when guard
+//! and account have spoken, [`SlaveEnd::send`] for what goes to the other side.
+
+use super::delay_gain::Spacing;
+use super::wave::{self, Decoder, LowPass, Pd};
+use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
+use crate::trace::Events;
+use crate::{AXES, Axes};
+
+/// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
+const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+
+/// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
+/// hand pays some friction all the time, with all of it nothing is ever left to reflect.
+const KEPT_SHARE: f64 = 1.0 / 3.0;
+
+/// Motion in old waves that is still played out after an outage \[m\].
+const FORGIVEN_M: f64 = 0.02;
+
+/// One axis of the robot, as the methods see it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtRobot {
+    /// Which axis.
+    pub axis: usize,
+    /// Position of the port x_sd \[m\].
+    pub port_m: f64,
+    /// Whether the probe touches.
+    pub touching: bool,
+    /// Measured force of the tissue on the probe, if it is known \[N\].
+    pub contact_n: Option<f64>,
+    /// The controller from port to robot.
+    pub pd: Pd,
+}
+
+/// What a method wants.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Demand {
+    /// Velocity of the port \[m/s\].
+    pub velocity_mps: f64,
+    /// The wave that was used \[sqrt(W)\]; 0 without waves.
+    pub wave_in: f64,
+    /// Bits of [`Events`].
+    pub events: u32,
+}
+
+impl Demand {
+    fn of(velocity_mps: f64) -> Self {
+        Self {
+            velocity_mps,
+            ..Self::default()
+        }
+    }
+}
+
+/// What the methods remember at the slave.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SlaveEnd {
+    decoder: [Decoder; AXES],
+    spacing: Spacing,
+    filter: [LowPass; AXES],
+    wave_integral: Axes,
+    observer: tdpa::Observer,
+}
+
+impl SlaveEnd {
+    /// With a peer that began anew, sums count from 0 again.
+    pub fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
+    #[must_use]
+    pub fn wave_integral(&self) -> &Axes {
+        &self.wave_integral
+    }
+
+    /// Begin a tick.
+    pub fn begin(&mut self, moment: &Moment<'_>) {
+        let newest = moment.newest;
+        self.spacing
+            .note(newest.sequence, newest.sent_ns, moment.dt_s);
+    }
+
+    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller, of those that it has.
+    #[must_use]
+    pub fn gains(moment: &Moment<'_>, stiffness_npm: f64, damping_nspm: f64) -> (f64, f64) {
+        let params = moment.params;
+        let matched = params.mode.sends_waves() && params.matching != Matching::None;
+        let damping_nspm = if matched {
+            moment.impedance_nspm
+        } else {
+            damping_nspm
+        };
+        (params.robot_npm(stiffness_npm), damping_nspm)
+    }
+
+    /// What the method wants on one axis.
+    pub fn demand(&mut self, moment: &Moment<'_>, robot: &AtRobot, account: &Reservoir) -> Demand {
+        let (params, newest) = (moment.params, moment.newest);
+        let behind_m = newest.position_m[robot.axis] - robot.port_m;
+        let ahead_mps = if moment.held {
+            newest.velocity_mps[robot.axis]
+        } else {
+            0.0
+        };
+        match params.mode.resolved() {
+            Mode::Direct | Mode::Pspm => Demand::of(behind_m / moment.dt_s),
+            Mode::Wave => self.wave(moment, robot, behind_m, Some(account)),
+            Mode::WaveTdpa => {
+                let wanted = self.wave(moment, robot, behind_m, None);
+                self.controlled(wanted, robot, account)
+            }
+            Mode::Tdpa => {
+                let (gap_j, pd) = (self.observer.gap_j(robot.axis, account), &robot.pd);
+                let (most, rate_hz) = (SPEED_OF_DRIFT_MPS, params.drift_rate_hz);
+                let repair_mps = (rate_hz * behind_m).clamp(-most, most);
+                let force_n = pd.force(ahead_mps);
+                let admitted_mps =
+                    tdpa::admitted_drift(gap_j, force_n, ahead_mps, repair_mps, pd.dt_s);
+                self.controlled(Demand::of(ahead_mps + admitted_mps), robot, account)
+            }
+            Mode::Iss => {
+                // the force that is relayed is the one behind the series spring
+                let contact_n = robot
+                    .contact_n
+                    .filter(|_| params.relayed == Relayed::Contact);
+                let (rest_n, slope) = contact_n.map_or(
+                    (robot.pd.force_at_rest(), robot.pd.slope_nspm()),
+                    |contact_n| (-contact_n, 0.0),
+                );
+                let mu_npm = params.iss_mu_npm;
+                Demand::of(iss::velocity_mps(
+                    behind_m,
+                    rest_n,
+                    slope,
+                    mu_npm,
+                    moment.dt_s,
+                ))
+            }
+            Mode::Tank | Mode::Mmt | Mode::Auto => {
+                Demand::of(ahead_mps + params.follow_hz * behind_m)
+            }
+        }
+    }
+
+    /// Send the wave of this tick and the energy that goes with it; returns the wave \[sqrt(W)\].
+    /// The account has already paid for the motion.
+    pub fn send(
+        &mut self,
+        moment: &Moment<'_>,
+        axis: usize,
+        (velocity_mps, force_n): (f64, f64),
+        account: &mut Reservoir,
+    ) -> f64 {
+        let (dt_s, params) = (moment.dt_s, moment.params);
+        let made = wave::backward(moment.impedance_nspm, velocity_mps, force_n);
+        let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
+        self.wave_integral[axis] += sent * dt_s;
+        let wave_j = 0.5 * sent * sent * dt_s;
+        let level_j = account.level_j()[axis];
+        match params.mode.resolved() {
+            Mode::Direct | Mode::Iss => account.ship_unpaid(axis, wave_j),
+            Mode::Wave => {
+                account.ship(axis, wave_j, 0.0);
+            }
+            Mode::Tdpa | Mode::WaveTdpa => {
+                self.observer.book(axis, -force_n * velocity_mps * dt_s);
+                self.observer.ship(axis, 0.0, account);
+                let gap_j = self.observer.gap_j(axis, account);
+                let (kept_j, share_hz) = (params.tank_target_j * KEPT_SHARE, params.reflect_hz);
+                let reflected_j = tdpa::reflected_j(gap_j, kept_j, share_hz, dt_s);
+                account.ship(axis, reflected_j, 0.0);
+            }
+            Mode::Tank => {
+                account.ship(axis, tank::share_j(level_j, params.share_hz, dt_s), 0.0);
+            }
+            Mode::Pspm | Mode::Mmt | Mode::Auto => {
+                let (target_j, share_hz) = (params.tank_target_j, params.share_hz);
+                let surplus_j = model_mediated::surplus_j(level_j, target_j, share_hz, dt_s);
+                account.ship(axis, surplus_j, 0.0);
+            }
+        }
+        sent
+    }
+
+    /// Velocity of the wave that came, with its drift correction; `payer` limits the wave to what it
+    /// can pay.
+    fn wave(
+        &mut self,
+        moment: &Moment<'_>,
+        robot: &AtRobot,
+        behind_m: f64,
+        payer: Option<&Reservoir>,
+    ) -> Demand {
+        let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
+        let (b, dt_s) = (moment.impedance_nspm, moment.dt_s);
+        let decoder = &mut self.decoder[axis];
+        let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
+        let carried = if params.delay_gain {
+            self.spacing.used(sample, moment.held)
+        } else {
+            decoder.demand(sample, integral, moment.held, params.catch_up_hz, dt_s)
+        };
+        // in contact the line's own deflection looks like drift; it must stay
+        let rate_hz = if robot.touching {
+            0.0
+        } else {
+            params.drift_rate_hz
+        };
+        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, SPEED_OF_DRIFT_MPS);
+        let wave_max = payer.map_or(f64::INFINITY, |payer| payer.wave_max(axis, dt_s));
+        let u = corrected.clamp(-wave_max, wave_max);
+        let share = if corrected == 0.0 { 1.0 } else { u / corrected };
+        decoder.used(carried * share, dt_s);
+        decoder.forgive(integral, (b / 2.0).sqrt() * FORGIVEN_M);
+        Demand {
+            velocity_mps: robot.pd.wave_velocity(b, u),
+            wave_in: u,
+            events: if share < 1.0 { Events::UNPAID } else { 0 },
+        }
+    }
+
+    /// The demand behind the admittance controller of E8.
+    fn controlled(&self, wanted: Demand, robot: &AtRobot, account: &Reservoir) -> Demand {
+        let gap_j = self.observer.gap_j(robot.axis, account);
+        let (pd, v) = (&robot.pd, wanted.velocity_mps);
+        let slowed = tdpa::admittance_pc(gap_j, pd.force(v), v, pd.dt_s);
+        let acted = if slowed == v { 0 } else { Events::CONTROLLED };
+        Demand {
+            velocity_mps: slowed,
+            events: wanted.events | acted,
+            ..wanted
+        }
+    }
+}

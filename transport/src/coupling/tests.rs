@@ -1,0 +1,108 @@
+//! What holds of both ends whatever the method.
+
+use proptest::prelude::*;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error;
+
+use super::master_end::AtHandle;
+use super::slave_end::AtRobot;
+use super::wave::Pd;
+use super::*;
+use crate::AXES;
+use crate::frame::FrameFlags;
+
+#[test]
+fn every_mode_is_read_by_its_own_name() {
+    for mode in Mode::ALL {
+        let read: Result<Mode, Error> = Mode::deserialize(mode.name().into_deserializer());
+        assert_eq!(read.expect("a name"), mode);
+        assert_eq!(Mode::named(mode.name()), Some(mode));
+    }
+    let passive = Mode::ALL.iter().filter(|mode| !mode.is_passive());
+    assert!(passive.eq([&Mode::Direct, &Mode::Iss]));
+}
+
+/// A frame of the other side with `x` in all that a method reads.
+fn frame(sequence: u64, x: f64) -> HapticFrame {
+    HapticFrame {
+        sequence,
+        sent_ns: sequence as i64 * 700_000,
+        flags: FrameFlags::FORCE_VALID * u32::from(sequence.is_multiple_of(2)),
+        impedance_nspm: 10.0,
+        position_m: [0.01 * x; AXES],
+        velocity_mps: [0.1 * x; AXES],
+        port_force_n: [10.0 * x; AXES],
+        contact_force_n: [-10.0 * x; AXES],
+        wave: [x; AXES],
+        wave_integral: [0.1 * x; AXES],
+        energy_sent_j: [1e-4 * sequence as f64; AXES],
+        reservoir_j: [0.05 * x.abs(); AXES],
+        ..HapticFrame::default()
+    }
+}
+
+/// A tick of both ends with what the other side sent, and how their ports move.
+type Tick = (u64, f64, f64, f64, bool);
+
+fn ticks() -> impl Strategy<Value = Vec<Tick>> {
+    let tick = (0..3_u64, -1.0..1.0, -0.3..0.3, -6.0..6.0, any::<bool>());
+    prop::collection::vec(tick, 1..200)
+}
+
+proptest! {
+    /// Whatever comes, demands are finite, and shipping never takes more than there is.
+    #[test]
+    fn every_method_at_the_master_is_total_and_ships_only_what_it_has(
+        which in 0..Mode::ALL.len(), delay_gain: bool, filter_hz in 0.0f64..100.0, ticks in ticks(),
+    ) {
+        let mode = Mode::ALL[which];
+        let params = CouplingParams { mode, delay_gain, wave_filter_hz: filter_hz, ..CouplingParams::default() };
+        let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
+        let mut sequence = 0;
+        for (news, x, v, force_n, held) in ticks {
+            sequence += news;
+            let newest = frame(sequence, x);
+            let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
+            let work_j = (force_n * v * 1e-3).max(-account.level_j()[1].max(0.0));
+            account.receive(&newest.energy_sent_j);
+            account.deposit(1, work_j);
+            end.book(1, work_j, v * 1e-3);
+            end.begin(&moment);
+            let handle = AtHandle {
+                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, twin_n: force_n, twin_j: 1e-3,
+            };
+            let wanted = end.demand(&moment, &handle, &account);
+            prop_assert!(wanted.force_n.is_finite() && wanted.wave_in.is_finite());
+            let wave = end.send(&moment, &handle, (force_n, 1e-5), &mut account);
+            prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
+            prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-15);
+        }
+    }
+
+    #[test]
+    fn every_method_at_the_slave_is_total_and_ships_only_what_it_has(
+        which in 0..Mode::ALL.len(), delay_gain: bool, reflect_hz in 0.0f64..200.0, ticks in ticks(),
+    ) {
+        let mode = Mode::ALL[which];
+        let params = CouplingParams { mode, delay_gain, reflect_hz, ..CouplingParams::default() };
+        let (mut end, mut account) = (SlaveEnd::default(), Reservoir::default());
+        let mut sequence = 0;
+        for (news, x, v, force_n, held) in ticks {
+            sequence += news;
+            let newest = frame(sequence, x);
+            let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
+            account.receive(&newest.energy_sent_j);
+            end.begin(&moment);
+            let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, 2000.0, 50.0);
+            let pd = Pd { stiffness_npm, damping_nspm, error_m: 1e-3 * x, robot_velocity_mps: v, dt_s: 1e-3 };
+            let robot = AtRobot { axis: 1, port_m: 0.02 * x, touching: held, contact_n: held.then_some(force_n), pd };
+            let wanted = end.demand(&moment, &robot, &account);
+            prop_assert!(wanted.velocity_mps.is_finite() && wanted.wave_in.is_finite());
+            let paid = account.payable_velocity(1, wanted.velocity_mps, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
+            account.deposit(1, -pd.force(paid) * paid * 1e-3);
+            let wave = end.send(&moment, 1, (paid, pd.force(paid)), &mut account);
+            prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
+            prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-12);
+        }
+    }
+}
