@@ -1,0 +1,126 @@
+//! The sending end: which of a side's frames go.
+//!
+//! Source: teleop E14 with section 3's floor and keep-alive; ours where [`super`] says so. Pure: the
+//! shell asks after every tick, live and in virtual time alike.
+
+use super::pace::Pace;
+use super::params::CodecParams;
+use super::receiver::{Echo, Marks, Receiver};
+use super::signal::{Judged, Threshold, length};
+use crate::frame::HapticFrame;
+use crate::{Span, Time};
+
+/// Decides which frames of a side are sent. Fixed size, allocates nothing.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    params: CodecParams,
+    judged: Judged,
+    threshold: Threshold,
+    keep_alive: Span,
+    period: Span,
+    receiver: Receiver,
+    pace: Pace,
+    session: u64,
+    sent: Option<Time>,
+    marks: Marks,
+    count: u64,
+}
+
+impl Encoder {
+    /// For a side that makes a frame every `period`; nothing sent yet.
+    #[must_use]
+    pub fn new(params: &CodecParams, judged: Judged, period: Span) -> Self {
+        Self {
+            params: *params,
+            judged,
+            threshold: Threshold::new(params, judged),
+            keep_alive: Span::from_s(params.keep_alive_s),
+            period,
+            receiver: Receiver::default(),
+            pace: Pace::default(),
+            session: 0,
+            sent: None,
+            marks: Marks::default(),
+            count: 0,
+        }
+    }
+
+    /// The frame to send, if it is to be sent: numbered among those sent. `peer` is the newest frame
+    /// of the other side, of number 0 if there is none. A codec that is off gives every frame as it is.
+    pub fn encode(&mut self, frame: &HapticFrame, peer: &HapticFrame) -> Option<HapticFrame> {
+        if !self.params.is_on() {
+            return Some(*frame);
+        }
+        if frame.session != self.session {
+            *self = Self {
+                session: frame.session,
+                ..Self::new(&self.params, self.judged, self.period)
+            };
+        }
+        let echo = Echo {
+            sent_ns: peer.echo_sent_ns,
+            received_ns: peer.echo_received_ns,
+            answered_ns: peer.sent_ns,
+        };
+        self.receiver.hear(&echo);
+        self.pace.hear(&echo, self.params.pace_max);
+        if !self.is_due(frame) {
+            return None;
+        }
+        let sent = Time(frame.sent_ns);
+        let value = self.judged.read(frame);
+        self.marks = marks(frame);
+        let loss = self.params.loss_expected;
+        let news = (&value, self.marks);
+        self.receiver
+            .send(self.params.predictor, news, sent, loss);
+        self.sent = Some(sent);
+        self.count += 1;
+        Some(HapticFrame {
+            sequence: self.count,
+            ..*frame
+        })
+    }
+
+    /// Least number of periods between two frames now, see [`super::pace`].
+    #[must_use]
+    pub fn pace(&self) -> u32 {
+        self.pace.periods()
+    }
+
+    fn is_due(&self, frame: &HapticFrame) -> bool {
+        let Some(before) = self.sent else {
+            return true;
+        };
+        let now = Time(frame.sent_ns);
+        let silent = now - before;
+        // a tick that would come too late for the keep-alive is the last that may send it
+        if silent.0 < 0 || silent.0 + self.period.0 / 2 >= self.keep_alive.0 {
+            return true;
+        }
+        let marks = marks(frame);
+        if marks != self.marks {
+            return true;
+        }
+        let least = self.period.0 * i64::from(self.pace.periods());
+        if silent.0 + self.period.0 / 2 < least {
+            return false;
+        }
+        let value = self.judged.read(frame);
+        let speed_mps = length(&frame.velocity_mps);
+        let enough = self.params.doubt_max;
+        let doubt = self.receiver.doubt((now, self.keep_alive), enough, |known, had| {
+            *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
+        });
+        doubt > enough
+    }
+}
+
+/// What must go at once when it changes: flags, whose sums these are, and the wave impedance.
+fn marks(frame: &HapticFrame) -> Marks {
+    [
+        u64::from(frame.flags) << 32 | u64::from(frame.impedance_epoch),
+        frame.peer_session,
+        frame.impedance_nspm.to_bits(),
+    ]
+}
