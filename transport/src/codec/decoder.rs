@@ -2,12 +2,12 @@
 //!
 //! Source: ours. The judged signal goes on by the same line as at the encoder; the position, which is
 //! not judged, by its velocity. Everything else is as in the newest frame, above all what is
-//! cumulative. Nothing goes on for longer than the keep-alive: then a frame is missing, and the
-//! receiver's own limits on silence have the word.
+//! cumulative. Nothing goes on for longer than two keep-alives: one frame may be missing, and after
+//! that the receiver's own limits on silence have the word.
 
 use super::params::CodecParams;
-use super::predictor::Line;
-use super::signal::Judged;
+use super::predictor::{Line, News};
+use super::signal::{Judged, Threshold, length};
 use crate::frame::HapticFrame;
 use crate::{Span, Time};
 
@@ -16,6 +16,7 @@ use crate::{Span, Time};
 pub struct Decoder {
     params: CodecParams,
     judged: Judged,
+    threshold: Threshold,
     horizon: Span,
     session: u64,
     sequence: u64,
@@ -29,7 +30,8 @@ impl Decoder {
         Self {
             params: *params,
             judged,
-            horizon: Span::from_s(params.keep_alive_s),
+            threshold: Threshold::new(params, judged),
+            horizon: params.horizon(),
             session: 0,
             sequence: 0,
             line: Line::default(),
@@ -53,9 +55,13 @@ impl Decoder {
         }
         if frame.sequence > self.sequence {
             self.sequence = frame.sequence;
-            let value = self.judged.read(&frame);
-            self.line
-                .take(self.params.predictor, &value, Time(frame.sent_ns));
+            self.line.take(&News {
+                kind: self.params.predictor,
+                threshold: &self.threshold,
+                value: self.judged.read(&frame),
+                speed_mps: length(&frame.velocity_mps),
+                sent: Time(frame.sent_ns),
+            });
         }
         let shown = self.carried(&frame, now - received);
         Some((if shown.is_plausible() { shown } else { frame }, received))

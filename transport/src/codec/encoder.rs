@@ -5,6 +5,7 @@
 
 use super::pace::Pace;
 use super::params::CodecParams;
+use super::predictor::News;
 use super::receiver::{Echo, Marks, Receiver};
 use super::signal::{Judged, Threshold, length};
 use crate::frame::HapticFrame;
@@ -68,12 +69,16 @@ impl Encoder {
             return None;
         }
         let sent = Time(frame.sent_ns);
-        let value = self.judged.read(frame);
         self.marks = marks(frame);
-        let loss = self.params.loss_expected;
-        let news = (&value, self.marks);
+        let news = News {
+            kind: self.params.predictor,
+            threshold: &self.threshold,
+            value: self.judged.read(frame),
+            speed_mps: length(&frame.velocity_mps),
+            sent,
+        };
         self.receiver
-            .send(self.params.predictor, news, sent, loss);
+            .send(&news, self.marks, self.params.loss_expected);
         self.sent = Some(sent);
         self.count += 1;
         Some(HapticFrame {
@@ -109,7 +114,7 @@ impl Encoder {
         let value = self.judged.read(frame);
         let speed_mps = length(&frame.velocity_mps);
         let enough = self.params.doubt_max;
-        let doubt = self.receiver.doubt((now, self.keep_alive), enough, |known, had| {
+        let doubt = self.receiver.doubt((now, self.params.horizon()), enough, |known, had| {
             *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
         });
         doubt > enough

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Span;
+
 /// Longest time between two frames \[s\] (teleop goal 6).
 pub const KEEP_ALIVE_S_MAX: f64 = 0.05;
 
@@ -77,10 +79,10 @@ impl Default for CodecParams {
             weber_per_mps: 0.0,
             floor_n: 0.06,
             floor_mps: 0.003,
-            keep_alive_s: 0.03,
+            keep_alive_s: 0.024,
             predictor: Prediction::Linear,
             loss_expected: 0.1,
-            doubt_max: 0.02,
+            doubt_max: 0.003,
             pace_max: 4,
         }
     }
@@ -130,6 +132,12 @@ impl CodecParams {
             }
         }
         Ok(())
+    }
+
+    /// How long a receiver goes on by its line when no frame comes: one keep-alive may be lost.
+    #[must_use]
+    pub fn horizon(&self) -> Span {
+        Span::from_s(2.0 * self.keep_alive_s)
     }
 
     /// Whether frames may be left out.

@@ -80,7 +80,8 @@ impl Threshold {
         let k = self.weber + self.weber_per_mps * speed_mps;
         let apart: Axes = std::array::from_fn(|axis| value[axis] - known[axis]);
         let within = |off: f64, size: f64| off <= (k * size).max(self.floor);
-        !(within(length(&apart), length(known)) && within(apart[3].abs(), known[3].abs()))
+        !(within(length(&apart), length(known).min(length(value)))
+            && within(apart[3].abs(), known[3].abs().min(value[3].abs())))
     }
 }
 
