@@ -3,12 +3,15 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+mod stream;
+
 use std::sync::Arc;
 
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
-use palpate_transport::coupling::Mode;
+use palpate_transport::codec::Ends;
+use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::{Order, Succession};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
@@ -22,6 +25,9 @@ use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::tables;
+use stream::Watch;
+
+pub use stream::Reconstruction;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
@@ -58,6 +64,11 @@ pub struct Session {
     back: LinkQueue<HapticFrame>,
     to_slave: Mailbox,
     to_master: Mailbox,
+    coupling: CouplingParams,
+    /// What the master and the slave send and are shown.
+    codecs: [Ends; 2],
+    /// The streams from the master and from the slave.
+    watches: [Watch; 2],
     runs: u64,
     changes_done: usize,
     tick: u64,
@@ -126,6 +137,10 @@ impl Session {
             back: link(config.link.back, back_seed)?,
             to_slave: Mailbox::default(),
             to_master: Mailbox::default(),
+            coupling: config.coupling_in_use(),
+            codecs: SIDES.map(|side| ends(config, side)),
+            watches: SIDES
+                .map(|side| Watch::new(&config.codec, side, config.coupling.mode, 2 * room)),
             runs: 0,
             changes_done: 0,
             tick: 0,
@@ -152,6 +167,19 @@ impl Session {
         [*self.forward.stats(), *self.back.stats()]
     }
 
+    /// Tick in which each frame from the master and from the slave was sent, by its number less one;
+    /// empty if every tick sends one.
+    #[must_use]
+    pub fn sent_ticks(&self) -> [&[u64]; 2] {
+        [0, 1].map(|index| self.watches[index].sent_ticks())
+    }
+
+    /// How well the slave and the master were shown what the other side knew, if a codec is on.
+    #[must_use]
+    pub fn reconstruction(&self) -> [Option<Reconstruction>; 2] {
+        [0, 1].map(|index| self.watches[index].reconstruction())
+    }
+
     /// Hash of all port traces so far: positions and forces of both ports, bit by bit.
     #[must_use]
     pub fn trace_hash(&self) -> String {
@@ -176,10 +204,12 @@ impl Session {
                 self.master =
                     palpate_master::State::new(predictor_of(&self.config)?, &caps, parties);
                 self.to_master = Mailbox::default();
+                self.codecs[0] = ends(&self.config, side);
             }
             Side::Slave => {
                 self.slave = palpate_slave::State::new(parties);
                 self.to_slave = Mailbox::default();
+                self.codecs[1] = ends(&self.config, side);
             }
         }
         Ok(())
@@ -208,6 +238,8 @@ impl Session {
     }
 
     fn step_master(&mut self, now: Time) -> TickRecord {
+        let frame = self.codecs[0].decode(self.to_master.newest, now);
+        self.watches[1].shown(frame, now, PERIOD);
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
@@ -215,30 +247,40 @@ impl Session {
             paused: false,
             masked: self.is_masked(),
             reading: self.handle.read(now),
-            frame: self.to_master.newest,
+            frame,
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_master::tick(&config.master, &config.coupling, &mut self.master, &inputs);
+        let out = palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
         self.handle.write(&out.force_on_hand_n);
-        self.forward.push(now, WIRE_BYTES, out.frame);
+        let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
+        self.watches[0].made(&out.frame, sent.as_ref());
+        if let Some(frame) = sent {
+            self.forward.push(now, WIRE_BYTES, frame);
+        }
         out.record
     }
 
     fn step_slave(&mut self, now: Time, remote_now: Time) -> TickRecord {
+        let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
+        self.watches[0].shown(frame, remote_now, PERIOD);
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
             dt_s: PERIOD.s(),
             reading: self.robot.read(now),
-            frame: self.to_slave.newest,
+            frame,
             halt: false,
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
+        let out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         self.robot.write(&out.force_n, out.closed);
-        self.back.push(now, WIRE_BYTES, out.frame);
+        let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
+        self.watches[1].made(&out.frame, sent.as_ref());
+        if let Some(frame) = sent {
+            self.back.push(now, WIRE_BYTES, frame);
+        }
         out.record
     }
 
@@ -296,6 +338,14 @@ impl Mailbox {
             self.newest = Some((frame, received));
         }
     }
+}
+
+/// Both sides, in the order in which a session keeps what it has of each.
+const SIDES: [Side; 2] = [Side::Master, Side::Slave];
+
+/// A codec's ends at one side that begins.
+fn ends(config: &Config, side: Side) -> Ends {
+    Ends::new(&config.codec, side, config.coupling.mode, PERIOD)
 }
 
 /// Runs of both sides of a session in virtual time, which know each other from the start.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use palpate_transport::codec::CodecKind;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::{LinkParams, Outage};
 
@@ -85,6 +86,9 @@ pub struct MethodArgs {
     /// Wave impedance b in N s/m [default: 10]
     #[arg(long, value_name = "B", allow_negative_numbers = true, value_parser = impedance)]
     pub impedance: Option<f64>,
+    /// Which frames are sent: all, or those that make a difference to be felt [default: off]
+    #[arg(long, value_name = "CODEC", value_parser = codec_parser())]
+    pub codec: Option<CodecKind>,
     /// What the remote side touches: a built-in scene, a scene file, `wall:K` with a stiffness in
     /// N/m, or `free` [default: layered-lump]
     #[arg(long, value_name = "SCENE")]
@@ -150,6 +154,7 @@ impl MethodArgs {
         let coupling = &mut config.coupling;
         coupling.mode = self.mode.unwrap_or(coupling.mode);
         coupling.impedance_nspm = self.impedance.unwrap_or(coupling.impedance_nspm);
+        config.codec.kind = self.codec.unwrap_or(config.codec.kind);
         config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
         config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
         if let Some(method) = &self.method {
@@ -196,6 +201,16 @@ fn mode_parser() -> impl TypedValueParser<Value = Mode> {
         MODES
             .into_iter()
             .find(|mode| mode.name() == name)
+            .unwrap_or_default()
+    })
+}
+
+fn codec_parser() -> impl TypedValueParser<Value = CodecKind> {
+    const KINDS: [CodecKind; 2] = [CodecKind::Off, CodecKind::Deadband];
+    PossibleValuesParser::new(KINDS.map(CodecKind::name)).map(|name| {
+        KINDS
+            .into_iter()
+            .find(|kind| kind.name() == name)
             .unwrap_or_default()
     })
 }

@@ -34,5 +34,42 @@ pub use encoder::Encoder;
 pub use params::{CodecError, CodecKind, CodecParams, KEEP_ALIVE_S_MAX, Prediction};
 pub use signal::{Judged, Threshold};
 
+use crate::coupling::Mode;
+use crate::frame::HapticFrame;
+use crate::trace::Side;
+use crate::{Span, Time};
+
+/// Both ends of one side: what it sends, and what it is shown. Fixed size.
+#[derive(Debug, Clone)]
+pub struct Ends {
+    encoder: Encoder,
+    decoder: Decoder,
+}
+
+impl Ends {
+    /// Of `side`, which makes a frame every `period`; nothing sent and nothing received.
+    #[must_use]
+    pub fn new(params: &CodecParams, side: Side, mode: Mode, period: Span) -> Self {
+        Self {
+            encoder: Encoder::new(params, Judged::of(side, mode), period),
+            decoder: Decoder::new(params, Judged::of(side.other(), mode)),
+        }
+    }
+
+    /// See [`Decoder::decode`].
+    pub fn decode(
+        &mut self,
+        inbound: Option<(HapticFrame, Time)>,
+        now: Time,
+    ) -> Option<(HapticFrame, Time)> {
+        self.decoder.decode(inbound, now)
+    }
+
+    /// See [`Encoder::encode`].
+    pub fn encode(&mut self, frame: &HapticFrame, peer: &HapticFrame) -> Option<HapticFrame> {
+        self.encoder.encode(frame, peer)
+    }
+}
+
 #[cfg(test)]
 mod tests;
