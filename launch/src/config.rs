@@ -587,14 +587,20 @@ mod tests {
         assert_eq!(config.validate(), Ok(()), "it is off");
         config.set("codec.kind=deadband").expect("a kind");
         let text = config.validate().expect_err("too silent").to_string();
-        for part in ["codec.keep_alive_s is 0.024", "slave.guard.watchdog_s (0.02 s)"] {
+        for part in [
+            "codec.keep_alive_s is 0.024",
+            "slave.guard.watchdog_s (0.02 s)",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         config.set("codec.keep_alive_s=0.01").expect("a number");
         assert_eq!(config.validate(), Ok(()));
         config.set("codec.weber=0.7").expect("a number");
         let text = config.validate().expect_err("no such fraction").to_string();
-        assert!(text.contains("codec.weber is 0.7; expected 0 to 0.5"), "{text}");
+        assert!(
+            text.contains("codec.weber is 0.7; expected 0 to 0.5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -254,7 +254,7 @@ impl Session {
         let out = palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
         self.handle.write(&out.force_on_hand_n);
         let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
-        self.watches[0].made(&out.frame, sent.as_ref());
+        self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
         if let Some(frame) = sent {
             self.forward.push(now, WIRE_BYTES, frame);
         }
@@ -277,7 +277,7 @@ impl Session {
         let out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
-        self.watches[1].made(&out.frame, sent.as_ref());
+        self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
         if let Some(frame) = sent {
             self.back.push(now, WIRE_BYTES, frame);
         }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use palpate_transport::codec::{CodecParams, Judged, Threshold};
+use palpate_transport::codec::{CodecParams, Ends, Judged, Threshold};
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::Side;
 use palpate_transport::{Axes, HapticFrame, Span, Time};
@@ -73,7 +73,7 @@ impl Watch {
     }
 
     /// The sender made a frame, once a tick, and sent it if it got a number.
-    pub(super) fn made(&mut self, frame: &HapticFrame, sent: Option<&HapticFrame>) {
+    pub(super) fn made(&mut self, frame: &HapticFrame, codec: &Ends, sent: Option<&HapticFrame>) {
         if !self.on {
             return;
         }
@@ -82,11 +82,14 @@ impl Watch {
         if self.truth.len() == self.kept {
             self.truth.pop_front();
         }
-        self.truth
-            .push_back((self.judged.read(frame), speed_mps));
+        self.truth.push_back((
+            codec.judged_value().unwrap_or(self.judged.read(frame)),
+            speed_mps,
+        ));
         if let Some(frame) = sent {
             // a side that began anew counts from one again
-            self.sent.truncate(frame.sequence.saturating_sub(1) as usize);
+            self.sent
+                .truncate(frame.sequence.saturating_sub(1) as usize);
             if self.sent.len() < SENT_KEPT {
                 self.sent.push(self.made);
             }

@@ -9,7 +9,7 @@ use super::predictor::News;
 use super::receiver::{Echo, Marks, Receiver};
 use super::signal::{Judged, Threshold, length};
 use crate::frame::HapticFrame;
-use crate::{Span, Time};
+use crate::{Axes, Span, Time};
 
 /// Decides which frames of a side are sent. Fixed size, allocates nothing.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Encoder {
     sent: Option<Time>,
     marks: Marks,
     count: u64,
+    /// The judged signal, smoothed; none before the first frame.
+    value: Option<Axes>,
 }
 
 impl Encoder {
@@ -43,6 +45,7 @@ impl Encoder {
             sent: None,
             marks: Marks::default(),
             count: 0,
+            value: None,
         }
     }
 
@@ -63,17 +66,19 @@ impl Encoder {
             received_ns: peer.echo_received_ns,
             answered_ns: peer.sent_ns,
         };
+        let mut frame = *frame;
+        self.smooth(&mut frame);
         self.receiver.hear(&echo);
         self.pace.hear(&echo, self.params.pace_max);
-        if !self.is_due(frame) {
+        if !self.is_due(&frame) {
             return None;
         }
         let sent = Time(frame.sent_ns);
-        self.marks = marks(frame);
+        self.marks = marks(&frame);
         let news = News {
             kind: self.params.predictor,
             threshold: &self.threshold,
-            value: self.judged.read(frame),
+            value: self.judged.read(&frame),
             speed_mps: length(&frame.velocity_mps),
             sent,
         };
@@ -83,8 +88,28 @@ impl Encoder {
         self.count += 1;
         Some(HapticFrame {
             sequence: self.count,
-            ..*frame
+            ..frame
         })
+    }
+
+    /// The judged signal as it was judged last, in its unit; none before the first frame, and of a codec
+    /// that is off.
+    #[must_use]
+    pub fn judged_value(&self) -> Option<Axes> {
+        self.value
+    }
+
+    /// One step of the low-pass; a value that is not a number passes, and is forgotten.
+    fn smooth(&mut self, frame: &mut HapticFrame) {
+        let value = self.judged.read(frame);
+        let share = self.period.s() / (self.period.s() + self.params.smooth_s);
+        let smoothed = self.value.map_or(value, |before| {
+            std::array::from_fn(|axis| before[axis] + share * (value[axis] - before[axis]))
+        });
+        let finite = smoothed.iter().all(|number| number.is_finite());
+        self.value = finite.then_some(smoothed);
+        self.judged
+            .write(frame, if finite { smoothed } else { value });
     }
 
     /// Least number of periods between two frames now, see [`super::pace`].
@@ -114,9 +139,11 @@ impl Encoder {
         let value = self.judged.read(frame);
         let speed_mps = length(&frame.velocity_mps);
         let enough = self.params.doubt_max;
-        let doubt = self.receiver.doubt((now, self.params.horizon()), enough, |known, had| {
-            *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
-        });
+        let doubt = self
+            .receiver
+            .doubt((now, self.params.horizon()), enough, |known, had| {
+                *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
+            });
         doubt > enough
     }
 }

@@ -37,7 +37,7 @@ pub use signal::{Judged, Threshold};
 use crate::coupling::Mode;
 use crate::frame::HapticFrame;
 use crate::trace::Side;
-use crate::{Span, Time};
+use crate::{Axes, Span, Time};
 
 /// Both ends of one side: what it sends, and what it is shown. Fixed size.
 #[derive(Debug, Clone)]
@@ -63,6 +63,12 @@ impl Ends {
         now: Time,
     ) -> Option<(HapticFrame, Time)> {
         self.decoder.decode(inbound, now)
+    }
+
+    /// See [`Encoder::judged_value`].
+    #[must_use]
+    pub fn judged_value(&self) -> Option<Axes> {
+        self.encoder.judged_value()
     }
 
     /// See [`Encoder::encode`].

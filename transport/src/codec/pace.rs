@@ -10,7 +10,7 @@
 use super::receiver::Echo;
 use crate::Span;
 
-/// Rise of the smoothed delay above its least that counts as a queue \[ns\].
+/// Rise of the smoothed delay above its least that counts as a queue, beside 3/2 of the jitter \[ns\].
 const QUEUE: Span = Span(3_000_000);
 
 /// Echoes in a row that must rise, or stay, before the pace changes.
@@ -28,6 +28,9 @@ pub struct Pace {
     newest_ns: i64,
     smooth_ns: Option<i64>,
     least_ns: i64,
+    last_ns: i64,
+    /// Mean change from one delay to the next (RFC 3550); a queue that grows hardly has any.
+    jitter_ns: i64,
     /// Least delay of the window that is being seen.
     coming_ns: i64,
     seen: u32,
@@ -46,11 +49,14 @@ impl Pace {
         let delay_ns = echo.received_ns.saturating_sub(echo.sent_ns);
         let Some(before_ns) = self.smooth_ns else {
             self.smooth_ns = Some(delay_ns);
-            (self.least_ns, self.coming_ns) = (delay_ns, delay_ns);
+            (self.least_ns, self.coming_ns, self.last_ns) = (delay_ns, delay_ns, delay_ns);
             return;
         };
         let smooth_ns = before_ns.saturating_add(delay_ns.saturating_sub(before_ns) / SMOOTH);
         self.smooth_ns = Some(smooth_ns);
+        let change_ns = delay_ns.saturating_sub(self.last_ns).saturating_abs();
+        self.last_ns = delay_ns;
+        self.jitter_ns += change_ns.saturating_sub(self.jitter_ns) / (2 * SMOOTH);
         self.least_ns = self.least_ns.min(smooth_ns);
         self.coming_ns = self.coming_ns.min(smooth_ns);
         self.seen += 1;
@@ -58,7 +64,8 @@ impl Pace {
             (self.seen, self.least_ns) = (0, self.coming_ns);
             self.coming_ns = smooth_ns;
         }
-        let queued = smooth_ns.saturating_sub(self.least_ns) > QUEUE.0;
+        let queued = smooth_ns.saturating_sub(self.least_ns)
+            > QUEUE.0.saturating_add(self.jitter_ns / 2 * 3);
         (self.rising, self.steady) = match (queued, smooth_ns > before_ns) {
             (true, true) => (self.rising + 1, 0),
             (true, false) => (self.rising, 0),

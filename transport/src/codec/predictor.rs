@@ -48,12 +48,16 @@ pub struct Line {
 impl Line {
     /// Take a newer frame's value.
     pub fn take(&mut self, news: &News<'_>) {
-        let gap_s = self.sent.map_or(f64::NAN, |before| (news.sent - before).s());
+        let gap_s = self
+            .sent
+            .map_or(f64::NAN, |before| (news.sent - before).s());
         let goes_on = gap_s > 0.0 && gap_s < FORGET_S;
         if news.kind == Prediction::Linear && goes_on {
             let believed: Axes =
                 std::array::from_fn(|axis| self.value[axis] + self.slope[axis] * gap_s);
-            let surprised = news.threshold.is_crossed(&believed, &news.value, news.speed_mps);
+            let surprised = news
+                .threshold
+                .is_crossed(&believed, &news.value, news.speed_mps);
             let (share, settle_s) = if surprised {
                 (1.0, SURPRISED_S)
             } else {

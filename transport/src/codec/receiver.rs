@@ -151,7 +151,8 @@ impl Receiver {
             if belief.share <= 0.0 {
                 break;
             }
-            let same = |other: &&mut Belief| other.line == belief.line && other.marks == belief.marks;
+            let same =
+                |other: &&mut Belief| other.line == belief.line && other.marks == belief.marks;
             if let Some(other) = beliefs[..kept].iter_mut().find(same) {
                 other.share += belief.share;
             } else if kept < KEPT {
@@ -163,7 +164,11 @@ impl Receiver {
         if kept == 0 {
             // what came was thought impossible: begin with a receiver that knows nothing
             let (sent, heard) = (self.sent, self.heard);
-            *self = Self { sent, heard, ..Self::default() };
+            *self = Self {
+                sent,
+                heard,
+                ..Self::default()
+            };
             return;
         }
         for belief in &mut beliefs[..kept] {
