@@ -32,6 +32,9 @@ pub use stream::Reconstruction;
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
 
+/// Most periods that one tick accounts for; after more missed ones motion begins anew.
+pub const PERIODS_MAX: u64 = 20;
+
 /// Bytes of a frame on the wire: payload, CDR header, zenoh and UDP/IP headers \[bytes\].
 pub const WIRE_BYTES: usize = HapticFrame::ENCODED_BYTES + 60;
 
@@ -73,6 +76,40 @@ pub struct Session {
     changes_done: usize,
     tick: u64,
     hash: Xxh3,
+    absences: [Absence; 2],
+    fault: Option<fn(&mut HapticFrame)>,
+}
+
+/// A side that misses ticks, as a process that the machine does not let run.
+#[derive(Default)]
+struct Absence {
+    /// Ticks that it will still miss.
+    left: u64,
+    /// Ticks that it has missed since its last.
+    missed: u64,
+    /// Its last record.
+    last: TickRecord,
+}
+
+/// What one tick of a side accounts for, as in the live loop.
+struct Passed {
+    dt_s: f64,
+    paused: bool,
+}
+
+impl Absence {
+    /// What the next tick accounts for; none if it is missed.
+    fn pass(&mut self) -> Option<Passed> {
+        if self.left > 0 {
+            (self.left, self.missed) = (self.left - 1, self.missed + 1);
+            return None;
+        }
+        let periods = std::mem::take(&mut self.missed) + 1;
+        Some(Passed {
+            dt_s: PERIOD.s() * periods.min(PERIODS_MAX) as f64,
+            paused: periods > PERIODS_MAX,
+        })
+    }
 }
 
 /// The two records of one tick.
@@ -145,6 +182,8 @@ impl Session {
             changes_done: 0,
             tick: 0,
             hash: Xxh3::new(),
+            absences: SIDES.map(|_| Absence::default()),
+            fault: None,
             config: config.clone(),
         })
     }
@@ -215,20 +254,41 @@ impl Session {
         Ok(())
     }
 
+    /// Let a side miss its next `ticks` ticks; its device holds what it was told last. Meanwhile
+    /// [`Self::step`] gives its last record again.
+    pub fn pause(&mut self, side: Side, ticks: u64) {
+        self.absences[usize::from(side == Side::Slave)].left = ticks;
+    }
+
+    /// Let `fault` spoil every frame that arrives from now on: for tests that must see a fault found.
+    pub fn plant(&mut self, fault: fn(&mut HapticFrame)) {
+        self.fault = Some(fault);
+    }
+
     /// Advance both sides by one tick.
     pub fn step(&mut self) -> Lockstep {
         let now = Time(PERIOD.0 * self.tick as i64);
         let remote_now = self.remote_clock(now);
         self.change_link(now);
         // the newest due frame wins, as in the live mailbox
-        while let Some(frame) = self.back.pop_due(now) {
+        let spoil = self.fault.unwrap_or(|_| ());
+        while let Some(mut frame) = self.back.pop_due(now) {
+            spoil(&mut frame);
             self.to_master.put(frame, now);
         }
-        while let Some(frame) = self.forward.pop_due(now) {
+        while let Some(mut frame) = self.forward.pop_due(now) {
+            spoil(&mut frame);
             self.to_slave.put(frame, remote_now);
         }
-        let master = self.step_master(now);
-        let slave = self.step_slave(now, remote_now);
+        let master = match self.absences[0].pass() {
+            Some(passed) => self.step_master(now, &passed),
+            None => self.absences[0].last,
+        };
+        let slave = match self.absences[1].pass() {
+            Some(passed) => self.step_slave(now, remote_now, &passed),
+            None => self.absences[1].last,
+        };
+        (self.absences[0].last, self.absences[1].last) = (master, slave);
         self.tick += 1;
         for record in [&master, &slave] {
             self.absorb(&record.port_position_m);
@@ -237,14 +297,14 @@ impl Session {
         Lockstep { master, slave }
     }
 
-    fn step_master(&mut self, now: Time) -> TickRecord {
+    fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[0].decode(self.to_master.newest, now);
         self.watches[1].shown(frame, now, PERIOD);
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
-            dt_s: PERIOD.s(),
-            paused: false,
+            dt_s: passed.dt_s,
+            paused: passed.paused,
             masked: self.is_masked(),
             reading: self.handle.read(now),
             frame,
@@ -261,16 +321,16 @@ impl Session {
         out.record
     }
 
-    fn step_slave(&mut self, now: Time, remote_now: Time) -> TickRecord {
+    fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
         self.watches[0].shown(frame, remote_now, PERIOD);
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
-            dt_s: PERIOD.s(),
+            dt_s: passed.dt_s,
             reading: self.robot.read(now),
             frame,
-            halt: false,
+            halt: passed.paused,
             rearm: false,
         };
         let config = &self.config;

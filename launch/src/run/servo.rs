@@ -21,15 +21,13 @@ use super::duty::Duty;
 use super::face::Shown;
 use super::realtime::{self, Disturbances, Granted};
 use crate::config::RealtimeConfig;
+use crate::lab::PERIODS_MAX;
 
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
 const WARM_UP_TICKS: u64 = 100;
 
 /// A tick that wakes later than this is late and gets a cause \[ns\].
 const LATE: Span = Span(200_000);
-
-/// Most periods that one tick accounts for; after more missed ones motion begins anew.
-const PERIODS_MAX: u64 = 20;
 
 /// What one tick of a side gives to the loop.
 pub struct Ticked {

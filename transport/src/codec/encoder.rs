@@ -151,7 +151,7 @@ impl Encoder {
 /// What must go at once when it changes: flags, whose sums these are, and the wave impedance.
 fn marks(frame: &HapticFrame) -> Marks {
     [
-        u64::from(frame.flags) << 32 | u64::from(frame.impedance_epoch),
+        (u64::from(frame.flags) << 32) | u64::from(frame.impedance_epoch),
         frame.peer_session,
         frame.impedance_nspm.to_bits(),
     ]

@@ -108,7 +108,7 @@ impl Receiver {
         // the oldest of those sent after the echoed one
         let missing = ((1_u64 << late) - 1) << (place - late);
         for belief in &mut self.beliefs[..self.count] {
-            if belief.came >> place & 1 == 0 {
+            if (belief.came >> place) & 1 == 0 {
                 belief.share = 0.0;
             }
             let odd = (belief.came & missing).count_ones();

@@ -53,7 +53,8 @@ impl Cuts {
             };
             at_s += (mean + deviation * normal(&mut rng)).max(STRETCH_S_MIN);
             // a time that is not a number ends it too
-            if !(at_s < duration_s) {
+            let goes_on = at_s < duration_s;
+            if !goes_on {
                 return times_s;
             }
             times_s.push(at_s);
