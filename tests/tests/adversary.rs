@@ -16,9 +16,11 @@ mod search;
 
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
+use palpate_transport::link::LinkParams;
+use palpate_transport::trace::Side;
 
 use attack::{Broken, attack};
-use case::Case;
+use case::{Case, Event, MASTER_PAUSE_MAX, What};
 use search::{Found, Search, search, shrink};
 
 /// Every mode that claims to be passive.
@@ -170,4 +172,51 @@ fn guidance_shows_more_than_chance() {
         features
     };
     assert!(of(true) > of(false));
+}
+
+/// Sessions of a perfect link whose master misses `missed` ticks five times: how many of 24 made energy,
+/// and the least of it \[J\].
+fn paused_master(mode: Mode, missed: u64, reserve_ticks: f64) -> (u32, f64) {
+    let (mut count, mut least) = (0, 0.0_f64);
+    for seed in 0..24 {
+        let mut case = Case::random(seed, 3.0, &[mode]);
+        (case.forward, case.back) = (LinkParams::default(), LinkParams::default());
+        case.codec = None;
+        case.reserve_ticks = reserve_ticks;
+        let pause = |k| Event {
+            at: 0.13 + 0.173 * f64::from(k),
+            what: What::Pause(Side::Master, missed),
+        };
+        case.events = (0..5).map(pause).collect();
+        if let Some(Broken::Passivity(energy_j)) = attack(&case, None).broken {
+            (count, least) = (count + 1, least.min(energy_j));
+        }
+    }
+    (count, least)
+}
+
+#[test]
+fn a_master_that_misses_a_tick_stays_passive() {
+    for mode in PASSIVE {
+        let (count, least) = paused_master(mode, MASTER_PAUSE_MAX, 3.0);
+        assert_eq!(count, 0, "{mode:?}: {least} J");
+    }
+}
+
+/// A known limit, as it is: a process that stops leaves the motors with a force that was paid for one
+/// period, and the hand may draw on it for as long as that lasts.
+#[test]
+#[ignore = "measures a known limit, two minutes: add `what_a_paused_master_costs --nocapture`"]
+fn what_a_paused_master_costs() {
+    for mode in PASSIVE {
+        for reserve_ticks in [3.0, 30.0] {
+            for missed in [1, 2, 3, 5, 10, 19, 60, 250] {
+                let (count, least) = paused_master(mode, missed, reserve_ticks);
+                println!(
+                    "{mode:?}, reserve {reserve_ticks}, {missed} ticks missed: {count} of 24 made \
+                     energy, {least:.1e} J at most"
+                );
+            }
+        }
+    }
 }

@@ -15,7 +15,7 @@ const STILL_M: f64 = 1e-12;
 
 /// Which features a run, or all of them, have shown.
 #[derive(Clone)]
-pub struct Features(Vec<u64>);
+pub(crate) struct Features(Vec<u64>);
 
 impl Default for Features {
     fn default() -> Self {
@@ -34,7 +34,7 @@ impl Features {
     }
 
     /// Add those of another; how many were new.
-    pub fn join(&mut self, other: &Self) -> u32 {
+    pub(crate) fn join(&mut self, other: &Self) -> u32 {
         let words = self.0.iter_mut().zip(&other.0);
         words
             .map(|(mine, theirs)| {
@@ -45,14 +45,14 @@ impl Features {
             .sum()
     }
 
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 }
 
 /// What was broken.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// Less energy than none in the channel, of an axis or all \[J\].
     Passivity(f64),
     /// A force on the hand or the robot beyond its limit, or not a number \[N\].
@@ -64,13 +64,13 @@ pub enum Broken {
 }
 
 /// What came of a case.
-pub struct Outcome {
-    pub broken: Option<Broken>,
-    pub features: Features,
+pub(crate) struct Outcome {
+    pub(crate) broken: Option<Broken>,
+    pub(crate) features: Features,
 }
 
 /// Run a case; `fault` spoils arriving frames, if there is one.
-pub fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcome {
+pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcome {
     let config = case.config();
     let mut session = Session::new(&config).expect("a case is valid");
     if let Some(fault) = fault {

@@ -14,30 +14,30 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 /// Seeded chance.
-pub struct Dice(SplitMix64);
+pub(crate) struct Dice(SplitMix64);
 
 impl Dice {
-    pub fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         Self(SplitMix64::seed_from_u64(seed))
     }
 
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    pub fn below(&mut self, count: usize) -> usize {
+    pub(crate) fn below(&mut self, count: usize) -> usize {
         (self.unit() * count as f64) as usize
     }
 
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }
@@ -45,39 +45,40 @@ impl Dice {
 /// A session and what happens to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
-    pub seed: u64,
-    pub duration_s: f64,
-    pub mode: Mode,
-    pub matching: Matching,
-    pub impedance_nspm: f64,
-    pub drift_rate_hz: f64,
-    pub offset_ms: f64,
-    pub skew_ppm: f64,
-    pub grip: Grip,
-    pub handle: HandleKind,
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) duration_s: f64,
+    pub(crate) mode: Mode,
+    pub(crate) matching: Matching,
+    pub(crate) impedance_nspm: f64,
+    pub(crate) drift_rate_hz: f64,
+    pub(crate) reserve_ticks: f64,
+    pub(crate) offset_ms: f64,
+    pub(crate) skew_ppm: f64,
+    pub(crate) grip: Grip,
+    pub(crate) handle: HandleKind,
     /// Amplitude and frequency of a sine; the palpation script without.
-    pub sine: Option<[f64; 2]>,
-    pub tissue: String,
+    pub(crate) sine: Option<[f64; 2]>,
+    pub(crate) tissue: String,
     /// The codec, if it is on.
-    pub codec: Option<CodecParams>,
-    pub forward: LinkParams,
-    pub back: LinkParams,
-    pub events: Vec<Event>,
+    pub(crate) codec: Option<CodecParams>,
+    pub(crate) forward: LinkParams,
+    pub(crate) back: LinkParams,
+    pub(crate) events: Vec<Event>,
 }
 
 /// Something that happens at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+pub(crate) struct Event {
     /// When, in parts of the session.
-    pub at: f64,
-    pub what: What,
+    pub(crate) at: f64,
+    pub(crate) what: What,
 }
 
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub(crate) enum What {
     /// Another network, both ways.
     Link(LinkParams),
     /// A side begins anew.
@@ -87,7 +88,7 @@ pub enum What {
 }
 
 /// One direction: one way up to 500 ms, jitter to 100 ms, loss to 30 %, and everything else.
-pub fn link(dice: &mut Dice) -> LinkParams {
+pub(crate) fn link(dice: &mut Dice) -> LinkParams {
     LinkParams {
         oneway_ms: dice.pick(&[0.0, 3.0, 50.0, 500.0]) * dice.unit(),
         jitter_ms: dice.pick(&[0.0, 10.0, 100.0]) * dice.unit(),
@@ -127,11 +128,18 @@ fn side(dice: &mut Dice) -> Side {
     dice.pick(&[Side::Master, Side::Slave])
 }
 
+/// Most ticks that the master may miss at once and stay passive. Its motors go on to hold a force that was paid
+/// for one period; what more than this costs is measured by `what_a_paused_master_costs`.
+pub(crate) const MASTER_PAUSE_MAX: u64 = 1;
+
 fn event(dice: &mut Dice) -> Event {
     let what = match dice.below(4) {
         0 => What::Restart(side(dice)),
         // to 250 ms, and often near the most that a tick accounts for
-        1 => What::Pause(side(dice), dice.pick(&[1, 5, 19, 20, 60, 250])),
+        1 => match side(dice) {
+            Side::Master => What::Pause(Side::Master, MASTER_PAUSE_MAX),
+            Side::Slave => What::Pause(Side::Slave, dice.pick(&[1, 5, 19, 20, 60, 250])),
+        },
         _ => What::Link(link(dice)),
     };
     Event {
@@ -142,7 +150,7 @@ fn event(dice: &mut Dice) -> Event {
 
 impl Case {
     /// Drawn whole.
-    pub fn random(seed: u64, duration_s: f64, modes: &[Mode]) -> Self {
+    pub(crate) fn random(seed: u64, duration_s: f64, modes: &[Mode]) -> Self {
         let dice = &mut Dice::of(seed);
         let events = dice.below(6);
         Self {
@@ -152,6 +160,7 @@ impl Case {
             matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
             drift_rate_hz: dice.between(0.0, 10.0),
+            reserve_ticks: 3.0,
             offset_ms: dice.between(-1000.0, 1000.0),
             skew_ppm: dice.between(-200.0, 200.0),
             grip: dice.pick(&[Grip::Firm, Grip::Light, Grip::None]),
@@ -171,7 +180,7 @@ impl Case {
     }
 
     /// A relative: some fields drawn anew, or events taken from `other`.
-    pub fn mutated(&self, other: &Self, dice: &mut Dice, modes: &[Mode]) -> Self {
+    pub(crate) fn mutated(&self, other: &Self, dice: &mut Dice, modes: &[Mode]) -> Self {
         let mut case = self.clone();
         for _ in 0..=dice.below(3) {
             let fresh = Self::random(dice.0.next_u64(), case.duration_s, modes);
@@ -199,7 +208,7 @@ impl Case {
     }
 
     /// The session that it attacks.
-    pub fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let mut config = Config {
             seed: self.seed,
             duration_s: self.duration_s,
@@ -211,6 +220,7 @@ impl Case {
         config.coupling.matching = self.matching;
         config.coupling.impedance_nspm = self.impedance_nspm;
         config.coupling.drift_rate_hz = self.drift_rate_hz;
+        config.coupling.reserve_ticks = self.reserve_ticks;
         config.codec = self.codec.unwrap_or_default();
         config.clock.offset_ms = self.offset_ms;
         config.clock.skew_ppm = self.skew_ppm;
@@ -238,12 +248,12 @@ impl Case {
     }
 
     /// As a file, to be run again.
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         toml::to_string(self).expect("every field is a TOML type")
     }
 
     /// From such a file.
-    pub fn of_toml(text: &str) -> Self {
+    pub(crate) fn of_toml(text: &str) -> Self {
         toml::from_str(text).expect("a case")
     }
 }

@@ -14,26 +14,26 @@ use super::case::{Case, Dice};
 const GENERATION: usize = 16;
 
 /// What a search is given.
-pub struct Search<'a> {
-    pub seed: u64,
-    pub generations: usize,
-    pub duration_s: f64,
-    pub modes: &'a [Mode],
-    pub fault: Option<fn(&mut HapticFrame)>,
+pub(crate) struct Search<'a> {
+    pub(crate) seed: u64,
+    pub(crate) generations: usize,
+    pub(crate) duration_s: f64,
+    pub(crate) modes: &'a [Mode],
+    pub(crate) fault: Option<fn(&mut HapticFrame)>,
     /// Whether new cases come from those that showed something new; else all are drawn afresh.
-    pub guided: bool,
+    pub(crate) guided: bool,
 }
 
 /// What a search came to.
-pub struct Found {
-    pub runs: usize,
-    pub kept: usize,
-    pub features: u32,
-    pub broken: Option<(Case, Broken)>,
+pub(crate) struct Found {
+    pub(crate) runs: usize,
+    pub(crate) kept: usize,
+    pub(crate) features: u32,
+    pub(crate) broken: Option<(Case, Broken)>,
 }
 
 /// Search until something breaks or the generations are over.
-pub fn search(search: &Search<'_>) -> Found {
+pub(crate) fn search(search: &Search<'_>) -> Found {
     let dice = &mut Dice::of(search.seed);
     let (mut kept, mut known): (Vec<Case>, _) = (Vec::new(), Features::default());
     let mut runs = 0;
@@ -108,7 +108,7 @@ fn side_by_side(cases: &[Case], fault: Option<fn(&mut HapticFrame)>) -> Vec<Outc
 }
 
 /// A simpler case that is broken in the same way: without what is not needed, and shorter.
-pub fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFrame)>) -> Case {
+pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFrame)>) -> Case {
     let same = std::mem::discriminant(&broken);
     let fails = |case: &Case| {
         let found = attack(case, fault).broken;
