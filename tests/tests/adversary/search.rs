@@ -32,54 +32,65 @@ pub(crate) struct Found {
     pub(crate) broken: Option<(Case, Broken)>,
 }
 
+/// A case that showed something new.
+struct Kept {
+    case: Case,
+    /// How much of it was new.
+    new: u32,
+    /// How often it was mutated.
+    used: u32,
+}
+
+/// The most worth mutating of a few: it showed much, and was used little.
+fn worthy<'a>(kept: &'a mut [Kept], dice: &mut Dice) -> &'a Case {
+    let few = [0; 4].map(|_| dice.below(kept.len()));
+    let worth = |index: &usize| f64::from(kept[*index].new) / f64::from(1 + kept[*index].used);
+    let best = few.into_iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
+    let chosen = &mut kept[best.unwrap_or(0)];
+    chosen.used += 1;
+    &chosen.case
+}
+
+/// Cases of the next generation.
+fn next(search: &Search<'_>, kept: &mut [Kept], dice: &mut Dice) -> Vec<Case> {
+    let one = |_| {
+        if kept.is_empty() || !search.guided || dice.chance(0.3) {
+            let seed = (dice.unit() * 1e15) as u64;
+            return Case::random(seed, search.duration_s, search.modes);
+        }
+        let other = kept[dice.below(kept.len())].case.clone();
+        let case = worthy(kept, dice).clone();
+        case.mutated(&other, dice, search.modes)
+    };
+    (0..GENERATION).map(one).collect()
+}
+
 /// Search until something breaks or the generations are over.
 pub(crate) fn search(search: &Search<'_>) -> Found {
     let dice = &mut Dice::of(search.seed);
-    let (mut kept, mut known): (Vec<Case>, _) = (Vec::new(), Features::default());
-    let mut runs = 0;
-    for generation in 0..search.generations {
-        let cases: Vec<Case> = (0..GENERATION)
-            .map(|_| {
-                let fresh =
-                    kept.is_empty() || generation == 0 || !search.guided || dice.chance(0.2);
-                if fresh {
-                    let seed = (dice.unit() * 1e15) as u64;
-                    return Case::random(seed, search.duration_s, search.modes);
-                }
-                // what was found lately lies nearer to what was not yet
-                let late = kept.len() - 1 - dice.below(kept.len().min(32));
-                let other = dice.below(kept.len());
-                let one = if dice.chance(0.5) {
-                    late
-                } else {
-                    dice.below(kept.len())
-                };
-                kept[one].mutated(&kept[other], dice, search.modes)
-            })
-            .collect();
+    let (mut kept, mut known): (Vec<Kept>, _) = (Vec::new(), Features::default());
+    let (mut runs, mut broken) = (0, None);
+    for _ in 0..search.generations {
+        let cases = next(search, &mut kept, dice);
         let outcomes = side_by_side(&cases, search.fault);
         for (case, outcome) in cases.into_iter().zip(outcomes) {
             runs += 1;
             let new = known.join(&outcome.features);
-            if let Some(broken) = outcome.broken {
-                let broken = Some((case, broken));
-                return Found {
-                    runs,
-                    kept: kept.len(),
-                    features: known.count(),
-                    broken,
-                };
+            if let Some(what) = outcome.broken {
+                broken.get_or_insert((case, what));
+            } else if new > 0 {
+                kept.push(Kept { case, new, used: 0 });
             }
-            if new > 0 {
-                kept.push(case);
-            }
+        }
+        if broken.is_some() {
+            break;
         }
     }
     Found {
         runs,
         kept: kept.len(),
         features: known.count(),
-        broken: None,
+        broken,
     }
 }
 
