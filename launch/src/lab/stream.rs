@@ -41,7 +41,7 @@ impl Reconstruction {
     }
 }
 
-/// Watches one direction while a codec is on; else it does nothing.
+/// Watches one direction while a codec is on; else it does nothing. Of sides that miss no tick.
 #[derive(Debug, Clone)]
 pub(super) struct Watch {
     judged: Judged,

@@ -63,9 +63,9 @@ impl Line {
             } else {
                 (FORESEEN, SETTLE_S)
             };
-            for axis in 0..believed.len() {
-                let apart = news.value[axis] - believed[axis];
-                self.value[axis] = believed[axis] + share * apart;
+            for (axis, believed) in believed.into_iter().enumerate() {
+                let apart = news.value[axis] - believed;
+                self.value[axis] = believed + share * apart;
                 self.slope[axis] += apart / (gap_s + settle_s);
             }
         } else {
