@@ -7,6 +7,7 @@ use palpate_master::MasterParams;
 use palpate_master::device::OperatorParams;
 use palpate_slave::SlaveParams;
 use palpate_slave::robot::RobotParams;
+use palpate_transport::codec::CodecParams;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::link::LinkParams;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub struct Config {
     pub twin: String,
     /// Coupling method and its parameters.
     pub coupling: CouplingParams,
+    /// Which frames are sent.
+    pub codec: CodecParams,
     /// The network between the sides.
     pub link: LinkConfig,
     /// Handle, hand and script.
@@ -149,6 +152,7 @@ impl Default for Config {
             tissue: "layered-lump".into(),
             twin: "layered".into(),
             coupling: CouplingParams::default(),
+            codec: CodecParams::default(),
             link: LinkConfig::default(),
             operator: OperatorParams::default(),
             robot: RobotParams::default(),
@@ -346,7 +350,39 @@ impl Config {
             .guard
             .validate()
             .map_err(|error| named("", &error))?;
+        self.codec.validate().map_err(|error| named("", &error))?;
+        self.validate_silence().map_err(field)?;
         self.validate_rest().map_err(field)
+    }
+
+    /// A codec keeps silent on purpose: never for so long that a side takes it for an outage.
+    fn validate_silence(&self) -> Result<(), String> {
+        let keep_alive_s = self.codec.keep_alive_s;
+        let limits = [
+            ("master.guard.stale_s", self.master.guard.stale_s),
+            ("slave.guard.watchdog_s", self.slave.guard.watchdog_s),
+        ];
+        for (name, limit_s) in limits {
+            if self.codec.is_on() && keep_alive_s >= limit_s {
+                return Err(format!(
+                    "codec.keep_alive_s is {keep_alive_s}; expected less than {name} ({limit_s} s), which \
+                     would take the codec's silence for an outage, and less than half of it to outlive \
+                     the loss of a frame"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The coupling as the ticks run it: while a codec is on, a sample is held for as long as its
+    /// silence means that nothing changed.
+    #[must_use]
+    pub fn coupling_in_use(&self) -> CouplingParams {
+        let mut coupling = self.coupling;
+        if self.codec.is_on() {
+            coupling.hold_s = coupling.hold_s.max(self.codec.horizon().s());
+        }
+        coupling
     }
 
     fn validate_rest(&self) -> Result<(), String> {
@@ -562,6 +598,29 @@ mod tests {
         let error = Config::parse("seed = 1\n[coupling]\nmodus = \"wave\"\n", "lab.toml");
         let text = error.expect_err("unknown field").to_string();
         assert!(text.contains("lab.toml") && text.contains("line 3") && text.contains("modus"));
+    }
+
+    #[test]
+    fn a_codec_that_would_look_like_an_outage_is_refused() {
+        let mut config = Config::default();
+        config.slave.guard.watchdog_s = 0.02;
+        assert_eq!(config.validate(), Ok(()), "it is off");
+        config.set("codec.kind=deadband").expect("a kind");
+        let text = config.validate().expect_err("too silent").to_string();
+        for part in [
+            "codec.keep_alive_s is 0.024",
+            "slave.guard.watchdog_s (0.02 s)",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        config.set("codec.keep_alive_s=0.01").expect("a number");
+        assert_eq!(config.validate(), Ok(()));
+        config.set("codec.weber=0.7").expect("a number");
+        let text = config.validate().expect_err("no such fraction").to_string();
+        assert!(
+            text.contains("codec.weber is 0.7; expected 0 to 0.5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -3,12 +3,15 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+mod stream;
+
 use std::sync::Arc;
 
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
-use palpate_transport::coupling::Mode;
+use palpate_transport::codec::Ends;
+use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::{Order, Succession};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
@@ -22,9 +25,15 @@ use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::tables;
+use stream::Watch;
+
+pub use stream::Reconstruction;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
+
+/// Most periods that one tick accounts for; after more missed ones motion begins anew.
+pub const PERIODS_MAX: u64 = 20;
 
 /// Bytes of a frame on the wire: payload, CDR header, zenoh and UDP/IP headers \[bytes\].
 pub const WIRE_BYTES: usize = HapticFrame::ENCODED_BYTES + 60;
@@ -58,10 +67,49 @@ pub struct Session {
     back: LinkQueue<HapticFrame>,
     to_slave: Mailbox,
     to_master: Mailbox,
+    coupling: CouplingParams,
+    /// What the master and the slave send and are shown.
+    codecs: [Ends; 2],
+    /// The streams from the master and from the slave.
+    watches: [Watch; 2],
     runs: u64,
     changes_done: usize,
     tick: u64,
     hash: Xxh3,
+    absences: [Absence; 2],
+    fault: Option<fn(&mut HapticFrame)>,
+}
+
+/// A side that misses ticks, as a process that the machine does not let run.
+#[derive(Default)]
+struct Absence {
+    /// Ticks that it will still miss.
+    left: u64,
+    /// Ticks that it has missed since its last.
+    missed: u64,
+    /// Its last record.
+    last: TickRecord,
+}
+
+/// What one tick of a side accounts for, as in the live loop.
+struct Passed {
+    dt_s: f64,
+    paused: bool,
+}
+
+impl Absence {
+    /// What the next tick accounts for; none if it is missed.
+    fn pass(&mut self) -> Option<Passed> {
+        if self.left > 0 {
+            (self.left, self.missed) = (self.left - 1, self.missed + 1);
+            return None;
+        }
+        let periods = std::mem::take(&mut self.missed) + 1;
+        Some(Passed {
+            dt_s: PERIOD.s() * periods.min(PERIODS_MAX) as f64,
+            paused: periods > PERIODS_MAX,
+        })
+    }
 }
 
 /// The two records of one tick.
@@ -126,10 +174,16 @@ impl Session {
             back: link(config.link.back, back_seed)?,
             to_slave: Mailbox::default(),
             to_master: Mailbox::default(),
+            coupling: config.coupling_in_use(),
+            codecs: SIDES.map(|side| ends(config, side)),
+            watches: SIDES
+                .map(|side| Watch::new(&config.codec, side, config.coupling.mode, 2 * room)),
             runs: 0,
             changes_done: 0,
             tick: 0,
             hash: Xxh3::new(),
+            absences: SIDES.map(|_| Absence::default()),
+            fault: None,
             config: config.clone(),
         })
     }
@@ -150,6 +204,19 @@ impl Session {
     #[must_use]
     pub fn link_stats(&self) -> [LinkStats; 2] {
         [*self.forward.stats(), *self.back.stats()]
+    }
+
+    /// Tick in which each frame from the master and from the slave was sent, by its number less one;
+    /// empty if every tick sends one.
+    #[must_use]
+    pub fn sent_ticks(&self) -> [&[u64]; 2] {
+        [0, 1].map(|index| self.watches[index].sent_ticks())
+    }
+
+    /// How well the slave and the master were shown what the other side knew, if a codec is on.
+    #[must_use]
+    pub fn reconstruction(&self) -> [Option<Reconstruction>; 2] {
+        [0, 1].map(|index| self.watches[index].reconstruction())
     }
 
     /// Hash of all port traces so far: positions and forces of both ports, bit by bit.
@@ -176,13 +243,26 @@ impl Session {
                 self.master =
                     palpate_master::State::new(predictor_of(&self.config)?, &caps, parties);
                 self.to_master = Mailbox::default();
+                self.codecs[0] = ends(&self.config, side);
             }
             Side::Slave => {
                 self.slave = palpate_slave::State::new(parties);
                 self.to_slave = Mailbox::default();
+                self.codecs[1] = ends(&self.config, side);
             }
         }
         Ok(())
+    }
+
+    /// Let a side miss its next `ticks` ticks; its device holds what it was told last. Meanwhile
+    /// [`Self::step`] gives its last record again.
+    pub fn pause(&mut self, side: Side, ticks: u64) {
+        self.absences[usize::from(side == Side::Slave)].left = ticks;
+    }
+
+    /// Let `fault` spoil every frame that arrives from now on: for tests that must see a fault found.
+    pub fn plant(&mut self, fault: fn(&mut HapticFrame)) {
+        self.fault = Some(fault);
     }
 
     /// Advance both sides by one tick.
@@ -191,14 +271,24 @@ impl Session {
         let remote_now = self.remote_clock(now);
         self.change_link(now);
         // the newest due frame wins, as in the live mailbox
-        while let Some(frame) = self.back.pop_due(now) {
+        let spoil = self.fault.unwrap_or(|_| ());
+        while let Some(mut frame) = self.back.pop_due(now) {
+            spoil(&mut frame);
             self.to_master.put(frame, now);
         }
-        while let Some(frame) = self.forward.pop_due(now) {
+        while let Some(mut frame) = self.forward.pop_due(now) {
+            spoil(&mut frame);
             self.to_slave.put(frame, remote_now);
         }
-        let master = self.step_master(now);
-        let slave = self.step_slave(now, remote_now);
+        let master = match self.absences[0].pass() {
+            Some(passed) => self.step_master(now, &passed),
+            None => self.absences[0].last,
+        };
+        let slave = match self.absences[1].pass() {
+            Some(passed) => self.step_slave(now, remote_now, &passed),
+            None => self.absences[1].last,
+        };
+        (self.absences[0].last, self.absences[1].last) = (master, slave);
         self.tick += 1;
         for record in [&master, &slave] {
             self.absorb(&record.port_position_m);
@@ -207,38 +297,50 @@ impl Session {
         Lockstep { master, slave }
     }
 
-    fn step_master(&mut self, now: Time) -> TickRecord {
+    fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
+        let frame = self.codecs[0].decode(self.to_master.newest, now);
+        self.watches[1].shown(frame, now, PERIOD);
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
-            dt_s: PERIOD.s(),
-            paused: false,
+            dt_s: passed.dt_s,
+            paused: passed.paused,
             masked: self.is_masked(),
             reading: self.handle.read(now),
-            frame: self.to_master.newest,
+            frame,
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_master::tick(&config.master, &config.coupling, &mut self.master, &inputs);
+        let out = palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
         self.handle.write(&out.force_on_hand_n);
-        self.forward.push(now, WIRE_BYTES, out.frame);
+        let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
+        self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
+        if let Some(frame) = sent {
+            self.forward.push(now, WIRE_BYTES, frame);
+        }
         out.record
     }
 
-    fn step_slave(&mut self, now: Time, remote_now: Time) -> TickRecord {
+    fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
+        let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
+        self.watches[0].shown(frame, remote_now, PERIOD);
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
-            dt_s: PERIOD.s(),
+            dt_s: passed.dt_s,
             reading: self.robot.read(now),
-            frame: self.to_slave.newest,
-            halt: false,
+            frame,
+            halt: passed.paused,
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
+        let out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         self.robot.write(&out.force_n, out.closed);
-        self.back.push(now, WIRE_BYTES, out.frame);
+        let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
+        self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
+        if let Some(frame) = sent {
+            self.back.push(now, WIRE_BYTES, frame);
+        }
         out.record
     }
 
@@ -296,6 +398,14 @@ impl Mailbox {
             self.newest = Some((frame, received));
         }
     }
+}
+
+/// Both sides, in the order in which a session keeps what it has of each.
+const SIDES: [Side; 2] = [Side::Master, Side::Slave];
+
+/// A codec's ends at one side that begins.
+fn ends(config: &Config, side: Side) -> Ends {
+    Ends::new(&config.codec, side, config.coupling.mode, PERIOD)
 }
 
 /// Runs of both sides of a session in virtual time, which know each other from the start.

@@ -19,6 +19,7 @@ use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
+use crate::lab::Reconstruction;
 use crate::summary::{
     ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
 };
@@ -134,6 +135,9 @@ pub struct SessionFacts {
     pub twin: Option<TwinFacts>,
     /// Frames as the network counted them, if it did.
     pub frames: Option<FrameCounts>,
+    /// How well the stream of each side was reconstructed at the other, if that is known: the
+    /// master's, the slave's.
+    pub reconstruction: [Option<Reconstruction>; 2],
     /// Size of a frame on the wire \[bytes\], headers included.
     pub frame_bytes: Option<u64>,
     /// True delays, where they are known.
@@ -161,6 +165,7 @@ impl Default for SessionFacts {
             sites: Vec::new(),
             twin: None,
             frames: None,
+            reconstruction: [None; 2],
             frame_bytes: None,
             oneway_truth: None,
             live: None,

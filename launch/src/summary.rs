@@ -108,6 +108,19 @@ pub struct LinkSummary {
     pub frames_used_fwd: Option<u64>,
     /// Frames of the slave that the master took.
     pub frames_used_back: Option<u64>,
+    /// Part of the slave's ticks at which the velocity that a codec shows it is within the codec's
+    /// threshold of the master's, one delay before; unknown without a codec.
+    #[serde(default)]
+    pub reconstruction_inside_fwd: Option<f64>,
+    /// The same of the force that the master is shown.
+    #[serde(default)]
+    pub reconstruction_inside_back: Option<f64>,
+    /// Root mean square error of that velocity \[m/s\].
+    #[serde(default)]
+    pub reconstruction_rmse_fwd_mps: Option<f64>,
+    /// Root mean square error of that force \[N\].
+    #[serde(default)]
+    pub reconstruction_rmse_back_n: Option<f64>,
 }
 
 /// The energies, as [`crate::audit`] finds them.

@@ -67,7 +67,11 @@ impl Inbox {
         let began = match self.order.judge(&frame) {
             Order::First | Order::Restarted => true,
             Order::Next => false,
-            Order::Repeated | Order::Late | Order::Void => return Arrival::Nothing,
+            Order::Repeated => {
+                self.carry_on(&frame);
+                return Arrival::Nothing;
+            }
+            Order::Late | Order::Void => return Arrival::Nothing,
         };
         self.order.advance(&frame);
         if began {
@@ -88,6 +92,18 @@ impl Inbox {
             (false, true) => Arrival::Fresh,
             (false, false) => Arrival::Nothing,
         }
+    }
+
+    /// Take what a decoder made of the newest frame meanwhile ([`crate::codec`]): where things are
+    /// by now. What is counted, and when it was sent and came, stays as it was received.
+    fn carry_on(&mut self, frame: &HapticFrame) {
+        if frame.sequence != self.newest.sequence || frame.session != self.newest.session {
+            return;
+        }
+        self.newest.position_m = frame.position_m;
+        self.newest.velocity_mps = frame.velocity_mps;
+        self.newest.port_force_n = frame.port_force_n;
+        self.newest.contact_force_n = frame.contact_force_n;
     }
 
     /// The newest frame; number 0 if there is none.
@@ -194,6 +210,22 @@ mod tests {
             Arrival::Fresh
         );
         assert!(!inbox.stale(Time(2 * MS), 1.0, 1.0));
+    }
+
+    #[test]
+    fn a_frame_that_is_carried_on_moves_and_counts_nothing() {
+        let mut inbox = inbox();
+        let mut sent = frame(7, 1, 1);
+        (sent.energy_sent_j, sent.sent_ns) = ([2.0; 4], MS);
+        let _ = inbox.take(Some((sent, Time(MS))));
+        let mut later = sent;
+        (later.position_m[0], later.velocity_mps[0]) = (0.1, 0.2);
+        (later.energy_sent_j, later.sent_ns) = ([9.0; 4], 5 * MS);
+        assert_eq!(inbox.take(Some((later, Time(4 * MS)))), Arrival::Nothing);
+        let newest = *inbox.newest();
+        assert_eq!((newest.position_m[0], newest.velocity_mps[0]), (0.1, 0.2));
+        assert_eq!((newest.energy_sent_j, newest.sent_ns), ([2.0; 4], MS));
+        assert_eq!((inbox.count(), inbox.received()), (1, Time(MS)));
     }
 
     #[test]

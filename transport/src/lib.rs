@@ -2,12 +2,14 @@
 //!
 //! [`clock`] has integer time and the absolute-deadline ticker, [`mailbox`] the wait-free cells in
 //! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
-//! one-way delay with their bound, [`frame`] the haptic frame, [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
+//! one-way delay with their bound, [`frame`] the haptic frame, [`codec`] which of them are sent,
+//! [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
 //! [`trace`] the record of one tick, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
 //! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
 
 pub mod cdr;
 pub mod clock;
+pub mod codec;
 pub mod coupling;
 pub mod frame;
 pub mod inbox;

@@ -5,11 +5,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use palpate_transport::codec::CodecKind;
 use palpate_transport::coupling::Mode;
-use palpate_transport::link::{LinkParams, Outage};
+use palpate_transport::link::profile::{self, PROFILES, Profile};
+use palpate_transport::link::{LinkParams, Outage, trace};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, LinkChange};
 
 const LINK: &str = "Network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";
@@ -41,6 +43,13 @@ pub struct SessionArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = LINK)]
 pub struct LinkArgs {
+    /// A network by name; the other flags of the network win over it
+    #[arg(long, value_name = "NAME", value_parser = profile_parser())]
+    pub profile: Option<&'static Profile>,
+    /// A recorded network: a file of lines `at_s,oneway_ms,loss` under such a first line, see the
+    /// columns that an error names; what it does not say is as the flags have it
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Round trip in milliseconds, half each way [default: 100]
     #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = round_trip_ms,
         conflicts_with_all = ["oneway_ms_fwd", "oneway_ms_back"])]
@@ -86,6 +95,9 @@ pub struct MethodArgs {
     /// Wave impedance b in N s/m [default: 10]
     #[arg(long, value_name = "B", allow_negative_numbers = true, value_parser = impedance)]
     pub impedance: Option<f64>,
+    /// Which frames are sent: all, or those that make a difference to be felt [default: off]
+    #[arg(long, value_name = "CODEC", value_parser = codec_parser())]
+    pub codec: Option<CodecKind>,
     /// What the remote side touches: a built-in scene, a scene file, `wall:K` with a stiffness in
     /// N/m, or `free` [default: layered-lump]
     #[arg(long, value_name = "SCENE")]
@@ -119,6 +131,7 @@ impl SessionArgs {
         for assignment in &self.set {
             config.set(assignment)?;
         }
+        self.link.schedule(&mut config)?;
         config.validate()?;
         Ok(config)
     }
@@ -126,6 +139,10 @@ impl SessionArgs {
 
 impl LinkArgs {
     fn apply(&self, config: &mut Config) {
+        if let Some(profile) = self.profile {
+            (config.link.forward, config.link.back) = (profile.forward, profile.back);
+            config.link.change = Vec::new();
+        }
         let half = self.rtt_ms.map(|rtt_ms| rtt_ms / 2.0);
         let (forward, back) = (&mut config.link.forward, &mut config.link.back);
         forward.oneway_ms = self.oneway_ms_fwd.or(half).unwrap_or(forward.oneway_ms);
@@ -133,6 +150,44 @@ impl LinkArgs {
         for link in [forward, back] {
             self.apply_one(link);
         }
+    }
+
+    /// The changes that a profile or a recorded network brings, for the length of the session.
+    fn schedule(&self, config: &mut Config) -> Result<(), ConfigError> {
+        let base = (config.link.forward, config.link.back);
+        if let Some(cuts) = self.profile.and_then(|profile| profile.cuts) {
+            let times_s = cuts.times_s(config.seed, config.duration_s);
+            let changes = times_s.into_iter().enumerate().map(|(index, at_s)| {
+                let cut = |link: LinkParams| LinkParams { loss: 1.0, ..link };
+                let works = index % 2 == 1;
+                LinkChange {
+                    at_s,
+                    forward: Some(if works { base.0 } else { cut(base.0) }),
+                    back: Some(if works { base.1 } else { cut(base.1) }),
+                }
+            });
+            config.link.change = changes.collect();
+        }
+        let Some(path) = &self.trace else {
+            return Ok(());
+        };
+        let name = path.display();
+        let field = |message: String| ConfigError::Field { message };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| field(format!("--trace {name}: {error}; expected a readable text")))?;
+        let points =
+            trace::parse(&text, base).map_err(|error| field(format!("--trace {name}: {error}")))?;
+        // what is after the end is not played
+        let played = points
+            .iter()
+            .filter(|point| point.at_s <= config.duration_s)
+            .map(|point| LinkChange {
+                at_s: point.at_s,
+                forward: Some(point.forward),
+                back: Some(point.back),
+            });
+        config.link.change = played.collect();
+        Ok(())
     }
 
     fn apply_one(&self, link: &mut LinkParams) {
@@ -151,6 +206,7 @@ impl MethodArgs {
         let coupling = &mut config.coupling;
         coupling.mode = self.mode.unwrap_or(coupling.mode);
         coupling.impedance_nspm = self.impedance.unwrap_or(coupling.impedance_nspm);
+        config.codec.kind = self.codec.unwrap_or(config.codec.kind);
         config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
         config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
         if let Some(method) = &self.method {
@@ -194,6 +250,25 @@ fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(Mode::ALL.map(Mode::name))
         .map(|name| Mode::named(&name).unwrap_or_default())
+}
+
+fn profile_parser() -> impl TypedValueParser<Value = &'static Profile> {
+    PossibleValuesParser::new(
+        PROFILES
+            .each_ref()
+            .map(|one| PossibleValue::new(one.name).help(one.says)),
+    )
+    .map(|name| profile::profile(&name).unwrap_or(&PROFILES[0]))
+}
+
+fn codec_parser() -> impl TypedValueParser<Value = CodecKind> {
+    const KINDS: [CodecKind; 2] = [CodecKind::Off, CodecKind::Deadband];
+    PossibleValuesParser::new(KINDS.map(CodecKind::name)).map(|name| {
+        KINDS
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .unwrap_or_default()
+    })
 }
 
 fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
@@ -321,6 +396,66 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_gives_the_network_and_flags_win_over_it() {
+        let link = config(&["--profile", "5g", "--loss", "0.2"])
+            .expect("good")
+            .link;
+        assert_eq!((link.forward.oneway_ms, link.back.oneway_ms), (7.0, 12.0));
+        assert_eq!((link.forward.loss, link.back.loss), (0.2, 0.2));
+        let flags = [
+            "--profile",
+            "jhu-outage",
+            "--rtt-ms",
+            "100",
+            "--set",
+            "duration_s=9",
+        ];
+        let read = config(&flags).expect("good");
+        let change = &read.link.change;
+        // cut, works, cut, works, cut
+        assert!((4..=5).contains(&change.len()), "{change:?}");
+        for (index, change) in change.iter().enumerate() {
+            let loss = if index % 2 == 0 { 1.0 } else { 0.0 };
+            for link in [change.forward, change.back].map(|link| link.expect("both")) {
+                assert_eq!((link.loss, link.oneway_ms), (loss, 50.0));
+            }
+        }
+        assert_eq!(config(&flags).map(|again| again.link), Ok(read.link));
+    }
+
+    #[test]
+    fn a_recorded_network_is_played_over_what_the_flags_say() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(&file, "at_s,oneway_ms\n0,5\n1,80\n30,5\n").expect("writable");
+        let path = file.path().to_str().expect("text");
+        let change = config(&["--trace", path, "--loss", "0.1"])
+            .expect("good")
+            .link
+            .change;
+        let delays: Vec<_> = change
+            .iter()
+            .map(|c| c.forward.map(|l| (l.oneway_ms, l.loss)))
+            .collect();
+        assert_eq!(
+            delays,
+            [Some((5.0, 0.1)), Some((80.0, 0.1))],
+            "30 s is after the end"
+        );
+        std::fs::write(&file, "at_s,oneway_ms\n0,fast\n").expect("writable");
+        let error = config(&["--trace", path])
+            .expect_err("no number")
+            .to_string();
+        assert!(
+            error.contains(path) && error.contains("line 2: oneway_ms is fast"),
+            "{error}"
+        );
+        let error = config(&["--trace", "/nowhere"])
+            .expect_err("no file")
+            .to_string();
+        assert!(error.contains("--trace /nowhere"), "{error}");
+    }
+
+    #[test]
     fn wrong_values_are_named_with_what_would_be_right() {
         for (flag, value, expected) in [
             ("--rtt-ms", "-5", "0 to 120000"),
@@ -332,6 +467,8 @@ mod tests {
                 "sideways",
                 "direct, wave, tdpa, wave-tdpa, tank, pspm, iss, mmt, auto",
             ),
+            ("--profile", "moon", "jhu-outage"),
+            ("--codec", "gzip", "deadband"),
             ("--method", "voxels", "idms"),
             ("--duration", "0", "0.01"),
             ("--seed", "9223372036854775808", "0 to 9223372036854775807"),

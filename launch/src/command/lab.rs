@@ -17,7 +17,7 @@ use super::{Done, Failure, interrupt, output, truth};
 use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
-use crate::lab::{PERIOD, Session, WIRE_BYTES};
+use crate::lab::{PERIOD, Reconstruction, Session, WIRE_BYTES};
 use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
@@ -48,6 +48,10 @@ pub struct VirtualRun {
     pub trace_hash: String,
     /// Frames as the network counted them.
     pub frames: FrameCounts,
+    /// Tick of every frame sent from the master and from the slave, if not each sends one.
+    pub sent_ticks: [Vec<u64>; 2],
+    /// How well each stream was reconstructed, if a codec is on: the master's, the slave's.
+    pub reconstruction: [Option<Reconstruction>; 2],
     /// Real time that it took.
     pub took: Span,
     /// Own CPU time that it took.
@@ -163,7 +167,8 @@ fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
 
 /// What virtual time knows besides the records.
 fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionFacts, ConfigError> {
-    let truth = truth::delays(&run.master, &run.slave);
+    let [fwd, back] = &run.sent_ticks;
+    let truth = truth::delays(&run.master, &run.slave, [fwd, back]);
     Ok(SessionFacts {
         command: "lab".into(),
         seed: Some(config.seed),
@@ -178,6 +183,7 @@ fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionF
         sites,
         twin: truth::twin(config, &run.master)?,
         frames: Some(run.frames),
+        reconstruction: run.reconstruction,
         frame_bytes: Some(WIRE_BYTES as u64),
         oneway_truth: Some(truth),
         ..SessionFacts::default()
@@ -308,6 +314,8 @@ pub fn play(
         ticks: ran,
         trace_hash: session.trace_hash(),
         frames: frames(&session),
+        sent_ticks: session.sent_ticks().map(<[u64]>::to_vec),
+        reconstruction: session.reconstruction(),
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
     })

@@ -309,7 +309,7 @@ fn received(records: &[TickRecord], report: &SideReport, sender: &SideReport) ->
     let sent = first
         .zip(last)
         .map_or(0, |(first, last)| last.saturating_sub(first) + 1);
-    let replaced = sender.servo.ticks.saturating_sub(sender.bus.sent);
+    let replaced = sender.servo.frames.saturating_sub(sender.bus.sent);
     let sent = sent.saturating_sub(replaced);
     let came = report.bus.received;
     (sent, (came.admitted + came.late + came.stale).min(sent))

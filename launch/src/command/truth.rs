@@ -221,22 +221,32 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
 /// Most steps of the twin that are timed: a minute of them.
 const STEPS_TIMED: usize = 60_000;
 
-/// True delays of a session in lock step, where frame `n` is made in tick `n - 1`.
+/// True delays of a session in lock step, where `sent` has the tick of every frame from the master
+/// and from the slave, or none if frame `n` is made in tick `n - 1`.
 #[must_use]
-pub fn delays(master: &[TickRecord], slave: &[TickRecord]) -> OnewayTruth {
+pub fn delays(
+    master: &[TickRecord],
+    slave: &[TickRecord],
+    [from_master, from_slave]: [&[u64]; 2],
+) -> OnewayTruth {
     OnewayTruth {
-        master_ns: one_way_ns(master),
-        slave_ns: one_way_ns(slave),
+        master_ns: one_way_ns(master, from_slave),
+        slave_ns: one_way_ns(slave, from_master),
     }
 }
 
-fn one_way_ns(records: &[TickRecord]) -> Vec<i64> {
+fn one_way_ns(records: &[TickRecord], sent: &[u64]) -> Vec<i64> {
     let (mut newest, mut delay_ns) = (0, -1);
     let mut delays = Vec::with_capacity(records.len());
     for record in records {
         if record.received_sequence != newest {
             newest = record.received_sequence;
-            delay_ns = (record.tick as i64 + 1 - newest as i64) * PERIOD.0;
+            let index = newest.wrapping_sub(1);
+            let made = match sent {
+                [] => Some(index),
+                known => known.get(index as usize).copied(),
+            };
+            delay_ns = made.map_or(-1, |made| (record.tick as i64 - made as i64) * PERIOD.0);
         }
         delays.push(delay_ns);
     }
@@ -264,7 +274,7 @@ mod tests {
         };
         // frame 1 (of tick 0) comes in tick 2 and serves twice; frame 4 (of tick 3) comes at once
         let records = [record(0, 0), record(2, 1), record(3, 1), record(4, 4)];
-        let delays = one_way_ns(&records);
+        let delays = one_way_ns(&records, &[]);
         assert_eq!(delays, [-1, 2_000_000, 2_000_000, 1_000_000]);
         assert_eq!(median(&delays), Some(Span(2_000_000)));
         assert_eq!(median(&[-1]), None);

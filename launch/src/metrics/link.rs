@@ -43,6 +43,10 @@ pub fn measure(traces: &Traces<'_>, tally: &Tally, facts: &SessionFacts) -> Link
             (_, Some(bytes)) => per_s(sent.0.zip(sent.1).map(|(a, b)| (a + b) * bytes)),
             _ => None,
         },
+        reconstruction_inside_fwd: facts.reconstruction[0].and_then(|r| r.inside_fraction()),
+        reconstruction_inside_back: facts.reconstruction[1].and_then(|r| r.inside_fraction()),
+        reconstruction_rmse_fwd_mps: facts.reconstruction[0].and_then(|r| r.rmse()),
+        reconstruction_rmse_back_n: facts.reconstruction[1].and_then(|r| r.rmse()),
         ..LinkSummary::default()
     }
 }

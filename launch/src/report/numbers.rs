@@ -124,7 +124,7 @@ fn followed(s: &Summary) -> Vec<Row> {
 
 fn network(s: &Summary) -> Vec<Row> {
     let l = &s.link;
-    vec![
+    let mut rows = vec![
         (
             "Round trip",
             with_unit(l.rtt_ms_p50, "ms"),
@@ -161,7 +161,20 @@ fn network(s: &Summary) -> Vec<Row> {
             with_unit(l.bytes_per_s.map(|b| b * 8e-6), "Mbit/s"),
             "Both directions.",
         ),
-    ]
+    ];
+    if l.reconstruction_inside_fwd.is_some() {
+        rows.push((
+            "Velocity as shown to the robot",
+            percent(l.reconstruction_inside_fwd),
+            "Ticks at which what the codec shows is within its threshold of the truth.",
+        ));
+        rows.push((
+            "Force as shown to the hand",
+            percent(l.reconstruction_inside_back),
+            "The same, the other way.",
+        ));
+    }
+    rows
 }
 
 fn energy(s: &Summary) -> Vec<Row> {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::codec::CodecParams;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::session::Session;
@@ -45,6 +46,7 @@ struct Terms {
     frame: String,
     period_ns: i64,
     coupling: CouplingParams,
+    codec: CodecParams,
 }
 
 /// Terms of a configuration, as TOML.
@@ -56,6 +58,7 @@ pub fn terms(config: &Config) -> String {
         frame: schema::rihs01(HapticFrame::DESCRIPTION),
         period_ns: PERIOD.0,
         coupling,
+        codec: config.codec,
     };
     // every field is a TOML type; a test reads them back
     toml::to_string(&terms).unwrap_or_default()
@@ -205,6 +208,10 @@ mod tests {
             error.to_string(),
             "the sides do not agree: coupling.impedance_nspm is 10.0 here and 20.0 at the slave"
         );
+        let mut other = Config::default();
+        other.codec.predictor = palpate_transport::codec::Prediction::Zoh;
+        let error = compare(&ours, &terms(&other), Side::Slave).expect_err("differs");
+        assert_eq!(error.field, "codec.predictor");
         let error = compare(&ours, "garbage", Side::Master).expect_err("differs");
         assert_eq!(error.theirs, "nothing");
     }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, Tick, Ticker, thread_cpu_now};
-use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingSender};
 use palpate_transport::session::gate::SenderClock;
 use palpate_transport::trace::TickRecord;
@@ -22,6 +21,7 @@ use super::duty::Duty;
 use super::face::Shown;
 use super::realtime::{self, Disturbances, Granted};
 use crate::config::RealtimeConfig;
+use crate::lab::PERIODS_MAX;
 
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
 const WARM_UP_TICKS: u64 = 100;
@@ -29,13 +29,12 @@ const WARM_UP_TICKS: u64 = 100;
 /// A tick that wakes later than this is late and gets a cause \[ns\].
 const LATE: Span = Span(200_000);
 
-/// Most periods that one tick accounts for; after more missed ones motion begins anew.
-const PERIODS_MAX: u64 = 20;
-
 /// What one tick of a side gives to the loop.
 pub struct Ticked {
-    /// Frame for the peer.
-    pub frame: HapticFrame,
+    /// Frame for the peer, if one is to be sent.
+    pub frame: Option<HapticFrame>,
+    /// Whether the contact force is known.
+    pub force_known: bool,
     /// Record for the recorder; the loop adds lateness and CPU time.
     pub record: TickRecord,
     /// Whether the device's reading was plausible.
@@ -105,6 +104,8 @@ pub struct Meeting {
 pub struct ServoReport {
     /// Ticks that ran.
     pub ticks: u64,
+    /// Frames that were handed to the sender.
+    pub frames: u64,
     /// Deadlines that passed without a tick: never made up for, but accounted by the next tick.
     pub missed: u64,
     /// Times that more were missed than a tick may account for, and motion began anew.
@@ -179,13 +180,16 @@ pub fn servo(
         let mut ticked = tick(&moment);
         ticked.record.late_ns = woken.late.0;
         ticked.record.compute_ns = (thread_cpu_now() - started).0;
-        meeting.outbound.write(ticked.frame);
-        meeting.sender.unpark();
+        if let Some(frame) = ticked.frame {
+            meeting.outbound.write(frame);
+            meeting.sender.unpark();
+            report.frames += 1;
+        }
         meeting.duty.note(ticked.record.state, ticked.healthy);
         meeting.status.write(Shown {
             record: ticked.record,
             late_ticks: causes.total(),
-            force_known: ticked.frame.flags & FrameFlags::FORCE_VALID != 0,
+            force_known: ticked.force_known,
             clock: ticked.clock,
         });
         report.records_lost += u64::from(!meeting.records.push(ticked.record));

@@ -16,7 +16,8 @@ use std::thread::JoinHandle;
 use palpate_master::device::Handle;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::frame::is_plausible;
+use palpate_transport::codec::Ends;
+use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::session::gate::SenderClock;
@@ -192,7 +193,8 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
     };
     let twin = lab::predictor_with(config, table.as_ref())?;
     let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
-    let (params, coupling) = (config.master, config.coupling);
+    let (params, coupling) = (config.master, config.coupling_in_use());
+    let mut codec = Ends::new(&config.codec, Side::Master, coupling.mode, PERIOD);
     let mut started = None;
     Ok(Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);
@@ -205,13 +207,14 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
             paused: moment.paused,
             masked: moment.masked,
             reading,
-            frame: moment.frame,
+            frame: codec.decode(moment.frame, moment.now),
             rearm: moment.rearm,
         };
         let out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
         handle.write(&out.force_on_hand_n);
         Ticked {
-            frame: out.frame,
+            frame: codec.encode(&out.frame, state.inbox().newest()),
+            force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
             record: out.record,
             healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
             clock: sender_clock(state.inbox(), moment.now),
@@ -239,7 +242,8 @@ fn sender_clock(inbox: &Inbox, now: Time) -> Option<SenderClock> {
 fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
     let mut state = palpate_slave::State::new(new_run());
-    let (params, coupling) = (config.slave, config.coupling);
+    let (params, coupling) = (config.slave, config.coupling_in_use());
+    let mut codec = Ends::new(&config.codec, Side::Slave, coupling.mode, PERIOD);
     let mut started = None;
     Ok(Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);
@@ -249,14 +253,15 @@ fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
             now: moment.now,
             dt_s: moment.dt_s,
             reading,
-            frame: moment.frame,
+            frame: codec.decode(moment.frame, moment.now),
             halt: moment.halt || moment.paused,
             rearm: moment.rearm,
         };
         let out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
         robot.write(&out.force_n, out.closed);
         Ticked {
-            frame: out.frame,
+            frame: codec.encode(&out.frame, state.inbox().newest()),
+            force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
             record: out.record,
             healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
             clock: sender_clock(state.inbox(), moment.now),

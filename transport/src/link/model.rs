@@ -259,7 +259,7 @@ impl LinkModel {
 }
 
 /// Uniform in [0, 1) with 53 random bits.
-fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
+pub(super) fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 

@@ -1,0 +1,189 @@
+//! The search: keep what shows something new, mutate it, and make small what breaks something.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use palpate_transport::HapticFrame;
+use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::link::LinkParams;
+
+use super::attack::{Broken, Features, Outcome, attack};
+use super::case::{Case, Dice};
+
+/// Cases of one generation: drawn in order, run side by side, judged in order, so that the search is the
+/// same on every machine.
+const GENERATION: usize = 16;
+
+/// What a search is given.
+pub(crate) struct Search<'a> {
+    pub(crate) seed: u64,
+    pub(crate) generations: usize,
+    pub(crate) duration_s: f64,
+    pub(crate) modes: &'a [Mode],
+    pub(crate) fault: Option<fn(&mut HapticFrame)>,
+    /// Whether new cases come from those that showed something new; else all are drawn afresh.
+    pub(crate) guided: bool,
+}
+
+/// What a search came to.
+pub(crate) struct Found {
+    pub(crate) runs: usize,
+    pub(crate) kept: usize,
+    pub(crate) features: u32,
+    pub(crate) broken: Option<(Case, Broken)>,
+}
+
+/// A case that showed something new.
+struct Kept {
+    case: Case,
+    /// How much of it was new.
+    new: u32,
+    /// How often it was mutated.
+    used: u32,
+}
+
+/// The most worth mutating of a few: it showed much, and was used little.
+fn worthy<'a>(kept: &'a mut [Kept], dice: &mut Dice) -> &'a Case {
+    let few = [0; 4].map(|_| dice.below(kept.len()));
+    let worth = |index: &usize| f64::from(kept[*index].new) / f64::from(1 + kept[*index].used);
+    let best = few.into_iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
+    let chosen = &mut kept[best.unwrap_or(0)];
+    chosen.used += 1;
+    &chosen.case
+}
+
+/// Cases of the next generation.
+fn next(search: &Search<'_>, kept: &mut [Kept], dice: &mut Dice) -> Vec<Case> {
+    let one = |_| {
+        if kept.is_empty() || !search.guided || dice.chance(0.3) {
+            let seed = (dice.unit() * 1e15) as u64;
+            return Case::random(seed, search.duration_s, search.modes);
+        }
+        let other = kept[dice.below(kept.len())].case.clone();
+        let case = worthy(kept, dice).clone();
+        case.mutated(&other, dice, search.modes)
+    };
+    (0..GENERATION).map(one).collect()
+}
+
+/// Search until something breaks or the generations are over.
+pub(crate) fn search(search: &Search<'_>) -> Found {
+    let dice = &mut Dice::of(search.seed);
+    let (mut kept, mut known): (Vec<Kept>, _) = (Vec::new(), Features::default());
+    let (mut runs, mut broken) = (0, None);
+    for _ in 0..search.generations {
+        let cases = next(search, &mut kept, dice);
+        let outcomes = side_by_side(&cases, search.fault);
+        for (case, outcome) in cases.into_iter().zip(outcomes) {
+            runs += 1;
+            let new = known.join(&outcome.features);
+            if let Some(what) = outcome.broken {
+                broken.get_or_insert((case, what));
+            } else if new > 0 {
+                kept.push(Kept { case, new, used: 0 });
+            }
+        }
+        if broken.is_some() {
+            break;
+        }
+    }
+    Found {
+        runs,
+        kept: kept.len(),
+        features: known.count(),
+        broken,
+    }
+}
+
+/// Run cases on two threads; their outcomes in their order.
+fn side_by_side(cases: &[Case], fault: Option<fn(&mut HapticFrame)>) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(index) else {
+                return done;
+            };
+            done.push((index, attack(case, fault)));
+        }
+    };
+    let mut all: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(worker)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a session panicked"))
+            .collect()
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// A simpler case that is broken in the same way: without what is not needed, and shorter.
+pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFrame)>) -> Case {
+    let same = std::mem::discriminant(&broken);
+    let fails = |case: &Case| {
+        let found = attack(case, fault).broken;
+        found.is_some_and(|broken| std::mem::discriminant(&broken) == same)
+    };
+    let mut least = case.clone();
+    // each pass may open the way for the one before
+    for _ in 0..3 {
+        let before = least.clone();
+        for part in [0.25, 0.5, 0.75] {
+            let shorter = Case {
+                duration_s: least.duration_s * part,
+                ..least.clone()
+            };
+            if shorter.duration_s >= 0.2 && fails(&shorter) {
+                least = shorter;
+            }
+        }
+        let mut index = 0;
+        while index < least.events.len() {
+            let mut without = least.clone();
+            without.events.remove(index);
+            if fails(&without) {
+                least = without;
+            } else {
+                index += 1;
+            }
+        }
+        for simplify in SIMPLER {
+            let mut simpler = least.clone();
+            simplify(&mut simpler);
+            if simpler != least && fails(&simpler) {
+                least = simpler;
+            }
+        }
+        if least == before {
+            break;
+        }
+    }
+    least
+}
+
+/// Ways to make a case simpler.
+const SIMPLER: [fn(&mut Case); 22] = [
+    |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
+    |case| case.codec = None,
+    |case| case.tissue = "wall:1000".into(),
+    |case| case.sine = Some([0.02, 1.0]),
+    |case| (case.offset_ms, case.skew_ppm) = (0.0, 0.0),
+    |case| case.grip = palpate_master::device::grip::Grip::Firm,
+    |case| case.handle = palpate_master::device::params::HandleKind::Mass,
+    |case| case.matching = Matching::None,
+    |case| case.impedance_nspm = 10.0,
+    |case| case.drift_rate_hz = 3.0,
+    |case| (case.forward.outage, case.back.outage) = (None, None),
+    |case| (case.forward.rate_kbps, case.back.rate_kbps) = (None, None),
+    |case| (case.forward.loss, case.forward.burst) = (0.0, 1.0),
+    |case| (case.back.loss, case.back.burst) = (0.0, 1.0),
+    |case| (case.forward.duplicate, case.back.duplicate) = (0.0, 0.0),
+    |case| (case.forward.reorder, case.back.reorder) = (0.0, 0.0),
+    |case| (case.forward.jitter_reorders, case.back.jitter_reorders) = (false, false),
+    |case| (case.forward.jitter_ms, case.back.jitter_ms) = (0.0, 0.0),
+    |case| case.forward.oneway_ms = 0.0,
+    |case| case.back.oneway_ms = 0.0,
+    |case| case.forward.oneway_ms = case.forward.oneway_ms.round(),
+    |case| case.back.oneway_ms = case.back.oneway_ms.round(),
+];

@@ -1,0 +1,220 @@
+//! A recorded network, to be played back: delays and losses over time, from a text.
+//!
+//! Source: ours. A table with commas whose first line names its columns; `#` begins a comment:
+//!
+//! ```text
+//! at_s,oneway_ms_fwd,loss_fwd,oneway_ms_back,loss_back
+//! 0,   21.5,         0,       24.0,          0
+//! 0.1, 22.0,         0.01,    ,              1
+//! ```
+//!
+//! `at_s` must be there and never fall; `oneway_ms` and `loss` stand for both directions. An empty field
+//! leaves what was. What a trace does not say (jitter, duplicates, ...) stays as the link has it.
+
+use thiserror::Error;
+
+use super::params::LinkParams;
+
+/// What a network became at a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TracePoint {
+    /// When \[s\] after the start.
+    pub at_s: f64,
+    /// From master to slave.
+    pub forward: LinkParams,
+    /// From slave to master.
+    pub back: LinkParams,
+}
+
+/// A text that is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("line {line}: {column} is {value}; expected {expected}")]
+pub struct TraceError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column.
+    pub column: String,
+    /// What stands there.
+    pub value: String,
+    /// What would be right.
+    pub expected: String,
+}
+
+/// Columns that may be there.
+const COLUMNS: [&str; 7] = [
+    "at_s",
+    "oneway_ms",
+    "oneway_ms_fwd",
+    "oneway_ms_back",
+    "loss",
+    "loss_fwd",
+    "loss_back",
+];
+
+/// Read a trace over a link that has `forward` and `back` otherwise.
+///
+/// # Errors
+/// [`TraceError`] names line, column, value, and what would be right.
+pub fn parse(
+    text: &str,
+    (mut forward, mut back): (LinkParams, LinkParams),
+) -> Result<Vec<TracePoint>, TraceError> {
+    let lines = text.lines().enumerate().map(|(index, line)| {
+        let content = line.split('#').next().unwrap_or_default().trim();
+        (index + 1, content)
+    });
+    let mut lines = lines.filter(|(_, content)| !content.is_empty());
+    let (first, names) = lines.next().unwrap_or((1, ""));
+    let names = header(first, names)?;
+    let mut points: Vec<TracePoint> = Vec::new();
+    for (line, content) in lines {
+        let fields: Vec<&str> = content.split(',').map(str::trim).collect();
+        if fields.len() != names.len() {
+            let expected = format!("{} fields, as the first line names", names.len());
+            return Err(wrong(
+                line,
+                "the line",
+                &format!("of {}", fields.len()),
+                &expected,
+            ));
+        }
+        let mut at_s = None;
+        for (name, field) in names.iter().zip(fields) {
+            if field.is_empty() && *name != "at_s" {
+                continue;
+            }
+            let value = number(line, name, field)?;
+            match *name {
+                "at_s" => at_s = Some(value),
+                "oneway_ms" => (forward.oneway_ms, back.oneway_ms) = (value, value),
+                "oneway_ms_fwd" => forward.oneway_ms = value,
+                "oneway_ms_back" => back.oneway_ms = value,
+                "loss" => (forward.loss, back.loss) = (value, value),
+                "loss_fwd" => forward.loss = value,
+                _ => back.loss = value,
+            }
+        }
+        let at_s = at_s.unwrap_or_default();
+        if let Some(before) = points.last().filter(|before| at_s < before.at_s) {
+            let expected = format!("{} or later, as times never fall", before.at_s);
+            return Err(wrong(line, "at_s", &at_s.to_string(), &expected));
+        }
+        for link in [&forward, &back] {
+            link.validate()
+                .map_err(|error| wrong(line, "the link", &error.to_string(), "a valid link"))?;
+        }
+        points.push(TracePoint {
+            at_s,
+            forward,
+            back,
+        });
+    }
+    if points.is_empty() {
+        return Err(wrong(
+            first,
+            "the trace",
+            "empty",
+            "a line for every change",
+        ));
+    }
+    Ok(points)
+}
+
+fn header(line: usize, content: &str) -> Result<Vec<&str>, TraceError> {
+    let names: Vec<&str> = content.split(',').map(str::trim).collect();
+    let known = |name: &&str| COLUMNS.contains(name);
+    if let Some(name) = names.iter().find(|name| !known(name)) {
+        let expected = format!("a first line that names columns of {}", COLUMNS.join(", "));
+        return Err(wrong(line, "a column", name, &expected));
+    }
+    if !names.contains(&"at_s") {
+        return Err(wrong(line, "the first line", content, "a column at_s"));
+    }
+    Ok(names)
+}
+
+fn number(line: usize, name: &str, field: &str) -> Result<f64, TraceError> {
+    let (high, expected) = match name {
+        "at_s" => (86_400.0, "0 to 86400 s"),
+        "loss" | "loss_fwd" | "loss_back" => (1.0, "0 to 1"),
+        _ => (60_000.0, "0 to 60000 ms"),
+    };
+    let value = field
+        .parse()
+        .ok()
+        .filter(|value| (0.0..=high).contains(value));
+    value.ok_or_else(|| wrong(line, name, field, expected))
+}
+
+fn wrong(line: usize, column: &str, value: &str, expected: &str) -> TraceError {
+    TraceError {
+        line,
+        column: column.to_owned(),
+        // a file that is not ours is shown on a terminal
+        value: value.escape_debug().take(80).collect(),
+        expected: expected.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<TracePoint>, TraceError> {
+        let jitter_ms = 2.0;
+        let link = LinkParams {
+            jitter_ms,
+            ..LinkParams::default()
+        };
+        parse(text, (link, link))
+    }
+
+    #[test]
+    fn a_table_becomes_the_links_of_its_moments() {
+        let points = read(
+            "# measured\nat_s, oneway_ms_fwd, oneway_ms_back, loss\n0, 10, 12.5, 0\n0.5, 11, ,1 # cut\n\n2,,,0\n",
+        )
+        .expect("a trace");
+        let of = |p: &TracePoint| {
+            (
+                p.at_s,
+                p.forward.oneway_ms,
+                p.back.oneway_ms,
+                p.forward.loss,
+                p.back.loss,
+            )
+        };
+        let found: Vec<_> = points.iter().map(of).collect();
+        let expected = [
+            (0.0, 10.0, 12.5, 0.0, 0.0),
+            (0.5, 11.0, 12.5, 1.0, 1.0),
+            (2.0, 11.0, 12.5, 0.0, 0.0),
+        ];
+        assert_eq!(found, expected);
+        assert!(points.iter().all(|p| p.forward.jitter_ms == 2.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, parts) in [
+            ("", ["line 1", "at_s"]),
+            ("at_s,loss\n", ["line 1", "empty"]),
+            ("time,loss\n0,0\n", ["line 1", "time"]),
+            ("loss\n0\n", ["line 1", "at_s"]),
+            ("at_s,loss\n0,0\n1\n", ["line 3", "2 fields"]),
+            ("at_s,loss\n0,1.5\n", ["line 2: loss is 1.5", "0 to 1"]),
+            (
+                "at_s,oneway_ms\n0,NaN\n",
+                ["line 2: oneway_ms is NaN", "60000"],
+            ),
+            ("at_s,loss\n,0\n", ["line 2: at_s", "86400"]),
+            ("at_s,loss\n2,0\n1,0\n", ["line 3: at_s is 1", "2 or later"]),
+        ] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(
+                parts.iter().all(|part| error.contains(part)),
+                "{text:?}: {error}"
+            );
+        }
+    }
+}
