@@ -5,6 +5,7 @@
 
 mod detect;
 pub mod flags;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+pub use trial::{MergeArgs, TrialAction, TrialArgs};
 
 use crate::bench::Part;
 
@@ -25,7 +27,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, trial, atlas, tune, replay, keys, and the console.";
+Not in this version: rehearse, atlas, tune, replay, keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -76,6 +78,14 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
+    /// Many sessions in virtual time: a grid or list of conditions, seeds, all cores, in shards
+    #[command(after_help = "Examples:\n  \
+        palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
+        palpate trial trials/delay-and-mode.toml --shard 2/8 --out runs/part-2\n  \
+        palpate trial merge runs/part-1 runs/part-2 --out runs/whole\n\
+        \nThe same command with the same --out goes on where it was ended. Writes trials.csv, \
+        trials.parquet and report.html.")]
+    Trial(TrialArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and what they cannot tell
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]

@@ -366,7 +366,11 @@ pub fn build_robot(config: &Config) -> Result<Box<dyn Robot>, ConfigError> {
     ))
 }
 
-fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigError> {
+/// What the remote side really touches.
+///
+/// # Errors
+/// [`ConfigError`] if the scene does not exist or is wrong.
+pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigError> {
     let name = config.tissue.as_str();
     if name == "free" {
         return Ok(Box::new(Free));

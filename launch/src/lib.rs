@@ -3,7 +3,8 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`mod@bench`] and [`doctor`] look at the machine.
+//! condensed of scenes; [`trial`] runs many sessions as one table, with the [`hand`] of a trace where a
+//! protocol needs it; [`mod@bench`] and [`doctor`] look at the machine.
 
 pub mod audit;
 pub mod bench;
@@ -13,6 +14,7 @@ pub mod config;
 pub mod detect;
 pub mod doctor;
 pub mod environment;
+pub mod hand;
 pub mod lab;
 pub mod metrics;
 pub mod netlab;
@@ -22,3 +24,4 @@ pub mod report;
 pub mod run;
 pub mod summary;
 pub mod tables;
+pub mod trial;

@@ -13,6 +13,7 @@ pub mod live;
 pub mod model;
 pub mod output;
 pub mod table;
+pub mod trial;
 pub mod truth;
 
 use crate::cli::Command;
@@ -75,6 +76,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Master(arguments) => live::master(&arguments),
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Trial(arguments) => trial::trial(&arguments),
         Command::Identify(arguments) => identify::identify(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchEcho(ports) => bench::echo(&ports),

@@ -3,7 +3,7 @@
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
 //! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
-//! tissue; `detect`, which lumps can be felt, with maps of `heat`.
+//! tissue; `detect`, which lumps can be felt, with maps of `heat`; [`trial`], what a trial found.
 
 mod charts;
 mod detect;
@@ -13,6 +13,7 @@ mod lump;
 mod map;
 mod numbers;
 mod plot;
+pub mod trial;
 mod words;
 
 use crate::audit::Audit;

@@ -124,6 +124,8 @@ pub(super) struct Chart {
     pub(super) decades: bool,
     /// The axis of y begins at zero.
     pub(super) from_zero: bool,
+    /// Values along x alone are powers of ten, of any exponent.
+    pub(super) x_decades: bool,
 }
 
 impl Chart {
@@ -226,7 +228,10 @@ impl Chart {
             .axis_desc_style(text(28, Ink::Text))
             .x_labels(if self.decades { 6 } else { 11 })
             .y_labels(if self.decades { 5 } else { 6 })
-            .x_label_formatter(&|v| format(v, x.end - x.start))
+            .x_label_formatter(&|v| match self.x_decades {
+                true => super::words::number(10_f64.powf(*v)),
+                false => format(v, x.end - x.start),
+            })
             .y_label_formatter(&|v| format(v, y.end - y.start))
             .x_desc(&self.x)
             .y_desc(&self.y)
