@@ -5,7 +5,9 @@
 
 mod detect;
 pub mod flags;
+mod replay;
 mod trial;
+mod tune;
 
 use std::path::PathBuf;
 
@@ -13,7 +15,9 @@ use clap::{Args, Parser, Subcommand};
 
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+pub use replay::ReplayArgs;
 pub use trial::{MergeArgs, TrialAction, TrialArgs};
+pub use tune::TuneArgs;
 
 use crate::bench::Part;
 
@@ -27,7 +31,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, atlas, tune, replay, keys, and the console.";
+Not in this version: rehearse, atlas, keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -86,6 +90,16 @@ pub enum Command {
         \nThe same command with the same --out goes on where it was ended. Writes trials.csv, \
         trials.parquet and report.html.")]
     Trial(TrialArgs),
+    /// Measure the link and propose wave impedance, codec and mode, with reasons
+    #[command(after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
+        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json")]
+    Tune(Box<TuneArgs>),
+    /// A recorded session again: bit by bit, or the same hand under other circumstances
+    #[command(after_help = "Examples:\n  palpate replay runs/first\n  \
+        palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n\
+        \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
+        be run again.")]
+    Replay(ReplayArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and what they cannot tell
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]

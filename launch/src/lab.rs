@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
+use crate::replay::given;
 use crate::tables;
 
 /// Tick period of both sides \[ns\].
@@ -219,7 +220,9 @@ impl Session {
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_master::tick(&config.master, &config.coupling, &mut self.master, &inputs);
+        let mut out =
+            palpate_master::tick(&config.master, &config.coupling, &mut self.master, &inputs);
+        given::note_master(&mut out.record, &inputs);
         self.handle.write(&out.force_on_hand_n);
         self.forward.push(now, WIRE_BYTES, out.frame);
         out.record
@@ -236,7 +239,9 @@ impl Session {
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
+        let mut out =
+            palpate_slave::tick(&config.slave, &config.coupling, &mut self.slave, &inputs);
+        given::note_slave(&mut out.record, &inputs);
         self.robot.write(&out.force_n, out.closed);
         self.back.push(now, WIRE_BYTES, out.frame);
         out.record
@@ -313,7 +318,10 @@ pub fn parties(seed: u64, side: Side) -> Parties {
 }
 
 /// The twin of a session in virtual time: with a table if some of its ticks are masked.
-fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
+///
+/// # Errors
+/// As [`predictor`].
+pub fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
     if config.realtime.masked_share == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
         return predictor(config);
     }

@@ -3,8 +3,8 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`trial`] runs many sessions as one table, with the [`hand`] of a trace where a
-//! protocol needs it; [`mod@bench`] and [`doctor`] look at the machine.
+//! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
+//! protocol needs it; [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`] look at the machine.
 
 pub mod audit;
 pub mod bench;
@@ -20,8 +20,10 @@ pub mod metrics;
 pub mod netlab;
 pub mod progress;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod summary;
 pub mod tables;
 pub mod trial;
+pub mod tune;

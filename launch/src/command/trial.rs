@@ -114,11 +114,17 @@ fn load(file: &Path) -> Result<(String, Trial), Failure> {
         Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
     })?;
     let trial = Trial::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))?;
-    // what cannot run at all is refused before anything is written
+    // what cannot run at all is refused before anything is written; each scene is built but once
+    let mut known = Vec::new();
     for (index, condition) in trial.conditions.iter().enumerate() {
-        Session::new(&condition.config)
-            .map(|_| ())
+        let config = &condition.config;
+        let parts = (&config.tissue, &config.twin, config.coupling.mode);
+        if known.contains(&parts) {
+            continue;
+        }
+        Session::new(config)
             .map_err(|error| Failure::Usage(format!("{name}: condition {index}: {error}")))?;
+        known.push(parts);
     }
     Ok((text, trial))
 }

@@ -220,6 +220,16 @@ impl Trial {
     }
 }
 
+/// Names of the metrics of a session.
+pub fn session_names() -> impl Iterator<Item = &'static str> {
+    SESSION.iter().map(|(name, ..)| *name)
+}
+
+/// The same metrics in words, with their units.
+pub fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SESSION.iter().map(|(_, words, unit, _)| (*words, *unit))
+}
+
 /// Values of a session, in the order of its metrics.
 #[must_use]
 pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {

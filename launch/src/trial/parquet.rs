@@ -98,9 +98,9 @@ mod tests {
             .map(|row| row.expect("a row"))
             .collect();
         assert_eq!(rows.len(), 2);
-        assert_eq!(rows[1].get_long(0), Ok(2));
-        assert_eq!(rows[0].get_string(5).map(String::as_str), Ok("wave"));
-        assert_eq!(rows[0].get_double(7), Ok(0.1));
+        assert_eq!(rows[1].get_long(0).expect("a row"), 2);
+        assert_eq!(rows[0].get_string(5).expect("a text"), "wave");
+        assert_eq!(rows[0].get_double(7).expect("a number"), 0.1);
         assert!(rows[0].get_double(8).is_err(), "unknown is not a number");
     }
 }
