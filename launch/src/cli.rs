@@ -91,8 +91,10 @@ pub enum Command {
         trials.parquet and report.html.")]
     Trial(TrialArgs),
     /// Measure the link and propose wave impedance, codec and mode, with reasons
-    #[command(after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
-        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json")]
+    #[command(
+        after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
+        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json"
+    )]
     Tune(Box<TuneArgs>),
     /// A recorded session again: bit by bit, or the same hand under other circumstances
     #[command(after_help = "Examples:\n  palpate replay runs/first\n  \

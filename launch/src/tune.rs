@@ -168,7 +168,11 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
         ));
         Mode::Mmt
     } else {
-        let told = if best.contrast >= WEBER { "still" } else { "no longer" };
+        let told = if best.contrast >= WEBER {
+            "still"
+        } else {
+            "no longer"
+        };
         reasons.push(format!(
             "That is more than {:.0} % off, but there is no twin: waves, in which such a lump is {told} above \
              the {:.0} % that people tell.",
@@ -205,11 +209,17 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
 fn codec(link: &Link, reasons: &mut Vec<String>) -> &'static str {
     let jitter = link.jitter_ms.filter(|&ms| ms > JITTER_MS);
     reasons.extend(jitter.map(|ms| {
-        format!("Jitter of {ms:.1} ms is beyond the {JITTER_MS:.0} ms that kinesthetic streams bear.")
+        format!(
+            "Jitter of {ms:.1} ms is beyond the {JITTER_MS:.0} ms that kinesthetic streams bear."
+        )
     }));
     match link.loss {
         Some(loss) if loss > CROWDED => {
-            let beyond = if loss > LOSS { ", which is beyond" } else { "; at most" };
+            let beyond = if loss > LOSS {
+                ", which is beyond"
+            } else {
+                "; at most"
+            };
             reasons.push(format!(
                 "{:.1} % of the frames are lost{beyond} {:.0} % is borne. If the link is crowded, a deadband \
                  sends a tenth of them; every frame has sums, so none is missed.",
@@ -227,7 +237,9 @@ fn codec(link: &Link, reasons: &mut Vec<String>) -> &'static str {
             "off"
         }
         None => {
-            reasons.push("Loss is not known; without a reason to send less, every tick is sent.".into());
+            reasons.push(
+                "Loss is not known; without a reason to send less, every tick is sent.".into(),
+            );
             "off"
         }
     }
@@ -280,7 +292,9 @@ pub fn atlas(text: &str) -> Result<Vec<AtlasRow>, String> {
             stable: stable.ok_or_else(|| wrong(2) + "; expected 0 or 1")?,
         })
     };
-    let lines = lines.enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = lines
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     lines.map(read).collect()
 }
 
@@ -302,7 +316,9 @@ impl Proposal {
                 let found = row.impedance_nspm;
                 self.impedance_nspm = found;
                 self.set[1] = format!("coupling.impedance_nspm={found}");
-                format!("The atlas calls b = {found} N s/m stable at {nearest_ms} ms one way; it is the nearest.")
+                format!(
+                    "The atlas calls b = {found} N s/m stable at {nearest_ms} ms one way; it is the nearest."
+                )
             }
             None => format!("The atlas calls no impedance stable at {nearest_ms} ms one way."),
         };
@@ -347,7 +363,10 @@ mod tests {
             (100.0, 1000.0, 30.0, 315.8),
         ] {
             let found = row(b, rtt_ms, &tissue(tissue_npm)).displayed_npm;
-            assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 0.01,
+                "{found} for {expected}"
+            );
         }
         let contrast = |rtt_ms| row(10.0, rtt_ms, &task()).contrast;
         assert!(contrast(40.0) > WEBER && contrast(46.0) < WEBER);
@@ -374,16 +393,27 @@ mod tests {
 
     #[test]
     fn an_atlas_is_heeded_and_a_bad_one_is_named() {
-        let text = "oneway_ms,mode,impedance_nspm,stable\n50,wave,10,1\n150,wave,1,1\n150,wave,100,0\n";
+        let text =
+            "oneway_ms,mode,impedance_nspm,stable\n50,wave,10,1\n150,wave,1,1\n150,wave,100,0\n";
         let rows = atlas(text).expect("good");
         let mut proposal = propose(&link(300.0, 0.0), &task());
         proposal.heed(&rows);
         assert_eq!(proposal.impedance_nspm, 1.0);
-        assert!(proposal.set.contains(&"coupling.impedance_nspm=1".to_owned()));
+        assert!(
+            proposal
+                .set
+                .contains(&"coupling.impedance_nspm=1".to_owned())
+        );
         for (text, part) in [
             ("a,b\n", "no column oneway_ms"),
-            ("oneway_ms,impedance_nspm,stable\n5,x,1\n", "line 2: impedance_nspm is `x`"),
-            ("oneway_ms,impedance_nspm,stable\n5,1,maybe\n", "expected 0 or 1"),
+            (
+                "oneway_ms,impedance_nspm,stable\n5,x,1\n",
+                "line 2: impedance_nspm is `x`",
+            ),
+            (
+                "oneway_ms,impedance_nspm,stable\n5,1,maybe\n",
+                "expected 0 or 1",
+            ),
         ] {
             let error = atlas(text).expect_err(text);
             assert!(error.contains(part), "{error}");

@@ -56,6 +56,9 @@ pub struct MergeArgs {
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
-    let value = text.parse::<usize>().ok().filter(|n| (1..=4096).contains(n));
+    let value = text
+        .parse::<usize>()
+        .ok()
+        .filter(|n| (1..=4096).contains(n));
     value.ok_or_else(|| "expected 1 to 4096".to_owned())
 }

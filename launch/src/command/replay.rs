@@ -31,9 +31,8 @@ use crate::{report, run};
 /// [`Failure::Refused`] if results cannot be written.
 pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
     let path = inside(&arguments.recording);
-    let unfit = |error: &dyn std::fmt::Display| {
-        Failure::Usage(format!("{}: {error}", path.display()))
-    };
+    let unfit =
+        |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
     let text = recording.config.clone().ok_or_else(|| {
         unfit(&"has no attachment config.toml; expected a recording of `palpate lab` or `palpate run`")
@@ -146,7 +145,9 @@ fn verdict(recording: &Recording, replayed: &Replayed) -> String {
     }) = replayed.first
     else {
         let hash = trace_hash(&recording.master, &recording.slave);
-        return format!("Bit-identical: the ports of all {ticks} ticks of both sides, trace {hash}.");
+        return format!(
+            "Bit-identical: the ports of all {ticks} ticks of both sides, trace {hash}."
+        );
     };
     format!(
         "Not the same: {} of {ticks} ticks differ, first tick {tick} of the {}, where {quantity}[{axis}] \
@@ -175,9 +176,8 @@ fn otherwise(
     let changed = what_if::changed(config, &arguments.what_if)?;
     let hold = what_if::hold(&recording.master, config.operator.grip);
     let unfit = |error: ReplayError| Failure::Usage(format!("{}: {error}", path.display()));
-    let sessions = [config, &changed].map(|config| {
-        what_if::session(config, &recording.master, hold).map_err(unfit)
-    });
+    let sessions = [config, &changed]
+        .map(|config| what_if::session(config, &recording.master, hold).map_err(unfit));
     let folder = output::folder(wanted.out.as_deref(), "what-if")?;
     output::write(&folder.join("config.toml"), &changed.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
@@ -267,12 +267,17 @@ fn summary_json(changes: &[String], base: &Summary, now: &Summary) -> Result<Str
     let refused = |error: serde_json::Error| Failure::Refused(format!("summary.json: {error}"));
     let mut whole = serde_json::to_value(now).map_err(refused)?;
     let names = metric::session_names();
-    let values = metric::of_session(base).into_iter().zip(metric::of_session(now));
+    let values = metric::of_session(base)
+        .into_iter()
+        .zip(metric::of_session(now));
     let differences: serde_json::Map<String, Value> = names
         .zip(values)
         .map(|(name, (base, now))| {
             let difference = base.zip(now).map(|(base, now)| now - base);
-            (name.to_owned(), json!({"base": base, "now": now, "difference": difference}))
+            (
+                name.to_owned(),
+                json!({"base": base, "now": now, "difference": difference}),
+            )
         })
         .collect();
     if let Value::Object(fields) = &mut whole {

@@ -224,61 +224,29 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
 
 /// Joins the rows of several folders.
 fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
-    let mut parts = Vec::new();
-    for part in &arguments.parts {
-        let kept = row::read(part).map_err(rows_failure)?;
-        let kept = kept.ok_or_else(|| {
-            let expected = "expected the folder of a trial";
-            Failure::Usage(format!("{}: has no {}; {expected}", part.display(), row::ROWS))
-        })?;
-        parts.push((part, kept));
-    }
-    let (first, head) = (parts[0].0, parts[0].1.header.clone());
-    let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
-    let mut twice = Vec::new();
-    for (part, kept) in parts {
-        if kept.header.trial != head.trial {
-            return Err(Failure::Usage(format!(
-                "{}: rows of trial `{}` with hash {}, and {} has `{}` with {}; expected parts of one trial",
-                part.display(),
-                kept.header.name,
-                kept.header.trial,
-                first.display(),
-                head.name,
-                head.trial
-            )));
-        }
-        for (index, row) in kept.rows {
-            match rows.get(&index) {
-                Some(known) if *known != row => {
-                    return Err(Failure::Usage(format!(
-                        "{}: row {index} is not as in an earlier folder; expected the same values, as rows \
-                         depend on the trial alone",
-                        part.display()
-                    )));
-                }
-                Some(_) => twice.push(index),
-                None => {
-                    rows.insert(index, row);
-                }
-            }
-        }
-    }
+    let Parts {
+        first,
+        head,
+        rows,
+        twice,
+    } = joined(&arguments.parts)?;
     let (text, trial) = load(&first.join(FILE))?;
     let header = header(&trial)?;
     if header.trial != head.trial {
-        let path: PathBuf = first.join(row::ROWS);
         return Err(rows_failure(RowsError::Other {
-            path,
+            path: first.join(row::ROWS),
             name: head.name,
             found: head.trial,
             expected: header.trial,
         }));
     }
-    let gaps: Vec<usize> = (0..trial.rows()).filter(|n| !rows.contains_key(n)).collect();
+    let gaps: Vec<usize> = (0..trial.rows())
+        .filter(|number| !rows.contains_key(number))
+        .collect();
     let mut notes = Vec::new();
     if !twice.is_empty() {
-        notes.push(format!("{}, counted once.", listed("in several folders", &twice)));
+        let words = listed("in several folders", &twice);
+        notes.push(format!("{words}, counted once."));
     }
     if !gaps.is_empty() {
         notes.push(format!("{}.", listed("missing", &gaps)));
@@ -302,6 +270,64 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
         warning: (!notes.is_empty()).then(|| notes.join(" ")),
         held: gaps.is_empty() && rows.values().all(|row| row.held),
     })
+}
+
+/// What several folders hold of one trial.
+struct Parts {
+    /// The first folder.
+    first: PathBuf,
+    /// Which trial it is.
+    head: Header,
+    /// The rows.
+    rows: BTreeMap<usize, Row>,
+    /// Rows that more than one folder has.
+    twice: Vec<usize>,
+}
+
+/// Reads folders that must be of one trial and agree where they have the same rows.
+fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
+    let mut parts: Option<Parts> = None;
+    for folder in folders {
+        let name = folder.display();
+        let kept = row::read(folder).map_err(rows_failure)?;
+        let kept = kept.ok_or_else(|| {
+            let expected = "expected the folder of a trial";
+            Failure::Usage(format!("{name}: has no {}; {expected}", row::ROWS))
+        })?;
+        let parts = parts.get_or_insert_with(|| Parts {
+            first: folder.clone(),
+            head: kept.header.clone(),
+            rows: BTreeMap::new(),
+            twice: Vec::new(),
+        });
+        let head = &parts.head;
+        if kept.header.trial != head.trial {
+            return Err(Failure::Usage(format!(
+                "{name}: rows of trial `{}` with hash {}, and {} has `{}` with {}; expected parts of one \
+                 trial",
+                kept.header.name,
+                kept.header.trial,
+                parts.first.display(),
+                head.name,
+                head.trial
+            )));
+        }
+        for (index, row) in kept.rows {
+            match parts.rows.get(&index) {
+                Some(known) if *known != row => {
+                    return Err(Failure::Usage(format!(
+                        "{name}: row {index} is not as in an earlier folder; expected the same values, as \
+                         rows depend on the trial alone"
+                    )));
+                }
+                Some(_) => parts.twice.push(index),
+                None => {
+                    parts.rows.insert(index, row);
+                }
+            }
+        }
+    }
+    parts.ok_or_else(|| Failure::Usage("merge: no folder; expected at least one".into()))
 }
 
 /// How many rows, and which, as far as a message has room.

@@ -44,7 +44,10 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
         (local(&stop)?, "bus of this machine")
     } else {
         progress.say("the slave at --connect");
-        (remote(arguments, &config, &folder, &stop)?, "slave at --connect")
+        (
+            remote(arguments, &config, &folder, &stop)?,
+            "slave at --connect",
+        )
     };
     drop(progress);
     let task = Task {
@@ -81,7 +84,9 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
 fn read_atlas(path: &Path) -> Result<Vec<tune::AtlasRow>, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(format!("--atlas {name}: {error}; expected a readable CSV file"))
+        Failure::Usage(format!(
+            "--atlas {name}: {error}; expected a readable CSV file"
+        ))
     })?;
     tune::atlas(&text).map_err(|what| Failure::Usage(format!("--atlas {name}: {what}")))
 }
@@ -101,7 +106,9 @@ fn local(stop: &Arc<AtomicBool>) -> Result<Link, Failure> {
     let refused = |error: bench::BenchError| Failure::Refused(error.to_string());
     let options = BenchOptions::default();
     let report = bench::run(&options, &[Part::Bus], stop).map_err(refused)?;
-    let bus = report.bus.ok_or_else(|| Failure::Refused("the bus was not measured".into()))?;
+    let bus = report
+        .bus
+        .ok_or_else(|| Failure::Refused("the bus was not measured".into()))?;
     let quiet = bus.quiet;
     Ok(Link {
         rtt_ms_p50: quiet.zenoh.us_p50 * 1e-3,
@@ -144,10 +151,13 @@ fn seen(master: &[TickRecord]) -> Option<Link> {
     let known = || master.iter().skip(SETTLE).filter(|r| r.rtt_ns > 0);
     let mut trips: Vec<f64> = known().map(|r| r.rtt_ns as f64 * 1e-6).collect();
     let (first, last) = (known().next()?, known().last()?);
-    let sent = last.received_sequence.checked_sub(first.received_sequence)?;
+    let sent = last
+        .received_sequence
+        .checked_sub(first.received_sequence)?;
     let taken = last.received_count.checked_sub(first.received_count)?;
     let mut newest = 0;
-    let fresh = known().filter(|r| std::mem::replace(&mut newest, r.received_sequence) != r.received_sequence);
+    let fresh = known()
+        .filter(|r| std::mem::replace(&mut newest, r.received_sequence) != r.received_sequence);
     let oneway: Vec<f64> = fresh
         .filter(|r| r.oneway_ns >= 0)
         .map(|r| r.oneway_ns as f64 * 1e-6)
@@ -164,7 +174,8 @@ fn seen(master: &[TickRecord]) -> Option<Link> {
 
 fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
     let link = &proposal.link;
-    let share = |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{:.2} %", 100.0 * v));
+    let share =
+        |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{:.2} %", 100.0 * v));
     let ms = |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{v:.2} ms"));
     let mut text = format!(
         "link       round trip {:.2} ms, 99 % below {:.2} ms; jitter {}, loss {}, offset known to {} ({how})\n",
@@ -184,7 +195,11 @@ fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
     for reason in &proposal.reasons {
         let _ = writeln!(text, "- {reason}");
     }
-    let _ = writeln!(text, "\n{:>8}{:>12}{:>10}{:>10}{:>10}", "b", "felt N/m", "error %", "lump x", "kg");
+    let _ = writeln!(
+        text,
+        "\n{:>8}{:>12}{:>10}{:>10}{:>10}",
+        "b", "felt N/m", "error %", "lump x", "kg"
+    );
     for row in &proposal.impedances {
         let _ = writeln!(
             text,

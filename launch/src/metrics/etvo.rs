@@ -145,7 +145,9 @@ fn warp(reference: &[f64], signal: &[f64], standing: f64) -> Vec<(usize, usize)>
                 (Some(i), w.checked_sub(1), standing),
             ];
             for (number, (at, place, price)) in ways.into_iter().enumerate() {
-                let Some((at, place)) = at.zip(place) else { continue };
+                let Some((at, place)) = at.zip(place) else {
+                    continue;
+                };
                 let total = cost[at * width + place] + price;
                 if total < best {
                     (best, step) = (total, number as u8 + 1);
@@ -198,7 +200,10 @@ mod tests {
         let reference = signal(0.0, 1.0, 0.0);
         for late_s in [-0.2, 0.0, 0.05, 0.4] {
             let found = offset(&reference, &signal(late_s, 1.0, 0.0)).expect("pushes");
-            assert!((found.time_s - late_s).abs() <= 0.011, "{late_s}: {found:?}");
+            assert!(
+                (found.time_s - late_s).abs() <= 0.011,
+                "{late_s}: {found:?}"
+            );
             assert!(found.value < 0.02, "{late_s}: {found:?}");
         }
         let shifted = offset(&reference, &signal(0.1, 1.0, 0.1)).expect("pushes");

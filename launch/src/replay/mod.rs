@@ -81,7 +81,10 @@ pub enum ReplayError {
 pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     let mut absorb = |record: Option<&TickRecord>| {
-        for axes in record.iter().flat_map(|r| [&r.port_position_m, &r.port_force_n]) {
+        for axes in record
+            .iter()
+            .flat_map(|r| [&r.port_position_m, &r.port_force_n])
+        {
             for number in axes {
                 hash.update(&number.to_bits().to_le_bytes());
             }

@@ -109,7 +109,9 @@ fn found(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Medians {
             .map(|(_, row)| row)
             .collect();
         let one = |metric: usize| {
-            let values = own.iter().filter_map(|row| row.values.get(metric).copied()?);
+            let values = own
+                .iter()
+                .filter_map(|row| row.values.get(metric).copied()?);
             Interval::of(&values.collect::<Vec<_>>())
         };
         (0..count).map(one).collect()
@@ -208,7 +210,11 @@ impl Page<'_> {
         let facets = self.facets(axis, line);
         let mut body = String::new();
         for (k, metric) in self.metrics.iter().enumerate() {
-            let known: Vec<f64> = self.found.iter().filter_map(|c| Some(c[k]?.median)).collect();
+            let known: Vec<f64> = self
+                .found
+                .iter()
+                .filter_map(|c| Some(c[k]?.median))
+                .collect();
             if known.is_empty() || known.iter().all(|&value| value == known[0]) {
                 continue;
             }
@@ -336,10 +342,16 @@ impl Page<'_> {
                 x_decades: true,
                 ..Chart::default()
             };
-            let _ = write!(body, "<h3>{}</h3>{}", escape(&capital(words)), chart.figure(""));
+            let _ = write!(
+                body,
+                "<h3>{}</h3>{}",
+                escape(&capital(words)),
+                chart.figure("")
+            );
         }
         if self.trial.conditions.len() > INKS.len() {
-            body += "<p class=\"caption\">Only the first conditions are drawn; the table has all.</p>";
+            body +=
+                "<p class=\"caption\">Only the first conditions are drawn; the table has all.</p>";
         }
         section("charts", "Impedance at the handle", &body)
     }
@@ -366,7 +378,11 @@ impl Page<'_> {
         }
         let mut names = String::new();
         for &k in &shown {
-            let _ = write!(names, "<th class=\"n\">{}</th>", escape(&self.metrics[k].name));
+            let _ = write!(
+                names,
+                "<th class=\"n\">{}</th>",
+                escape(&self.metrics[k].name)
+            );
         }
         format!(
             "<div class=\"wide\"><table><thead><tr><th>condition</th>{names}</tr></thead><tbody>{rows}</tbody>\
@@ -438,6 +454,8 @@ mod tests {
         let grid = page("seeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n");
         assert!(grid.contains("Over rtt_ms") && grid.contains("<span class=\"dim\">["));
         let lump = page("kind = \"lump-2afc\"\n");
-        assert!(lump.contains("simulated observer") && lump.contains("nothing here is about people"));
+        assert!(
+            lump.contains("simulated observer") && lump.contains("nothing here is about people")
+        );
     }
 }

@@ -10,8 +10,8 @@ use palpate_transport::trace::TickRecord;
 use super::plot::{COLUMNS, Chart, Ink, Series, Shape, thin};
 use super::words::number;
 use super::{escape, head, section};
-use crate::metrics::press::{depth_m, push_n};
 use crate::metrics::Traces;
+use crate::metrics::press::{depth_m, push_n};
 use crate::summary::Summary;
 use crate::trial::metric;
 
@@ -65,7 +65,14 @@ pub fn render(input: &WhatIf<'_>) -> String {
         html,
         "<footer>Palpate {} \u{b7} traces {} and {}</footer>",
         env!("CARGO_PKG_VERSION"),
-        escape(input.base.summary.trace_hash.as_deref().unwrap_or("unknown")),
+        escape(
+            input
+                .base
+                .summary
+                .trace_hash
+                .as_deref()
+                .unwrap_or("unknown")
+        ),
         escape(input.now.summary.trace_hash.as_deref().unwrap_or("unknown"))
     );
     html + "</main></body></html>\n"
@@ -117,7 +124,9 @@ type Pair = (&'static str, &'static str, Option<f64>, Option<f64>);
 
 /// What either session knows, metric by metric.
 fn both(base: &Summary, now: &Summary) -> impl Iterator<Item = Pair> {
-    let values = metric::of_session(base).into_iter().zip(metric::of_session(now));
+    let values = metric::of_session(base)
+        .into_iter()
+        .zip(metric::of_session(now));
     let named = metric::session_words().zip(values);
     named
         .map(|((words, unit), (base, now))| (words, unit, base, now))
@@ -130,7 +139,12 @@ pub fn lines(base: &Summary, now: &Summary) -> String {
     let mut text = format!("{:<42}{:>14}{:>14}\n", "", "as recorded", "what if");
     let show = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     for (words, unit, base, now) in both(base, now) {
-        let _ = writeln!(text, "{words:<42}{:>14}{:>14} {unit}", show(base), show(now));
+        let _ = writeln!(
+            text,
+            "{words:<42}{:>14}{:>14} {unit}",
+            show(base),
+            show(now)
+        );
     }
     text
 }

@@ -54,9 +54,7 @@ pub fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), 
     };
     let value = match value {
         toml::Value::Float(number) => toml::Value::Float(number * factor),
-        toml::Value::Integer(whole) if *factor != 1.0 => {
-            toml::Value::Float(*whole as f64 * factor)
-        }
+        toml::Value::Integer(whole) if *factor != 1.0 => toml::Value::Float(*whole as f64 * factor),
         other => other.clone(),
     };
     paths

@@ -324,7 +324,11 @@ fn multiplied(grid: &toml::Table, file: &str) -> Result<Vec<Listed>, TrialError>
             }
         };
         if all.len().saturating_mul(list.len()) > CONDITIONS_MAX {
-            let found = format!("a list of {} on top of {} conditions", list.len(), all.len());
+            let found = format!(
+                "a list of {} on top of {} conditions",
+                list.len(),
+                all.len()
+            );
             return Err(wrong(&name, found, "at most 100000 conditions altogether"));
         }
         let more = |before: &Vec<(String, toml::Value)>| {
@@ -358,7 +362,8 @@ fn condition(
                 file: file.into(),
                 field: format!("condition {index}, {field}"),
                 found: value.to_string(),
-                expected: "seeds to stand at the top of the file: every condition has the same".into(),
+                expected: "seeds to stand at the top of the file: every condition has the same"
+                    .into(),
             });
         }
         field::set(&mut config, field, value)
@@ -423,10 +428,7 @@ mod tests {
                 "[grid]\nloss = [0]\n[[condition]]\nloss = 0",
                 vec!["[grid]", "either"],
             ),
-            (
-                "[psycho]\ntrials = 0",
-                vec!["psycho.trials is 0", "4 to"],
-            ),
+            ("[psycho]\ntrials = 0", vec!["psycho.trials is 0", "4 to"]),
         ] {
             let error = Trial::parse(text, "t.toml").expect_err(text).to_string();
             for part in parts.into_iter().chain(["t.toml"]) {

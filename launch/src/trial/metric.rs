@@ -234,10 +234,7 @@ pub fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[must_use]
 pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
     let finite = |value: Option<f64>| value.filter(|v| v.is_finite());
-    SESSION
-        .iter()
-        .map(|(.., of)| finite(of(summary)))
-        .collect()
+    SESSION.iter().map(|(.., of)| finite(of(summary))).collect()
 }
 
 /// Values of a run of answers.

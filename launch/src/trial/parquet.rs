@@ -34,10 +34,12 @@ pub fn write(columns: &[Column], out: impl Write + Send) -> Result<(), ParquetEr
                 Entry::Whole(whole) => i64::try_from(*whole).ok(),
                 _ => None,
             })?,
-            Some(Entry::Text(_)) => put::<ByteArrayType>(&mut group, entries, |entry| match entry {
-                Entry::Text(text) => text.as_deref().map(ByteArray::from),
-                _ => None,
-            })?,
+            Some(Entry::Text(_)) => {
+                put::<ByteArrayType>(&mut group, entries, |entry| match entry {
+                    Entry::Text(text) => text.as_deref().map(ByteArray::from),
+                    _ => None,
+                })?
+            }
             _ => put::<DoubleType>(&mut group, entries, |entry| match entry {
                 Entry::Number(number) => *number,
                 _ => None,

@@ -172,9 +172,15 @@ mod tests {
     fn the_hash_is_of_what_rows_depend_on() {
         let hash = |text: &str| trial(text).hash().expect("built-in scenes");
         let one = hash("seeds = 3\n[grid]\nloss = [0.1]\n");
-        assert_eq!(one, hash("# a comment\nseeds = [1, 2, 3]\n\n[grid]\nloss = [ 0.1 ]"));
+        assert_eq!(
+            one,
+            hash("# a comment\nseeds = [1, 2, 3]\n\n[grid]\nloss = [ 0.1 ]")
+        );
         assert_ne!(one, hash("seeds = 4\n[grid]\nloss = [0.1]\n"));
         assert_ne!(one, hash("seeds = 3\n[grid]\nloss = [0.2]\n"));
-        assert_ne!(one, hash("seeds = 3\n[grid]\nloss = [0.1]\n[base]\ntwin = \"sheet\"\n"));
+        assert_ne!(
+            one,
+            hash("seeds = 3\n[grid]\nloss = [0.1]\n[base]\ntwin = \"sheet\"\n")
+        );
     }
 }

@@ -51,7 +51,9 @@ pub enum RowsError {
         source: std::io::Error,
     },
     /// The first line is not that of a trial.
-    #[error("{path}: line 1 is not the head of a trial's rows ({why}); expected a file that `palpate trial` wrote")]
+    #[error(
+        "{path}: line 1 is not the head of a trial's rows ({why}); expected a file that `palpate trial` wrote"
+    )]
     Head {
         /// The file.
         path: PathBuf,
@@ -74,7 +76,9 @@ pub enum RowsError {
         expected: String,
     },
     /// A whole line that is no row of this trial.
-    #[error("{path}: line {line} is no row of this trial ({why}); expected what `palpate trial` wrote there")]
+    #[error(
+        "{path}: line {line} is no row of this trial ({why}); expected what `palpate trial` wrote there"
+    )]
     Line {
         /// The file.
         path: PathBuf,
@@ -151,10 +155,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RowsError`]: it cannot be written, or is of another trial.
-    pub fn open(
-        folder: &Path,
-        header: &Header,
-    ) -> Result<(Self, BTreeMap<usize, Row>), RowsError> {
+    pub fn open(folder: &Path, header: &Header) -> Result<(Self, BTreeMap<usize, Row>), RowsError> {
         let path = folder.join(ROWS);
         let kept = read(folder)?;
         let file_error = |source| RowsError::File {
@@ -262,7 +263,9 @@ mod tests {
         let text = text.expect_err("another").to_string();
         assert!(text.contains("hash a") && text.contains("hash b"), "{text}");
         // and it stays as it was
-        assert!(read(folder.path()).is_ok_and(|kept| kept.is_some_and(|kept| kept.rows.len() == 1)));
+        assert!(
+            read(folder.path()).is_ok_and(|kept| kept.is_some_and(|kept| kept.rows.len() == 1))
+        );
         let path = folder.path().join(ROWS);
         let whole = std::fs::read_to_string(&path).expect("text");
         std::fs::write(&path, format!("{whole}nonsense\n")).expect("written");

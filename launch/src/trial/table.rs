@@ -47,7 +47,9 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
     add(LEADING[0], of(&|cell| cell.index as u64));
     add(LEADING[1], of(&|cell| cell.condition as u64));
     let condition = |cell: &super::Cell| &trial.conditions[cell.condition];
-    let named = cells.iter().map(|cell| Entry::Text(condition(cell).name.clone()));
+    let named = cells
+        .iter()
+        .map(|cell| Entry::Text(condition(cell).name.clone()));
     add(LEADING[2], named.collect());
     add(LEADING[3], of(&super::Cell::session_seed));
     add(LEADING[4], of(&|cell| cell.repeat as u64));
@@ -129,8 +131,14 @@ pub(super) mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[0].starts_with("row,condition,name,seed,repeat,mode,rtt_ms,min_channel"));
-        assert!(lines[1].starts_with("0,0,\"a, \"\"b\"\"\",1,0,wave,,0.1,,"), "{text}");
+        assert!(
+            lines[1].starts_with("0,0,\"a, \"\"b\"\"\",1,0,wave,,0.1,,"),
+            "{text}"
+        );
         assert!(lines[2].starts_with("2,1,,1,0,,10,0.1,,"), "{text}");
-        assert!(lines[1].ends_with(",1,") && lines[2].ends_with(",0,0f"), "{text}");
+        assert!(
+            lines[1].ends_with(",1,") && lines[2].ends_with(",0,0f"),
+            "{text}"
+        );
     }
 }

@@ -5,8 +5,8 @@
 
 use super::{Answer, LEVELS, Z_TARGET};
 
-/// Thresholds that are tried.
-const TRIED: usize = 2000;
+/// Thresholds that are tried: steps of 1 %.
+const TRIED: usize = 670;
 
 /// Least lapse rate that is thought of, as in [`super::quest`].
 const LAPSE_MIN: f64 = 0.01;

@@ -174,8 +174,9 @@ pub fn run<E>(
         answers.push(Answer { difference, right });
     }
     let threshold = match params.protocol {
-        Protocol::Constant => constant::threshold(&answers, params.lapse),
-        Protocol::WeightedUpDown => stairs.threshold(),
+        Protocol::Constant | Protocol::WeightedUpDown => {
+            constant::threshold(&answers, params.lapse)
+        }
         Protocol::Quest => quest.threshold(),
     };
     Ok(Found { threshold, answers })

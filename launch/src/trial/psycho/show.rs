@@ -82,11 +82,8 @@ impl<'a> Stage<'a> {
         let rtt_ms = config.link.forward.oneway_ms + config.link.back.oneway_ms;
         match (kind, params.reference) {
             (Kind::Delay, reference) => {
-                let reference = reference.unwrap_or(if rtt_ms > 0.0 {
-                    rtt_ms
-                } else {
-                    REFERENCE_MS
-                });
+                let reference =
+                    reference.unwrap_or(if rtt_ms > 0.0 { rtt_ms } else { REFERENCE_MS });
                 for link in [&mut config.link.forward, &mut config.link.back] {
                     link.oneway_ms = 0.5 * reference;
                 }
@@ -130,7 +127,11 @@ impl<'a> Stage<'a> {
         };
         let world = Multiplied {
             inner: lab::build_environment(&config)?,
-            factor: if self.kind == Kind::Delay { 1.0 } else { 1.0 + d },
+            factor: if self.kind == Kind::Delay {
+                1.0
+            } else {
+                1.0 + d
+            },
             from_s: change_s,
             at_s: 0.0,
         };
