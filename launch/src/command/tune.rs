@@ -150,7 +150,7 @@ fn remote(
 fn seen(master: &[TickRecord]) -> Option<Link> {
     let known = || master.iter().skip(SETTLE).filter(|r| r.rtt_ns > 0);
     let mut trips: Vec<f64> = known().map(|r| r.rtt_ns as f64 * 1e-6).collect();
-    let (first, last) = (known().next()?, known().last()?);
+    let (first, last) = (known().next()?, known().next_back()?);
     let sent = last
         .received_sequence
         .checked_sub(first.received_sequence)?;

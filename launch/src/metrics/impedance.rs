@@ -75,10 +75,10 @@ mod tests {
     fn a_mass_and_a_damper_are_found_again_and_contact_is_left_out() {
         let record = |tick: i64| {
             let at_s = tick as f64 * 1e-3;
-            let wave = |hz: f64| libm::sincos(6.283 * hz * at_s);
+            let wave = |hz: f64| libm::sincos(core::f64::consts::TAU * hz * at_s);
             let ((s1, c1), (s2, c2)) = (wave(0.7), wave(1.9));
             let v = 0.05 * s1 + 0.02 * s2;
-            let a = 6.283 * (0.7 * 0.05 * c1 + 1.9 * 0.02 * c2);
+            let a = core::f64::consts::TAU * (0.7 * 0.05 * c1 + 1.9 * 0.02 * c2);
             let touched = tick >= 4000;
             let push = if touched { 5.0 } else { 0.0 };
             TickRecord {

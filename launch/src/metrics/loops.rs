@@ -96,10 +96,9 @@ fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
         };
         from = index;
         let remote = &traces.slave[index].tissue_force_n;
-        for axis in 0..3 {
-            let error = master.tissue_force_n[axis] - remote[axis];
-            squares += error * error;
-            power += remote[axis] * remote[axis];
+        for (own, there) in master.tissue_force_n.iter().zip(remote).take(3) {
+            squares += (own - there) * (own - there);
+            power += there * there;
         }
     }
     (facts.feels_twin() && power > 0.0).then(|| (squares / power).sqrt())

@@ -125,12 +125,15 @@ struct Page<'a> {
     found: Medians,
 }
 
+/// Name of a line, and its conditions by their value on the axis.
+type Line = (String, Vec<(f64, usize)>);
+
 /// What a chart shows of the conditions.
 struct Facet {
     /// What its conditions share beside axis and lines; empty if nothing else was varied.
     name: String,
     /// Name of each line, and its conditions by their value on the axis.
-    lines: Vec<(String, Vec<(f64, usize)>)>,
+    lines: Vec<Line>,
 }
 
 impl Page<'_> {
@@ -272,7 +275,7 @@ impl Page<'_> {
         };
         let mut body = String::new();
         for facet in facets.iter().take(FACETS_MAX) {
-            let line = |((label, points), ink): (&(String, Vec<(f64, usize)>), Ink)| {
+            let line = |((label, points), ink): (&Line, Ink)| {
                 let point = |&(_, condition): &(f64, usize)| {
                     let found = &self.found[condition];
                     Some((found[error]?.median, found[cost]?.median))

@@ -167,7 +167,7 @@ pub enum TrialError {
         /// Which condition, and which field of it.
         place: String,
         /// What is wrong.
-        error: ConfigError,
+        error: Box<ConfigError>,
     },
 }
 
@@ -353,7 +353,7 @@ fn condition(
     let wrong = |place: String, error: ConfigError| TrialError::Condition {
         file: file.into(),
         place,
-        error,
+        error: Box::new(error),
     };
     for (field, value) in &values {
         let of_trial = ["seed", "seeds", "name"].contains(&field.as_str());

@@ -182,9 +182,9 @@ impl Environment for Clamp {
     fn step(&mut self, probe: &Probe, _dt_s: f64) -> Axes {
         let mut force_n = [0.0; AXES];
         self.stored_j = 0.0;
-        for axis in 0..3 {
+        for (axis, force_n) in force_n.iter_mut().enumerate().take(3) {
             let off_m = self.at_m[axis] - probe.position_m[axis];
-            force_n[axis] = LOCKED_NPM * off_m - LOCKED_NSPM * probe.velocity_mps[axis];
+            *force_n = LOCKED_NPM * off_m - LOCKED_NSPM * probe.velocity_mps[axis];
             self.stored_j += 0.5 * LOCKED_NPM * off_m * off_m;
         }
         force_n
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Locked, the line is some 6 % softer than E3: so small motions rarely pay for their whole force.
+    /// Locked, the line was found 6 % softer than E3; the account, which keeps a reserve, may be why.
     ///
     /// teleop E3: locked a spring 2 b / T in series with the robot's coupling; free an inertia b T / 2
     /// with the robot's mass on top of it.
