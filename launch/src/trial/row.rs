@@ -35,8 +35,41 @@ pub struct Row {
     /// Hash of all port traces, of a row that is one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
-    /// Metrics in their order; nothing for what this row could not know.
+    /// Metrics in their order; nothing for what this row could not know. As texts in the file.
+    #[serde(with = "exact")]
     pub values: Vec<Option<f64>>,
+}
+
+/// Numbers as texts: the parser of JSON may miss the last bit of a number, that of a text does not, and
+/// rows that were read must equal rows that were just made.
+mod exact {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(
+        values: &[Option<f64>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = |value: &Option<f64>| value.map(|value| value.to_string());
+        values
+            .iter()
+            .map(text)
+            .collect::<Vec<_>>()
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Option<f64>>, D::Error> {
+        let texts = Vec::<Option<String>>::deserialize(deserializer)?;
+        let number = |text: String| {
+            text.parse::<f64>()
+                .map_err(|_| D::Error::custom(format!("`{text}` is no number")))
+        };
+        texts
+            .into_iter()
+            .map(|text| text.map(number).transpose())
+            .collect()
+    }
 }
 
 /// What can go wrong with the file of rows.
@@ -252,6 +285,19 @@ mod tests {
         store.push(&row(5)).expect("written");
         let kept = read(folder.path()).expect("whole").expect("there");
         assert_eq!(kept.rows.keys().copied().collect::<Vec<_>>(), [1, 3, 5]);
+    }
+
+    #[test]
+    fn issue_numbers_lost_their_last_bit_between_runs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut store, _) = Store::open(folder.path(), &header("a")).expect("new");
+        let mut made = row(0);
+        made.values = (1..2000)
+            .map(|k| Some(libm::sin(f64::from(k)) / 3.0 * libm::exp10(f64::from(k % 40 - 20))))
+            .collect();
+        store.push(&made).expect("written");
+        let kept = read(folder.path()).expect("whole").expect("there");
+        assert_eq!(kept.rows[&0], made);
     }
 
     #[test]
