@@ -6,6 +6,9 @@
 mod atlas;
 mod detect;
 pub mod flags;
+mod replay;
+mod trial;
+mod tune;
 
 use std::path::PathBuf;
 
@@ -14,6 +17,9 @@ use clap::{Args, Parser, Subcommand};
 pub use atlas::AtlasArgs;
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+pub use replay::ReplayArgs;
+pub use trial::{MergeArgs, TrialAction, TrialArgs};
+pub use tune::TuneArgs;
 
 use crate::bench::Part;
 
@@ -27,7 +33,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, trial, tune, replay, keys, and the console.";
+Not in this version: rehearse, keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -78,6 +84,26 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
+    /// Many sessions in virtual time: a grid or list of conditions, seeds, all cores, in shards
+    #[command(after_help = "Examples:\n  \
+        palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
+        palpate trial trials/delay-and-mode.toml --shard 2/8 --out runs/part-2\n  \
+        palpate trial merge runs/part-1 runs/part-2 --out runs/whole\n\
+        \nThe same command with the same --out goes on where it was ended. Writes trials.csv, \
+        trials.parquet and report.html.")]
+    Trial(TrialArgs),
+    /// Measure the link and propose wave impedance, codec and mode, with reasons
+    #[command(
+        after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
+        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json"
+    )]
+    Tune(Box<TuneArgs>),
+    /// A recorded session again: bit by bit, or the same hand under other circumstances
+    #[command(after_help = "Examples:\n  palpate replay runs/first\n  \
+        palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n\
+        \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
+        be run again.")]
+    Replay(ReplayArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and what they cannot tell
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]

@@ -24,6 +24,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
+use crate::replay::given;
 use crate::tables;
 use stream::Watch;
 
@@ -311,7 +312,9 @@ impl Session {
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
+        let mut out =
+            palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
+        given::note_master(&mut out.record, &inputs);
         self.handle.write(&out.force_on_hand_n);
         let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
         self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
@@ -334,7 +337,9 @@ impl Session {
             rearm: false,
         };
         let config = &self.config;
-        let out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
+        let mut out =
+            palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
+        given::note_slave(&mut out.record, &inputs);
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
         self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
@@ -423,7 +428,10 @@ pub fn parties(seed: u64, side: Side) -> Parties {
 }
 
 /// The twin of a session in virtual time: with a table if some of its ticks are masked.
-fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
+///
+/// # Errors
+/// As [`predictor`].
+pub fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
     if config.realtime.masked_share == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
         return predictor(config);
     }
@@ -476,7 +484,11 @@ pub fn build_robot(config: &Config) -> Result<Box<dyn Robot>, ConfigError> {
     ))
 }
 
-fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigError> {
+/// What the remote side really touches.
+///
+/// # Errors
+/// [`ConfigError`] if the scene does not exist or is wrong.
+pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, ConfigError> {
     let name = config.tissue.as_str();
     if name == "free" {
         return Ok(Box::new(Free));

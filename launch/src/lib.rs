@@ -3,7 +3,9 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`atlas`] maps stability and transparency; [`mod@bench`] and [`doctor`] look at the machine.
+//! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
+//! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
+//! look at the machine.
 
 pub mod atlas;
 pub mod audit;
@@ -14,12 +16,16 @@ pub mod config;
 pub mod detect;
 pub mod doctor;
 pub mod environment;
+pub mod hand;
 pub mod lab;
 pub mod metrics;
 pub mod netlab;
 pub mod progress;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod summary;
 pub mod tables;
+pub mod trial;
+pub mod tune;

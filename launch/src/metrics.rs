@@ -1,10 +1,13 @@
 //! What a session was, in numbers: records of both sides in, [`Summary`] out.
 //!
 //! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
-//! what was felt, [`lump`] whether the lump could be told by it, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
+//! what was felt, [`lump`] whether the lump could be told by it, [`impedance`] and [`etvo`] what the channel
+//! added to it, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
 //! loops and model updates, [`tally`] counts what every tick counts for; [`stat`] has the statistics. Nothing here reads a clock or a
 //! file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
 
+pub mod etvo;
+pub mod impedance;
 pub mod link;
 pub mod loops;
 pub mod lump;

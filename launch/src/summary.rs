@@ -16,7 +16,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.3";
+pub const SCHEMA: &str = "palpate-summary/1.4";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -121,6 +121,16 @@ pub struct LinkSummary {
     /// Root mean square error of that force \[N\].
     #[serde(default)]
     pub reconstruction_rmse_back_n: Option<f64>,
+    /// Median age of the newest frame over all ticks, worse side \[ms\].
+    #[serde(default)]
+    pub age_ms_p50: Option<f64>,
+    /// 99.9th percentile of it \[ms\].
+    #[serde(default)]
+    pub age_ms_p999: Option<f64>,
+    /// What jitter and loss did to the remote force beyond a constant delay: root mean square of the
+    /// difference over that of the force.
+    #[serde(default)]
+    pub reconstruction_error: Option<f64>,
 }
 
 /// The energies, as [`crate::audit`] finds them.
@@ -168,6 +178,25 @@ pub struct ContactSummary {
     pub true_stiffness_npm: Option<f64>,
     /// Displayed over true, minus one.
     pub stiffness_error: Option<f64>,
+    /// Damping felt in those presses \[N s/m\].
+    #[serde(default)]
+    pub displayed_damping_nspm: Option<f64>,
+    /// Inertia felt in them \[kg\].
+    #[serde(default)]
+    pub displayed_inertia_kg: Option<f64>,
+    /// Damping that the channel shows in free motion \[N s/m\].
+    #[serde(default)]
+    pub free_damping_nspm: Option<f64>,
+    /// Inertia that it shows there \[kg\].
+    #[serde(default)]
+    pub free_inertia_kg: Option<f64>,
+    /// How much later than without a network the force belongs to the motion \[ms\], by warping time
+    /// ([`crate::metrics::etvo`]); negative is earlier.
+    #[serde(default)]
+    pub offset_time_ms: Option<f64>,
+    /// How far the force felt is from the remote one otherwise \[N\].
+    #[serde(default)]
+    pub offset_value_n: Option<f64>,
     /// Force on the hand against the remote contact force of the same moment of the motion \[N\].
     pub force_rmse_n: Option<f64>,
     /// Stiffness over the lump against outside it, minus one, as felt.
@@ -221,6 +250,10 @@ pub struct TwinSummary {
     /// How much of the lump's contrast the twin alone has.
     #[serde(default)]
     pub contrast_transmission: Option<f64>,
+    /// How far the twin was from what the remote side met in the same motion, before any correction:
+    /// root mean square of the difference of the forces over that of the remote one.
+    #[serde(default)]
+    pub prediction_error: Option<f64>,
     /// Updates of the model from what the remote side measured.
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].

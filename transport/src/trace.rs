@@ -65,6 +65,30 @@ impl Events {
     pub const CONTROLLED: u32 = 1 << 11;
 }
 
+/// Bits of [`TickRecord::given`]: what a tick was given beside its device's reading and a frame.
+pub struct Given;
+
+impl Given {
+    /// The shell has noted what the tick was given; without it nothing of it is known.
+    pub const NOTED: u32 = 1;
+    /// The operator was present.
+    pub const PRESENT: u32 = 1 << 1;
+    /// The tweezers' switch was on.
+    pub const CLOSED: u32 = 1 << 2;
+    /// So many ticks had been missed that motion began anew.
+    pub const PAUSED: u32 = 1 << 3;
+    /// It was too late for a step of the twin.
+    pub const MASKED: u32 = 1 << 4;
+    /// A latched fault was to be cleared.
+    pub const REARM: u32 = 1 << 5;
+    /// The robot was to stand still.
+    pub const HALT: u32 = 1 << 6;
+    /// The contact force was known.
+    pub const FORCE_VALID: u32 = 1 << 7;
+    /// The device's reading was plausible; else the record has the last one that was.
+    pub const USABLE: u32 = 1 << 8;
+}
+
 /// One tick of one side, of fixed size; what a field means on each side is said there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct TickRecord {
@@ -126,4 +150,15 @@ pub struct TickRecord {
     pub state: u8,
     /// Phase of the operator's script (master; 0 if none).
     pub phase: u16,
+    /// What the tick was given, see [`Given`]; the shell notes this and the fields below, so that the
+    /// tick can be run again.
+    pub given: u32,
+    /// Periods that it accounted for.
+    pub periods: u32,
+    /// When it ran on its own side's clock, whatever clock `now_ns` was moved to \[ns\].
+    pub given_ns: i64,
+    /// Number of the frame in the mailbox; 0 if there was none.
+    pub frame_sequence: u64,
+    /// When that had been received, on the same clock \[ns\].
+    pub frame_received_ns: i64,
 }

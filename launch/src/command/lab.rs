@@ -81,7 +81,7 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     })?;
     let interrupted = stop.load(Ordering::Relaxed);
     progress.say("judging");
-    let facts = facts(&config, &run, truth::sites(&config, &run.master)?)?;
+    let facts = facts(&config, &run, truth::sites(&config, &run.master)?, true)?;
     progress.say("once more, coupled by waves");
     let comparison = compared(&config, &facts.sites, &stop)?;
     drop(progress);
@@ -129,7 +129,7 @@ pub fn compared(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let facts = facts(&config, &run, sites.to_vec())?;
+    let facts = facts(&config, &run, sites.to_vec(), true)?;
     let evidence = Evidence {
         config: &config,
         master: &run.master,
@@ -165,10 +165,19 @@ fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
     (config.coupling.matching != Matching::Both).then_some(1.0 / compliance)
 }
 
-/// What virtual time knows besides the records.
-fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionFacts, ConfigError> {
+/// What virtual time knows besides the records; `timed` also times steps of the twin on this machine.
+///
+/// # Errors
+/// [`ConfigError`] if the twin is a scene that cannot be used.
+pub fn facts(
+    config: &Config,
+    run: &VirtualRun,
+    sites: Vec<Site>,
+    timed: bool,
+) -> Result<SessionFacts, ConfigError> {
     let [fwd, back] = &run.sent_ticks;
     let truth = truth::delays(&run.master, &run.slave, [fwd, back]);
+    let touched: &[TickRecord] = if timed { &run.master } else { &[] };
     Ok(SessionFacts {
         command: "lab".into(),
         seed: Some(config.seed),
@@ -181,7 +190,7 @@ fn facts(config: &Config, run: &VirtualRun, sites: Vec<Site>) -> Result<SessionF
         oneway_fwd: truth::median(&truth.slave_ns),
         oneway_back: truth::median(&truth.master_ns),
         sites,
-        twin: truth::twin(config, &run.master)?,
+        twin: truth::twin(config, touched)?,
         frames: Some(run.frames),
         reconstruction: run.reconstruction,
         frame_bytes: Some(WIRE_BYTES as u64),

@@ -215,14 +215,25 @@ fn alone(
     Ok(concluded.done(&arguments.output, folder))
 }
 
-/// How a side reaches the other.
 fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionConfig, Failure> {
+    session_at((&arguments.connect, &arguments.listen), config, side)
+}
+
+/// How a side reaches the other: endpoints to dial, or to listen at.
+///
+/// # Errors
+/// [`Failure::Usage`] naming an endpoint that is none.
+pub(super) fn session_at(
+    (connect, listen): (&[String], &[String]),
+    config: &Config,
+    side: Side,
+) -> Result<SessionConfig, Failure> {
     let (udp, tcp) = (config.network.port, config.network.port + 1);
-    let (role, endpoints) = match (arguments.connect.is_empty(), arguments.listen.is_empty()) {
-        (false, _) => (Role::Dial, &arguments.connect),
-        (true, false) => (Role::Listen, &arguments.listen),
-        (true, true) if side == Side::Master => (Role::Dial, &arguments.connect),
-        (true, true) => (Role::Listen, &arguments.listen),
+    let (role, endpoints) = match (connect.is_empty(), listen.is_empty()) {
+        (false, _) => (Role::Dial, connect),
+        (true, false) => (Role::Listen, listen),
+        (true, true) if side == Side::Master => (Role::Dial, connect),
+        (true, true) => (Role::Listen, listen),
     };
     let mut session = SessionConfig::new(side, role, HOST, udp, tcp);
     session.thread_priority = config.realtime.bus_priority();
@@ -342,7 +353,7 @@ fn partings(report: &SideReport) -> Option<String> {
     })
 }
 
-fn failure(error: RunError) -> Failure {
+pub(super) fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(error) => error.into(),
         RunError::Disagreement(error) => Failure::Usage(error.to_string()),

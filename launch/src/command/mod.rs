@@ -13,8 +13,11 @@ pub mod lab;
 pub mod live;
 pub mod model;
 pub mod output;
+pub mod replay;
 pub mod table;
+pub mod trial;
 pub mod truth;
+pub mod tune;
 
 use crate::cli::Command;
 use crate::config::ConfigError;
@@ -76,6 +79,9 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Master(arguments) => live::master(&arguments),
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Trial(arguments) => trial::trial(&arguments),
+        Command::Tune(arguments) => tune::tune(&arguments),
+        Command::Replay(arguments) => replay::replay(&arguments),
         Command::Identify(arguments) => identify::identify(&arguments),
         Command::Atlas(arguments) => atlas::atlas(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),

@@ -47,8 +47,56 @@ pub fn measure(traces: &Traces<'_>, tally: &Tally, facts: &SessionFacts) -> Link
         reconstruction_inside_back: facts.reconstruction[1].and_then(|r| r.inside_fraction()),
         reconstruction_rmse_fwd_mps: facts.reconstruction[0].and_then(|r| r.rmse()),
         reconstruction_rmse_back_n: facts.reconstruction[1].and_then(|r| r.rmse()),
+        age_ms_p50: age_ms(traces, 0.5),
+        age_ms_p999: age_ms(traces, 0.999),
+        reconstruction_error: reconstruction_error(traces),
         ..LinkSummary::default()
     }
+}
+
+/// Age of the newest frame, as its receiver knows it, over all ticks of the worse side \[ms\].
+fn age_ms(traces: &Traces<'_>, share: f64) -> Option<f64> {
+    let of = |records: &[TickRecord]| {
+        let known = records.iter().filter(|r| r.age_ns >= 0);
+        let mut ages: Vec<f64> = known.map(|r| r.age_ns as f64 * 1e-6).collect();
+        percentile(&mut ages, share)
+    };
+    let sides = [of(traces.master), of(traces.slave)];
+    sides.into_iter().flatten().reduce(f64::max)
+}
+
+/// What the network does to the contact force on its way to the master, beyond a constant delay: the
+/// force that the master's newest frame carries against the one that a link of the median age would
+/// carry at that moment, root mean square of the difference over that of the force. Ours. Needs both
+/// sides at every tick of one clock, and a frame a tick; else nothing.
+fn reconstruction_error(traces: &Traces<'_>) -> Option<f64> {
+    let slave = traces.slave;
+    let base = slave.first()?.tick;
+    let whole = slave.last()?.tick.checked_sub(base)? + 1 == slave.len() as u64;
+    if !whole || traces.master.first()?.tick != base || base != 0 {
+        return None;
+    }
+    // frame n is made in tick n - 1
+    let lag = |record: &TickRecord| (record.tick + 1).checked_sub(record.received_sequence);
+    let heard = || traces.master.iter().filter(|r| r.received_sequence > 0);
+    let mut lags: Vec<f64> = heard().filter_map(lag).map(|n| n as f64).collect();
+    let usual = percentile(&mut lags, 0.5)? as u64;
+    let (mut squares, mut power) = (0.0, 0.0);
+    for record in heard() {
+        let carried = usize::try_from(record.received_sequence - 1).ok();
+        let meant = (record.tick + 1).checked_sub(usual + 1);
+        let meant = meant.and_then(|tick| usize::try_from(tick).ok());
+        let both = carried.and_then(|at| slave.get(at));
+        let Some((got, want)) = both.zip(meant.and_then(|at| slave.get(at))) else {
+            continue;
+        };
+        for axis in 0..3 {
+            let (got, want) = (got.tissue_force_n[axis], want.tissue_force_n[axis]);
+            squares += (got - want) * (got - want);
+            power += want * want;
+        }
+    }
+    (power > 0.0).then(|| (squares / power).sqrt())
 }
 
 /// One direction as its receiver's counters show it.

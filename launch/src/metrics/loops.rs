@@ -4,7 +4,7 @@
 
 use palpate_transport::trace::{Events, TickRecord};
 
-use super::stat::percentile;
+use super::stat::{latest, percentile};
 use super::{SessionFacts, Traces, press};
 use crate::summary::{ServoSummary, TwinSummary};
 
@@ -61,6 +61,7 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
     let mut step_us = twin.step_us.clone();
     let [stiffness_error, contrast_transmission] = press::twin(traces, facts);
     TwinSummary {
+        prediction_error: prediction_error(traces, facts),
         stiffness_error,
         contrast_transmission,
         method: Some(twin.method.clone()),
@@ -79,6 +80,28 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),
     }
+}
+
+/// How far the twin was from what the remote side met in the same motion, before it was corrected: root
+/// mean square of the difference of their forces over that of the remote force. The horizon of this
+/// prediction is the delay from master to slave. Nothing without contact.
+fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
+    let shift = press::alignment(traces, facts);
+    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
+    let (mut from, mut squares, mut power) = (0, 0.0, 0.0);
+    for master in traces.master {
+        let at_ns = master.now_ns.saturating_add(shift.0);
+        let Some(index) = latest(&times, from, at_ns) else {
+            continue;
+        };
+        from = index;
+        let remote = &traces.slave[index].tissue_force_n;
+        for (own, there) in master.tissue_force_n.iter().zip(remote).take(3) {
+            squares += (own - there) * (own - there);
+            power += there * there;
+        }
+    }
+    (facts.feels_twin() && power > 0.0).then(|| (squares / power).sqrt())
 }
 
 /// Largest relative change that corrections and updates made to the force within 100 ms of contact.

@@ -11,7 +11,7 @@ use palpate_transport::Span;
 use palpate_transport::trace::TickRecord;
 
 use super::stat::{latest, mean, percentile};
-use super::{LocalStiffness, SessionFacts, Site, Traces, lump, track};
+use super::{LocalStiffness, SessionFacts, Site, Traces, etvo, impedance, lump, track};
 use crate::summary::ContactSummary;
 
 /// Phases of presses, one a site.
@@ -59,6 +59,8 @@ pub struct Press {
     pub displayed_npm: Result<f64, Untold>,
     /// Standard error of the displayed stiffness \[N/m\], if there is one.
     pub error_npm: Option<f64>,
+    /// Displayed damping \[N s/m\] and inertia \[kg\] of a press that has a stiffness.
+    pub rest: Option<[f64; 2]>,
 }
 
 /// Why a press has no stiffness.
@@ -153,17 +155,36 @@ fn press(records: &[TickRecord], start: usize) -> Press {
         end: start + records.len(),
         peak: start + peak,
         peak_force_n,
-        displayed_npm: displayed.map(|(npm, _)| npm),
-        error_npm: displayed.ok().map(|(_, error_npm)| error_npm),
+        displayed_npm: displayed.map(|felt| felt.stiffness_npm),
+        error_npm: displayed.ok().map(|felt| felt.error_npm),
+        rest: displayed
+            .ok()
+            .map(|felt| [felt.damping_nspm, felt.inertia_kg]),
     }
 }
 
-/// Coefficient of depth in `F = c + K x + B v + M a` \[N/m\] with its standard error, if that explains
-/// the force that `force_n` takes from a record.
-fn stiffness(
+/// What was felt in a stretch of contact, way in and way out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Felt {
+    /// Stiffness K \[N/m\].
+    pub stiffness_npm: f64,
+    /// Its standard error \[N/m\].
+    pub error_npm: f64,
+    /// Damping B \[N s/m\].
+    pub damping_nspm: f64,
+    /// Inertia M \[kg\].
+    pub inertia_kg: f64,
+}
+
+/// Coefficients of `F = c + K x + B v + M a` with the standard error of K, if that explains the force
+/// that `force_n` takes from a record.
+///
+/// # Errors
+/// [`Untold`] says why there is no stiffness.
+pub fn stiffness(
     records: &[TickRecord],
     force_n: impl Fn(&TickRecord) -> f64,
-) -> Result<(f64, f64), Untold> {
+) -> Result<Felt, Untold> {
     const REACH: usize = ACCELERATION_RECORDS;
     let inner = records
         .len()
@@ -195,7 +216,12 @@ fn stiffness(
                 .sum::<f64>()
         };
         let residuals: Vec<f64> = (0..force.len()).map(|k| force[k] - known(k)).collect();
-        Ok((stiffness_npm, fit.errors[1] * persistence(&residuals)))
+        Ok(Felt {
+            stiffness_npm,
+            error_npm: fit.errors[1] * persistence(&residuals),
+            damping_nspm: fit.coefficients[2],
+            inertia_kg: fit.coefficients[3],
+        })
     }
 }
 
@@ -272,6 +298,12 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
     );
     let press_s = press_s(traces.master, &presses, &facts.sites);
     let local: Vec<LocalStiffness> = sites.iter().map(LocalStiffness::from).collect();
+    let judged = facts.sites.iter().filter(|site| !site.over_lump);
+    let rest: Vec<[f64; 2]> = judged
+        .filter_map(|site| last_at(&presses, site)?.rest)
+        .collect();
+    let of_rest = |which: usize| mean(&rest.iter().map(|both| both[which]).collect::<Vec<_>>());
+    let (free, offset) = (impedance::free(traces), etvo::of_session(traces, facts));
     ContactSummary {
         stiffness_unknown: match displayed {
             Some(_) => None,
@@ -285,6 +317,12 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
             .zip(known)
             .map(|(d, k)| d / k - 1.0)
             .filter(|e| e.is_finite()),
+        displayed_damping_nspm: of_rest(0),
+        displayed_inertia_kg: of_rest(1),
+        free_damping_nspm: free.map(|free| free.damping_nspm),
+        free_inertia_kg: free.map(|free| free.inertia_kg),
+        offset_time_ms: offset.map(|offset| offset.time_s * 1e3),
+        offset_value_n: offset.map(|offset| offset.value),
         force_rmse_n: force_rmse_n(traces, facts),
         contrast_displayed,
         contrast_true,
@@ -311,8 +349,8 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
     let ratio = |site: &Site| {
         let press = last_at(&presses, site)?;
         let records = &traces.master[press.start..press.end];
-        let (npm, _) = stiffness(records, |record| record.tissue_force_n[2]).ok()?;
-        Some((npm, site.true_stiffness_npm?))
+        let felt = stiffness(records, |record| record.tissue_force_n[2]).ok()?;
+        Some((felt.stiffness_npm, site.true_stiffness_npm?))
     };
     let means = |over_lump: bool| {
         let of_kind = facts.sites.iter().filter(|s| s.over_lump == over_lump);

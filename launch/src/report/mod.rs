@@ -3,7 +3,8 @@
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
 //! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
-//! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency.
+//! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency;
+//! [`trial`], what a trial found; [`what_if`], the same hand under other circumstances.
 
 mod atlas;
 mod charts;
@@ -14,6 +15,8 @@ mod lump;
 mod map;
 mod numbers;
 mod plot;
+pub mod trial;
+pub mod what_if;
 mod words;
 
 use crate::audit::Audit;

@@ -124,6 +124,8 @@ pub(super) struct Chart {
     pub(super) decades: bool,
     /// The axis of y begins at zero.
     pub(super) from_zero: bool,
+    /// Values along x alone are powers of ten, of any exponent.
+    pub(super) x_decades: bool,
 }
 
 impl Chart {
@@ -184,6 +186,15 @@ impl Chart {
         Some((left..right, bottom..high + air))
     }
 
+    /// Text at a tick of an axis, whose values may be powers of ten.
+    fn label(&self, value: f64, span: f64, decades: bool) -> String {
+        match (self.decades, decades) {
+            (true, _) => power_of_ten(value),
+            (false, true) => super::words::number(10_f64.powf(value)),
+            (false, false) => tick_text(value, span),
+        }
+    }
+
     fn draw(
         &self,
         area: &DrawingArea<SVGBackend<'_>, Shift>,
@@ -210,13 +221,6 @@ impl Chart {
             ));
             chart.draw_series([Text::new(word.clone(), ((start + end) / 2.0, high), style)])?;
         }
-        let format = |value: &f64, span: f64| {
-            if self.decades {
-                power_of_ten(*value)
-            } else {
-                tick_text(*value, span)
-            }
-        };
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -226,8 +230,8 @@ impl Chart {
             .axis_desc_style(text(28, Ink::Text))
             .x_labels(if self.decades { 6 } else { 11 })
             .y_labels(if self.decades { 5 } else { 6 })
-            .x_label_formatter(&|v| format(v, x.end - x.start))
-            .y_label_formatter(&|v| format(v, y.end - y.start))
+            .x_label_formatter(&|v| self.label(*v, x.end - x.start, self.x_decades))
+            .y_label_formatter(&|v| self.label(*v, y.end - y.start, false))
             .x_desc(&self.x)
             .y_desc(&self.y)
             .draw()?;

@@ -34,6 +34,7 @@ use super::{RunError, file_error};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
+use crate::replay::{given, same};
 use crate::tables;
 
 /// What a side is told besides the configuration.
@@ -97,7 +98,7 @@ type Inbound = Option<(HapticFrame, Time)>;
 pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    let tick = side_tick(config, options.side)?;
+    let (tick, has_table) = side_tick(config, options.side)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let bus = open_bus(&options.session, inbound_writer)?;
     let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
@@ -109,7 +110,12 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let description = record::Session {
         sides: vec![options.side],
         config: config.to_toml(),
-        ..record::Session::default()
+        facts: [
+            ("version", env!("CARGO_PKG_VERSION")),
+            (same::TWIN_TABLE, if has_table { "yes" } else { "no" }),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into(),
     };
     let recorder = Recorder::create(BufWriter::new(file), &description)?;
 
@@ -177,14 +183,15 @@ fn wait_for_peer(
 /// The pure tick of a side together with the device that it drives.
 type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
 
-fn side_tick(config: &Config, side: Side) -> Result<SideTick, RunError> {
+/// A side's tick, and whether its twin has a table for late ones.
+fn side_tick(config: &Config, side: Side) -> Result<(SideTick, bool), RunError> {
     match side {
         Side::Master => master_tick(config),
-        Side::Slave => slave_tick(config),
+        Side::Slave => Ok((slave_tick(config)?, false)),
     }
 }
 
-fn master_tick(config: &Config) -> Result<SideTick, RunError> {
+fn master_tick(config: &Config) -> Result<(SideTick, bool), RunError> {
     let mut handle: Box<dyn Handle> =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let table = match config.realtime.mask_late > 0.0 {
@@ -196,7 +203,7 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
     let (params, coupling) = (config.master, config.coupling_in_use());
     let mut codec = Ends::new(&config.codec, Side::Master, coupling.mode, PERIOD);
     let mut started = None;
-    Ok(Box::new(move |moment| {
+    let tick: SideTick = Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);
         let mut reading = handle.read(Time(0) + (moment.now - start));
         reading.present &= !moment.halt;
@@ -210,7 +217,8 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
             frame: codec.decode(moment.frame, moment.now),
             rearm: moment.rearm,
         };
-        let out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
+        let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
+        given::note_master(&mut out.record, &inputs);
         handle.write(&out.force_on_hand_n);
         Ticked {
             frame: codec.encode(&out.frame, state.inbox().newest()),
@@ -219,7 +227,8 @@ fn master_tick(config: &Config) -> Result<SideTick, RunError> {
             healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
             clock: sender_clock(state.inbox(), moment.now),
         }
-    }))
+    });
+    Ok((tick, table.is_some()))
 }
 
 /// A run of a side, told apart from all others; the other side's is learnt from its frames.
@@ -257,7 +266,8 @@ fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
             halt: moment.halt || moment.paused,
             rearm: moment.rearm,
         };
-        let out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
+        let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
+        given::note_slave(&mut out.record, &inputs);
         robot.write(&out.force_n, out.closed);
         Ticked {
             frame: codec.encode(&out.frame, state.inbox().newest()),

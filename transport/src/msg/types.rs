@@ -323,6 +323,11 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     events: u32,
     state: u8,
     phase: u16,
+    given: u32,
+    periods: u32,
+    given_ns: i64,
+    frame_sequence: u64,
+    frame_received_ns: i64,
 });
 
 #[cfg(test)]

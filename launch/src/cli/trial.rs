@@ -1,0 +1,64 @@
+//! Flags of `palpate trial`. Source: ours.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::trial::Shard;
+
+/// A trial to run, or what to do with the parts of one.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct TrialArgs {
+    /// What to do instead of running a file.
+    #[command(subcommand)]
+    pub action: Option<TrialAction>,
+    /// The trial (TOML): [base], [grid] or [[condition]], seeds, repeats
+    #[arg(required = true, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Sessions that run at once [default: all cores]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Run only this part of the rows, as in 2/8
+    #[arg(long, value_name = "I/N", default_value_t)]
+    pub shard: Shard,
+    /// Folder for the results; one that has rows of this trial is gone on with (default:
+    /// `runs/<time>-<name>`)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show no progress and no table
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What can be done with the parts of a trial.
+#[derive(Debug, Clone, Subcommand)]
+pub enum TrialAction {
+    /// Join the folders of shards into one; exit 1 if rows are missing
+    #[command(
+        after_help = "Example:\n  palpate trial merge runs/part-1 runs/part-2 --out runs/whole"
+    )]
+    Merge(MergeArgs),
+}
+
+/// Flags of `palpate trial merge`.
+#[derive(Debug, Clone, Args)]
+pub struct MergeArgs {
+    /// Folders of the parts
+    #[arg(required = true, value_name = "DIR")]
+    pub parts: Vec<PathBuf>,
+    /// Folder for the joined results
+    #[arg(long, value_name = "DIR", required = true)]
+    pub out: PathBuf,
+    /// Show no table
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let value = text
+        .parse::<usize>()
+        .ok()
+        .filter(|n| (1..=4096).contains(n));
+    value.ok_or_else(|| "expected 1 to 4096".to_owned())
+}

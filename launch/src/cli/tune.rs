@@ -1,0 +1,57 @@
+//! Flags of `palpate tune`. Source: ours.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::SessionArgs;
+
+/// Which link, and what is to be felt through it.
+#[derive(Debug, Clone, Args)]
+pub struct TuneArgs {
+    /// The configuration that will run: its twin, the robot's coupling, and for --connect what both sides
+    /// agree on. --rtt-ms, --jitter-ms and --loss say what the link is instead of measuring it.
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// Endpoints of a running slave, zenoh style: the UDP one, then the TCP one; nobody holds the handle
+    /// meanwhile, so it stands still [default: the bus on this machine]
+    #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
+    pub connect: Vec<String>,
+    /// How long a running slave is listened to, in seconds
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds,
+        allow_negative_numbers = true)]
+    pub seconds: f64,
+    /// Stiffness of the tissue that is to be felt, in N/m
+    #[arg(long, value_name = "K", default_value_t = 300.0, value_parser = stiffness,
+        allow_negative_numbers = true)]
+    pub stiffness: f64,
+    /// There is no twin of the tissue
+    #[arg(long)]
+    pub no_twin: bool,
+    /// Also heed an atlas: a CSV with columns `oneway_ms`, `impedance_nspm` and `stable`
+    #[arg(long, value_name = "FILE")]
+    pub atlas: Option<PathBuf>,
+    /// Folder for tune.json (default: `runs/<time>-tune`)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print tune.json on stdout, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress and no table
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 600.0, "1 to 600 s")
+}
+
+fn stiffness(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e5, "1 to 100000 N/m")
+}
+
+fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok();
+    let value = value.filter(|value| (low..=high).contains(value));
+    value.ok_or_else(|| format!("expected {expected}"))
+}

@@ -1,0 +1,293 @@
+//! `palpate replay`: a recording once more, bit by bit or under other circumstances.
+//!
+//! Source: ours. Here are files and words; [`crate::replay`] runs the ticks.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use palpate_transport::coupling::Mode;
+use palpate_transport::trace::TickRecord;
+use serde_json::{Value, json};
+
+use super::conclude::{self, Evidence};
+use super::lab::{self, VirtualRun};
+use super::{Done, Failure, interrupt, output, table, truth};
+use crate::cli::ReplayArgs;
+use crate::config::Config;
+use crate::metrics::{SessionFacts, Traces};
+use crate::progress::Progress;
+use crate::record::{self, Recording};
+use crate::replay::same::{self, Difference, Replayed};
+use crate::replay::{ReplayError, trace_hash, what_if};
+use crate::report::what_if::{Side as Shown, WhatIf};
+use crate::summary::{Check, Summary};
+use crate::trial::metric;
+use crate::{report, run};
+
+/// Run a recording again.
+///
+/// # Errors
+/// [`Failure::Usage`] for a recording that cannot be run again or a change that cannot be made,
+/// [`Failure::Refused`] if results cannot be written.
+pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
+    let path = inside(&arguments.recording);
+    let unfit =
+        |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let text = recording.config.clone().ok_or_else(|| {
+        unfit(&"has no attachment config.toml; expected a recording of `palpate lab` or `palpate run`")
+    })?;
+    let config = Config::parse(&text, &format!("{}, config.toml", path.display()))?;
+    config.validate()?;
+    if arguments.what_if.is_empty() {
+        again(arguments, &path, &recording, &config)
+    } else {
+        otherwise(arguments, &path, &recording, &config)
+    }
+}
+
+/// The recording of a run's folder, or the file itself.
+fn inside(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(run::side::RECORDING)
+    } else {
+        path.to_owned()
+    }
+}
+
+fn again(
+    arguments: &ReplayArgs,
+    path: &Path,
+    recording: &Recording,
+    config: &Config,
+) -> Result<Done, Failure> {
+    let unfit = |error: ReplayError| Failure::Usage(format!("{}: {error}", path.display()));
+    let wanted = &arguments.output;
+    let progress = Progress::line("replay", wanted.quiet || wanted.json);
+    progress.say("the same ticks again");
+    let replayed = same::replay(recording, config).map_err(unfit)?;
+    let folder = output::folder(wanted.out.as_deref(), "replay")?;
+    output::write(&folder.join("config.toml"), &config.to_toml())?;
+    progress.say("judging");
+    let facts = facts(config, recording, &replayed)?;
+    let verdict = verdict(recording, &replayed);
+    let mut remarks = vec![verdict.clone()];
+    remarks.extend(recording.damage.as_ref().map(ToString::to_string));
+    let evidence = Evidence {
+        config,
+        master: &replayed.master,
+        slave: &replayed.slave,
+        judged: None,
+        facts: &facts,
+        comparison: None,
+        remarks: &remarks,
+    };
+    let mut concluded = conclude::conclude(&evidence, &folder)?;
+    drop(progress);
+    // what the session itself stated was stated when it ran; a replay states that it is the same
+    let identical = Check::at_most(
+        "ticks that are not bit-identical",
+        Some(replayed.different as f64),
+        0.0,
+        "ticks",
+    );
+    let held = identical.held;
+    concluded.summary.checks.push(identical);
+    let json = concluded.summary.to_json() + "\n";
+    output::write(&folder.join("summary.json"), &json)?;
+    let done = concluded.done(wanted, &folder);
+    let said = match (wanted.json, wanted.quiet) {
+        (false, false) => format!("{verdict}\n\n"),
+        _ => String::new(),
+    };
+    Ok(Done {
+        stdout: said + &done.stdout,
+        warning: (!held).then_some(verdict),
+        held,
+    })
+}
+
+/// What a replay knows beside the records.
+fn facts(
+    config: &Config,
+    recording: &Recording,
+    replayed: &Replayed,
+) -> Result<SessionFacts, Failure> {
+    let mut facts = SessionFacts {
+        command: "replay".into(),
+        seed: Some(config.seed),
+        trace_hash: Some(trace_hash(&replayed.master, &replayed.slave)),
+        mode: config.coupling.mode.resolved().name().into(),
+        missed_ticks: Some(0),
+        records_lost: Some(0),
+        sites: truth::sites(config, &replayed.master)?,
+        twin: truth::twin(config, &[])?,
+        ..SessionFacts::default()
+    };
+    if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
+        let delays = truth::delays(&replayed.master, &replayed.slave);
+        facts.oneway_fwd = truth::median(&delays.slave_ns);
+        facts.oneway_back = truth::median(&delays.master_ns);
+        facts.oneway_truth = Some(delays);
+    }
+    Ok(facts)
+}
+
+fn verdict(recording: &Recording, replayed: &Replayed) -> String {
+    let ticks = recording.master.len() + recording.slave.len();
+    let Some(Difference {
+        side,
+        tick,
+        quantity,
+        axis,
+        recorded,
+        replayed: now,
+    }) = replayed.first
+    else {
+        let hash = trace_hash(&recording.master, &recording.slave);
+        return format!(
+            "Bit-identical: the ports of all {ticks} ticks of both sides, trace {hash}."
+        );
+    };
+    format!(
+        "Not the same: {} of {ticks} ticks differ, first tick {tick} of the {}, where {quantity}[{axis}] \
+         was {recorded:e} and is {now:e}. Another version of Palpate, or a scene that has changed, may be \
+         why.",
+        replayed.different,
+        side.name()
+    )
+}
+
+/// One of the two sessions of a what-if.
+struct Played {
+    config: Config,
+    run: VirtualRun,
+    facts: SessionFacts,
+    summary: Summary,
+}
+
+fn otherwise(
+    arguments: &ReplayArgs,
+    path: &Path,
+    recording: &Recording,
+    config: &Config,
+) -> Result<Done, Failure> {
+    let wanted = &arguments.output;
+    let changed = what_if::changed(config, &arguments.what_if)?;
+    let hold = what_if::hold(&recording.master, config.operator.grip);
+    let unfit = |error: ReplayError| Failure::Usage(format!("{}: {error}", path.display()));
+    let sessions = [config, &changed]
+        .map(|config| what_if::session(config, &recording.master, hold).map_err(unfit));
+    let folder = output::folder(wanted.out.as_deref(), "what-if")?;
+    output::write(&folder.join("config.toml"), &changed.to_toml())?;
+    let stop = interrupt::on_ctrl_c()?;
+    let mut played = Vec::new();
+    for (session, config) in sessions.into_iter().zip([config, &changed]) {
+        let session = session?;
+        let hidden = wanted.quiet || wanted.json;
+        let progress = Progress::bar("what if", session.ticks(), hidden);
+        let run = lab::play(session, &progress, &stop, |_| Ok(()))?;
+        played.push(judged(config, run)?);
+    }
+    let stopped = stop.load(Ordering::Relaxed);
+    let (now, base) = match (played.pop(), played.pop()) {
+        (Some(now), Some(base)) => (now, base),
+        // two sessions went in
+        _ => return Err(Failure::Refused("what-if: a session is missing".into())),
+    };
+    let page = report::what_if::render(&WhatIf {
+        title: &config.name,
+        changes: &arguments.what_if,
+        base: shown(&base),
+        now: shown(&now),
+    });
+    output::write(&folder.join("report.html"), &page)?;
+    let json = summary_json(&arguments.what_if, &base.summary, &now.summary)?;
+    output::write(&folder.join("summary.json"), &json)?;
+    let promises = changed.coupling.mode.resolved() != Mode::Direct;
+    let stdout = match (wanted.json, wanted.quiet) {
+        (true, _) => json,
+        (false, true) => String::new(),
+        (false, false) => {
+            let evidence = Evidence {
+                config: &now.config,
+                master: &now.run.master,
+                slave: &now.run.slave,
+                judged: Some((&now.run.audit, &now.run.tally)),
+                facts: &now.facts,
+                comparison: None,
+                remarks: &[],
+            };
+            let rows = report::what_if::lines(&base.summary, &now.summary);
+            let table = table::table(&now.summary, &evidence);
+            format!("{rows}\n{table}\nresults    {}\n", folder.display())
+        }
+    };
+    Ok(Done {
+        stdout,
+        warning: stopped.then(|| "ended before its time, as was asked".to_owned()),
+        held: stopped || !promises || now.summary.good(),
+    })
+}
+
+fn judged(config: &Config, run: VirtualRun) -> Result<Played, Failure> {
+    let sites = truth::sites(config, &run.master)?;
+    let facts = SessionFacts {
+        command: "replay".into(),
+        ..lab::facts(config, &run, sites, false)?
+    };
+    let evidence = Evidence {
+        config,
+        master: &run.master,
+        slave: &run.slave,
+        judged: Some((&run.audit, &run.tally)),
+        facts: &facts,
+        comparison: None,
+        remarks: &[],
+    };
+    let (summary, _) = conclude::measure(&evidence);
+    Ok(Played {
+        config: config.clone(),
+        run,
+        facts,
+        summary,
+    })
+}
+
+fn shown(played: &Played) -> Shown<'_> {
+    let (master, slave): (&[TickRecord], &[TickRecord]) = (&played.run.master, &played.run.slave);
+    Shown {
+        summary: &played.summary,
+        traces: Traces { master, slave },
+    }
+}
+
+/// The summary of the changed session, with what was changed, the other session, and the differences.
+fn summary_json(changes: &[String], base: &Summary, now: &Summary) -> Result<String, Failure> {
+    let refused = |error: serde_json::Error| Failure::Refused(format!("summary.json: {error}"));
+    let mut whole = serde_json::to_value(now).map_err(refused)?;
+    let names = metric::session_names();
+    let values = metric::of_session(base)
+        .into_iter()
+        .zip(metric::of_session(now));
+    let differences: serde_json::Map<String, Value> = names
+        .zip(values)
+        .map(|(name, (base, now))| {
+            let difference = base.zip(now).map(|(base, now)| now - base);
+            (
+                name.to_owned(),
+                json!({"base": base, "now": now, "difference": difference}),
+            )
+        })
+        .collect();
+    if let Value::Object(fields) = &mut whole {
+        let what_if = json!({
+            "changes": changes,
+            "base": serde_json::to_value(base).map_err(refused)?,
+            "differences": differences,
+        });
+        fields.insert("what_if".into(), what_if);
+    }
+    let text = serde_json::to_string_pretty(&whole).map_err(refused)?;
+    Ok(text + "\n")
+}

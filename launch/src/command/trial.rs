@@ -1,0 +1,404 @@
+//! `palpate trial`: many sessions in virtual time, on all cores, resumable, in shards.
+//!
+//! Source: ours. Here are files, threads and words; [`crate::trial`] has the rest. The folder holds a copy
+//! of the file (`trial.toml`), the finished rows (`rows.jsonl`), and what is made of them: `trials.csv`,
+//! `trials.parquet`, `report.html`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use palpate_transport::coupling::Mode;
+
+use super::conclude::{self, Evidence};
+use super::{Done, Failure, interrupt, lab, output, truth};
+use crate::cli::{MergeArgs, TrialAction, TrialArgs};
+use crate::lab::Session;
+use crate::progress::Progress;
+use crate::report;
+use crate::report::trial::TrialInput;
+use crate::trial::boot::Interval;
+use crate::trial::psycho::{self, Observer, show};
+use crate::trial::row::{self, Header, RowsError, Store};
+use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency, work};
+
+/// Name of the copy of the trial's file.
+const FILE: &str = "trial.toml";
+
+/// Metrics that a terminal shows, those of them that the trial has.
+const SHOWN: [&str; 8] = [
+    "violations",
+    "stiffness_error",
+    "contrast_transmission",
+    "force_rmse_n",
+    "offset_time_ms",
+    "drift_mm_max",
+    "threshold",
+    "threshold_over_programmed",
+];
+
+/// Most gaps or duplicates that a message lists.
+const LISTED: usize = 20;
+
+/// Run a trial, or join the parts of one.
+///
+/// # Errors
+/// [`Failure::Usage`] naming file, field, value and what would be right; [`Failure::Refused`] if results
+/// cannot be written.
+pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
+    if let Some(TrialAction::Merge(arguments)) = &arguments.action {
+        return merge(arguments);
+    }
+    // clap demands a file where there is no action
+    let file = arguments.file.as_deref().unwrap_or(Path::new(""));
+    let (text, trial) = load(file)?;
+    let header = header(&trial)?;
+    let folder = output::folder(arguments.out.as_deref(), &trial.name)?;
+    let (mut store, mut rows) = Store::open(&folder, &header).map_err(rows_failure)?;
+    output::write(&folder.join(FILE), &text)?;
+    let stop = interrupt::on_ctrl_c()?;
+    let mut cells = trial.cells(arguments.shard);
+    let own = cells.len();
+    cells.retain(|cell| !rows.contains_key(&cell.index));
+    let kept_before = own - cells.len();
+    let jobs = arguments
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let progress = Progress::bar("trial", own as u64, arguments.quiet);
+    let mut done = kept_before as u64;
+    progress.at(done);
+    let fill = |cell: &Cell| fill(&trial, cell, &stop);
+    work::fill_all(&cells, jobs, &stop, &fill, |row| {
+        store.push(&row).map_err(rows_failure)?;
+        done += 1;
+        progress.at(done);
+        rows.insert(row.index, row);
+        Ok(())
+    })?;
+    drop(progress);
+    let stopped = stop.load(Ordering::Relaxed);
+    let mut notes = Vec::new();
+    if stopped {
+        notes.push(format!(
+            "Ended before its time, as was asked: {done} of {own} rows of shard {}. The same command with \
+             --out {} goes on.",
+            arguments.shard,
+            folder.display()
+        ));
+    } else if own < trial.rows() {
+        notes.push(format!(
+            "Shard {}: {own} of {} rows; `palpate trial merge` joins the parts.",
+            arguments.shard,
+            trial.rows()
+        ));
+    }
+    let results = Results {
+        trial: &trial,
+        rows: &rows,
+        hash: &header.trial,
+        notes: &notes,
+    };
+    results.write(&folder)?;
+    Ok(Done {
+        stdout: results.words(&folder, arguments.quiet),
+        warning: stopped.then(|| notes[0].clone()),
+        held: stopped || rows.values().all(|row| row.held),
+    })
+}
+
+/// Reads a trial and its text.
+fn load(file: &Path) -> Result<(String, Trial), Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
+    })?;
+    let trial = Trial::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))?;
+    // what cannot run at all is refused before anything is written; each scene is built but once
+    let mut known = Vec::new();
+    for (index, condition) in trial.conditions.iter().enumerate() {
+        let config = &condition.config;
+        let parts = (&config.tissue, &config.twin, config.coupling.mode);
+        if known.contains(&parts) {
+            continue;
+        }
+        Session::new(config)
+            .map_err(|error| Failure::Usage(format!("{name}: condition {index}: {error}")))?;
+        known.push(parts);
+    }
+    Ok((text, trial))
+}
+
+fn header(trial: &Trial) -> Result<Header, Failure> {
+    Ok(Header {
+        trial: trial.hash()?,
+        name: trial.name.clone(),
+        rows: trial.rows(),
+    })
+}
+
+fn rows_failure(error: RowsError) -> Failure {
+    match error {
+        RowsError::File { .. } => Failure::Refused(format!("{error}; is the disk full?")),
+        other => Failure::Usage(other.to_string()),
+    }
+}
+
+/// Fills one row; nothing if it was stopped.
+fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Failure> {
+    match trial.kind {
+        Kind::Session => session(trial, cell, stop),
+        Kind::Transparency => {
+            let tones = transparency::measure(&cell.config(trial), &trial.transparency)?;
+            Ok(Some(Row {
+                index: cell.index,
+                held: true,
+                trace_hash: None,
+                values: metric::of_tones(&tones),
+            }))
+        }
+        _ => answers(trial, cell, stop),
+    }
+}
+
+fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Failure> {
+    let config = cell.config(trial);
+    let hidden = Progress::line("row", true);
+    let run = lab::play(Session::new(&config)?, &hidden, stop, |_| Ok(()))?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let sites = truth::sites(&config, &run.master)?;
+    let facts = lab::facts(&config, &run, sites, false)?;
+    let evidence = Evidence {
+        config: &config,
+        master: &run.master,
+        slave: &run.slave,
+        judged: Some((&run.audit, &run.tally)),
+        facts: &facts,
+        comparison: None,
+        remarks: &[],
+    };
+    let (summary, _) = conclude::measure(&evidence);
+    // `direct` is kept to show what happens without an account, and promises nothing
+    let promises = config.coupling.mode.resolved() != Mode::Direct;
+    Ok(Some(Row {
+        index: cell.index,
+        held: !promises || summary.good(),
+        trace_hash: summary.trace_hash.clone(),
+        values: metric::of_session(&summary),
+    }))
+}
+
+/// One run of a simulated observer.
+fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Failure> {
+    let params = &trial.psycho;
+    let stage = show::Stage::new(&cell.config(trial), trial.kind, params);
+    let seed = cell.session_seed();
+    let mut observer = Observer::new(params.weber, params.lapse, seed);
+    let mut number = 0;
+    let tell = |difference: f64| {
+        if stop.load(Ordering::Relaxed) {
+            return Err(None);
+        }
+        number += 1;
+        let shown = |d: f64, more: bool| {
+            let seed = show::interval_seed(seed, number, more);
+            // what cannot be measured is what nothing can be felt of
+            let shown = stage.shown(d, seed).map(|shown| shown.unwrap_or(0.0));
+            shown.map_err(|error| Some(Failure::from(error)))
+        };
+        Ok(observer.tells(shown(0.0, false)?, shown(difference, true)?))
+    };
+    match psycho::run(params, tell) {
+        Ok(found) => Ok(Some(Row {
+            index: cell.index,
+            held: true,
+            trace_hash: None,
+            values: metric::of_answers(&found, params.weber),
+        })),
+        Err(None) => Ok(None),
+        Err(Some(failure)) => Err(failure),
+    }
+}
+
+/// Joins the rows of several folders.
+fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
+    let Parts {
+        first,
+        head,
+        rows,
+        twice,
+    } = joined(&arguments.parts)?;
+    let (text, trial) = load(&first.join(FILE))?;
+    let header = header(&trial)?;
+    if header.trial != head.trial {
+        return Err(rows_failure(RowsError::Other {
+            path: first.join(row::ROWS),
+            name: head.name,
+            found: head.trial,
+            expected: header.trial,
+        }));
+    }
+    let gaps: Vec<usize> = (0..trial.rows())
+        .filter(|number| !rows.contains_key(number))
+        .collect();
+    let mut notes = Vec::new();
+    if !twice.is_empty() {
+        let words = listed("in several folders", &twice);
+        notes.push(format!("{words}, counted once."));
+    }
+    if !gaps.is_empty() {
+        notes.push(format!("{}.", listed("missing", &gaps)));
+    }
+    let folder = output::folder(Some(&arguments.out), &trial.name)?;
+    let (mut store, before) = Store::open(&folder, &header).map_err(rows_failure)?;
+    let fresh = rows.values().filter(|row| !before.contains_key(&row.index));
+    for row in fresh {
+        store.push(row).map_err(rows_failure)?;
+    }
+    output::write(&folder.join(FILE), &text)?;
+    let results = Results {
+        trial: &trial,
+        rows: &rows,
+        hash: &head.trial,
+        notes: &notes,
+    };
+    results.write(&folder)?;
+    Ok(Done {
+        stdout: results.words(&folder, arguments.quiet),
+        warning: (!notes.is_empty()).then(|| notes.join(" ")),
+        held: gaps.is_empty() && rows.values().all(|row| row.held),
+    })
+}
+
+/// What several folders hold of one trial.
+struct Parts {
+    /// The first folder.
+    first: PathBuf,
+    /// Which trial it is.
+    head: Header,
+    /// The rows.
+    rows: BTreeMap<usize, Row>,
+    /// Rows that more than one folder has.
+    twice: Vec<usize>,
+}
+
+/// Reads folders that must be of one trial and agree where they have the same rows.
+fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
+    let mut parts: Option<Parts> = None;
+    for folder in folders {
+        let name = folder.display();
+        let kept = row::read(folder).map_err(rows_failure)?;
+        let kept = kept.ok_or_else(|| {
+            let expected = "expected the folder of a trial";
+            Failure::Usage(format!("{name}: has no {}; {expected}", row::ROWS))
+        })?;
+        let parts = parts.get_or_insert_with(|| Parts {
+            first: folder.clone(),
+            head: kept.header.clone(),
+            rows: BTreeMap::new(),
+            twice: Vec::new(),
+        });
+        let head = &parts.head;
+        if kept.header.trial != head.trial {
+            return Err(Failure::Usage(format!(
+                "{name}: rows of trial `{}` with hash {}, and {} has `{}` with {}; expected parts of one \
+                 trial",
+                kept.header.name,
+                kept.header.trial,
+                parts.first.display(),
+                head.name,
+                head.trial
+            )));
+        }
+        for (index, row) in kept.rows {
+            match parts.rows.get(&index) {
+                Some(known) if *known != row => {
+                    return Err(Failure::Usage(format!(
+                        "{name}: row {index} is not as in an earlier folder; expected the same values, as \
+                         rows depend on the trial alone"
+                    )));
+                }
+                Some(_) => parts.twice.push(index),
+                None => {
+                    parts.rows.insert(index, row);
+                }
+            }
+        }
+    }
+    parts.ok_or_else(|| Failure::Usage("merge: no folder; expected at least one".into()))
+}
+
+/// How many rows, and which, as far as a message has room.
+fn listed(what: &str, rows: &[usize]) -> String {
+    let some: Vec<String> = rows.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = if rows.len() > LISTED { ", ..." } else { "" };
+    format!("{} rows {what}: {}{more}", rows.len(), some.join(", "))
+}
+
+/// Finished rows, and what is made of them.
+struct Results<'a> {
+    trial: &'a Trial,
+    rows: &'a BTreeMap<usize, Row>,
+    hash: &'a str,
+    notes: &'a [String],
+}
+
+impl Results<'_> {
+    fn write(&self, folder: &Path) -> Result<(), Failure> {
+        let columns = table::columns(self.trial, self.rows);
+        output::write(&folder.join("trials.csv"), &table::csv(&columns))?;
+        let mut bytes = Vec::new();
+        let path = folder.join("trials.parquet");
+        parquet::write(&columns, &mut bytes)
+            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+        std::fs::write(&path, bytes)
+            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+        let page = report::trial::render(&TrialInput {
+            trial: self.trial,
+            rows: self.rows,
+            hash: self.hash,
+            notes: self.notes,
+        });
+        output::write(&folder.join("report.html"), &page)
+    }
+
+    /// Medians of the most important metrics, condition by condition.
+    fn words(&self, folder: &Path, quiet: bool) -> String {
+        if quiet {
+            return String::new();
+        }
+        let metrics = self.trial.metrics();
+        let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
+        let shown: Vec<usize> = SHOWN.iter().filter_map(place).collect();
+        let titles = self.trial.conditions.iter().map(|one| one.title());
+        let width = titles.map(|title| title.chars().count()).max().unwrap_or(0);
+        let mut text = format!("{:<width$}", "median");
+        for &k in &shown {
+            let _ = write!(text, "  {}", metrics[k].name);
+        }
+        text += "\n";
+        for (number, condition) in self.trial.conditions.iter().enumerate() {
+            let _ = write!(text, "{:<width$}", condition.title());
+            for &k in &shown {
+                let own = self.rows.values();
+                let own = own.filter(|row| self.trial.cell(row.index).condition == number);
+                let values: Vec<f64> = own.filter_map(|row| row.values.get(k).copied()?).collect();
+                let found = Interval::of(&values);
+                let value = found.map_or("-".to_owned(), |found| format!("{:.4}", found.median));
+                let _ = write!(text, "  {value:>columns$}", columns = metrics[k].name.len());
+            }
+            text += "\n";
+        }
+        let held = self.rows.values().filter(|row| row.held).count();
+        let _ = writeln!(
+            text,
+            "\nrows       {} of {}, checks held in {held}\nresults    {}",
+            self.rows.len(),
+            self.trial.rows(),
+            folder.display()
+        );
+        text
+    }
+}

@@ -1,0 +1,177 @@
+//! A simulated hand that means what a trace says: one intent a tick, of a recording or of a protocol.
+//!
+//! Source: ours; the plant is the ideal handle of teleop RP-1 as in `palpate_master::device::mass`, with
+//! the hand of a grip on it, or [`Hold::Carried`], a handle that is where the trace is, whatever the force.
+
+use palpate_master::device::grip::{Grip, Hand};
+use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
+use palpate_master::device::{Handle, HandleCaps, Reading};
+use palpate_transport::{AXES, Axes, Time};
+
+use crate::lab::PERIOD;
+
+/// Plant steps of a tick.
+const SUBSTEPS: i64 = 10;
+
+/// Largest force that is taken \[N\], as of the ideal handle.
+const FORCE_N_MAX: f64 = 1000.0;
+
+/// Plant steps that one reading runs at most.
+const STEPS_MAX: i64 = 1000;
+
+/// What the operator means in one tick.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Meant {
+    /// Where the tool centre and the tweezers are meant to be \[m\].
+    pub position_m: Axes,
+    /// Whether the tweezers are meant to be closed.
+    pub closed: bool,
+    /// Phase of the script.
+    pub phase: u16,
+    /// Whether the operator is there.
+    pub present: bool,
+}
+
+/// How the handle follows the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// By the hand of a grip, against what the channel pushes.
+    Grip(Grip),
+    /// Exactly.
+    Carried,
+}
+
+/// A handle that is led by a trace.
+#[derive(Debug, Clone)]
+pub struct TracedHandle {
+    trace: Vec<Meant>,
+    hold: Hold,
+    hand: Hand,
+    position_m: Axes,
+    velocity_mps: Axes,
+    force_n: Axes,
+    begun: Option<Time>,
+    steps: i64,
+}
+
+impl TracedHandle {
+    /// At rest where the trace begins; after its end the hand stays where the trace ended.
+    #[must_use]
+    pub fn new(trace: Vec<Meant>, hold: Hold) -> Self {
+        let hand = match hold {
+            Hold::Grip(grip) => grip.hand(),
+            Hold::Carried => Hand::default(),
+        };
+        Self {
+            position_m: trace.first().map_or([0.0; AXES], |meant| meant.position_m),
+            trace,
+            hold,
+            hand,
+            velocity_mps: [0.0; AXES],
+            force_n: [0.0; AXES],
+            begun: None,
+            steps: 0,
+        }
+    }
+
+    fn meant(&self, tick: i64) -> Meant {
+        let last = self.trace.len().saturating_sub(1);
+        let index = usize::try_from(tick.max(0)).unwrap_or(0).min(last);
+        self.trace.get(index).copied().unwrap_or_default()
+    }
+
+    /// One plant step, from the intent of a tick to that of the next.
+    fn step(&mut self) {
+        let (tick, part) = (self.steps / SUBSTEPS, self.steps % SUBSTEPS);
+        let (from, to) = (self.meant(tick).position_m, self.meant(tick + 1).position_m);
+        let share = part as f64 / SUBSTEPS as f64;
+        let step_s = PERIOD.s() / SUBSTEPS as f64;
+        let mass_kg = MASS_KG + self.hand.mass_kg;
+        for axis in 0..AXES {
+            let pace_mps = (to[axis] - from[axis]) / PERIOD.s();
+            let there_m = from[axis] + share * (to[axis] - from[axis]);
+            if self.hold == Hold::Carried {
+                self.position_m[axis] = there_m + pace_mps * step_s;
+                self.velocity_mps[axis] = pace_mps;
+                continue;
+            }
+            let pull = self.hand.force_n(
+                there_m - self.position_m[axis],
+                pace_mps - self.velocity_mps[axis],
+            );
+            let force = self.force_n[axis] - DAMPING_NSPM * self.velocity_mps[axis] + pull;
+            self.velocity_mps[axis] += step_s * force / mass_kg;
+            self.position_m[axis] += step_s * self.velocity_mps[axis];
+        }
+        self.steps += 1;
+    }
+}
+
+impl Handle for TracedHandle {
+    fn caps(&self) -> HandleCaps {
+        HandleCaps {
+            name: "traced-hand",
+            force_n_max: [FORCE_N_MAX; AXES],
+            resolution_m: [0.0; AXES],
+            mass_kg_min: [MASS_KG; AXES],
+            real: false,
+        }
+    }
+
+    fn read(&mut self, now: Time) -> Reading {
+        let begun = *self.begun.get_or_insert(now);
+        let due = (now - begun).0 * SUBSTEPS / PERIOD.0;
+        for _ in 0..(due - self.steps).clamp(0, STEPS_MAX) {
+            self.step();
+        }
+        let meant = self.meant(self.steps / SUBSTEPS);
+        Reading {
+            position_m: self.position_m,
+            velocity_mps: self.velocity_mps,
+            closed: meant.closed,
+            present: meant.present,
+            intended_m: meant.position_m,
+            phase: meant.phase,
+        }
+    }
+
+    fn write(&mut self, force_on_hand_n: &Axes) {
+        let usable = |force: f64| match force.is_finite() {
+            true => force.clamp(-FORCE_N_MAX, FORCE_N_MAX),
+            false => 0.0,
+        };
+        self.force_n = force_on_hand_n.map(usable);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp() -> Vec<Meant> {
+        let meant = |k: u32| Meant {
+            position_m: [0.0, 0.0, -1e-5 * f64::from(k.min(1000)), 0.02],
+            present: true,
+            ..Meant::default()
+        };
+        (0..3000).map(meant).collect()
+    }
+
+    fn end_m(hold: Hold, push_n: f64) -> f64 {
+        let mut handle = TracedHandle::new(ramp(), hold);
+        let mut read = Reading::default();
+        for tick in 0..4000 {
+            read = handle.read(Time(PERIOD.0 * tick));
+            handle.write(&[0.0, 0.0, push_n, f64::NAN]);
+        }
+        assert!(read.present && read.velocity_mps[2].abs() < 1e-6);
+        read.position_m[2]
+    }
+
+    #[test]
+    fn a_hand_gives_way_by_its_spring_and_a_carried_handle_does_not() {
+        let firm = end_m(Hold::Grip(Grip::Firm), 1.5);
+        assert!((firm - (-0.01 + 1.5 / 300.0)).abs() < 1e-5, "{firm}");
+        assert!((end_m(Hold::Carried, 1.5) + 0.01).abs() < 1e-12);
+    }
+}

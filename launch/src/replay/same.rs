@@ -1,0 +1,352 @@
+//! The same ticks with the same inputs: are the port traces bit-identical?
+//!
+//! Source: ours. Both sides' ticks are run again in an order in which every frame is made before it is
+//! taken. Devices are not: their readings are in the record. So a recording of a live session is judged
+//! like one of virtual time.
+
+use palpate_slave::SlaveParams;
+use palpate_transport::HapticFrame;
+use palpate_transport::coupling::{CouplingParams, Mode};
+use palpate_transport::inbox::Parties;
+use palpate_transport::trace::{Given, Side, TickRecord};
+
+use super::{ReplayError, given, named};
+use crate::config::Config;
+use crate::lab;
+use crate::record::Recording;
+use crate::tables;
+
+/// Fact of a recording: what wrote it.
+pub const COMMAND: &str = "command";
+
+/// Fact of a recording: whether the twin had a table for late ticks.
+pub const TWIN_TABLE: &str = "twin_table";
+
+/// Most periods that a tick accounts for; beyond, motion begins anew.
+const PERIODS_MAX: u64 = 20;
+
+/// Runs of two sides that meet for the first time.
+const STRANGERS: [u64; 2] = [1, 2];
+
+/// The first moment at which a port was not as recorded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// The side.
+    pub side: Side,
+    /// Number of the tick.
+    pub tick: u64,
+    /// `port_position_m` or `port_force_n`.
+    pub quantity: &'static str,
+    /// The axis, from 0.
+    pub axis: usize,
+    /// What was recorded, in the unit of the quantity.
+    pub recorded: f64,
+    /// What came of it now.
+    pub replayed: f64,
+}
+
+/// What came of a replay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replayed {
+    /// Records of the operator's side, as they are now.
+    pub master: Vec<TickRecord>,
+    /// Records of the remote side.
+    pub slave: Vec<TickRecord>,
+    /// Ticks of both sides whose port is not bit-identical.
+    pub different: u64,
+    /// The first of them.
+    pub first: Option<Difference>,
+}
+
+/// Runs the ticks of a recording again.
+///
+/// # Errors
+/// [`ReplayError`] says what the recording lacks.
+pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, ReplayError> {
+    for (side, records) in [
+        (Side::Master, &recording.master),
+        (Side::Slave, &recording.slave),
+    ] {
+        whole(side, records)?;
+    }
+    let fact = |name: &str| recording.facts.get(name).map(String::as_str);
+    let known = fact(COMMAND) == Some("lab");
+    let parties = |side: Side| match known {
+        true => lab::parties(config.seed, side),
+        false => Parties {
+            own: STRANGERS[side as usize],
+            peer: 0,
+        },
+    };
+    let twin = if known {
+        lab::predictor_of(config)?
+    } else {
+        live_twin(config, fact(TWIN_TABLE) == Some("yes"))?
+    };
+    let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+    let caps = handle.caps();
+    let run = Run {
+        config,
+        master: palpate_master::State::new(twin, &caps, parties(Side::Master)),
+        slave: palpate_slave::State::new(parties(Side::Slave)),
+        frames: [Vec::new(), Vec::new()],
+        replayed: Replayed {
+            master: Vec::with_capacity(recording.master.len()),
+            slave: Vec::with_capacity(recording.slave.len()),
+            different: 0,
+            first: None,
+        },
+    };
+    run.all(recording)
+}
+
+/// The twin of a live session.
+fn live_twin(
+    config: &Config,
+    had_table: bool,
+) -> Result<Option<palpate_master::predict::Predictor>, ReplayError> {
+    if !had_table || config.coupling.mode.resolved() != Mode::Mmt {
+        return Ok(lab::predictor(config)?);
+    }
+    let scene = lab::load_scene(&config.twin, "twin")?;
+    let table = tables::of_session(&scene).table;
+    let table = table.ok_or_else(|| ReplayError::Table {
+        scene: config.twin.clone(),
+    })?;
+    Ok(lab::predictor_with(config, Some(&table))?)
+}
+
+/// Whether the records of a side are all there, with what their ticks were given.
+fn whole(side: Side, records: &[TickRecord]) -> Result<(), ReplayError> {
+    let side = named(side);
+    if records.is_empty() {
+        return Err(ReplayError::OneSide { missing: side });
+    }
+    let bare = records.iter().find(|r| r.given & Given::NOTED == 0);
+    if let Some(bare) = bare {
+        let tick = bare.tick;
+        return Err(ReplayError::Inputs { side, tick });
+    }
+    for pair in records.windows(2) {
+        let (before, after) = (pair[0].tick, pair[1].tick);
+        let passed = after.saturating_sub(before);
+        // a tick after a long pause accounts for no more than the most
+        if passed.min(PERIODS_MAX) != u64::from(pair[1].periods) {
+            return Err(ReplayError::Gap {
+                side,
+                before,
+                after,
+            });
+        }
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    config: &'a Config,
+    master: palpate_master::State,
+    slave: palpate_slave::State,
+    /// Frames that each side has made, number 1 first.
+    frames: [Vec<HapticFrame>; 2],
+    replayed: Replayed,
+}
+
+impl Run<'_> {
+    fn all(mut self, recording: &Recording) -> Result<Replayed, ReplayError> {
+        let (mut masters, mut slaves) = (recording.master.iter(), recording.slave.iter());
+        let (mut master, mut slave) = (masters.next(), slaves.next());
+        while master.is_some() || slave.is_some() {
+            let mut moved = false;
+            // in the order of time where frames allow it, as a session in lock step goes
+            while let Some(record) = master.filter(|r| self.can(Side::Master, r)) {
+                self.step_master(record);
+                master = masters.next();
+                moved = true;
+                if slave.is_some_and(|slave| slave.now_ns <= record.now_ns) {
+                    break;
+                }
+            }
+            if let Some(record) = slave.filter(|r| self.can(Side::Slave, r)) {
+                self.step_slave(record);
+                slave = slaves.next();
+                moved = true;
+            }
+            if !moved {
+                // a recording that was cut short may end with a frame whose maker it lacks
+                if recording.damage.is_some() {
+                    break;
+                }
+                let (side, record) = match (master, slave) {
+                    (Some(record), _) => (Side::Master, record),
+                    (None, Some(record)) => (Side::Slave, record),
+                    (None, None) => break,
+                };
+                return Err(ReplayError::Frame {
+                    side: named(side),
+                    tick: record.tick,
+                    sequence: record.frame_sequence,
+                });
+            }
+        }
+        Ok(self.replayed)
+    }
+
+    /// Whether the frame that a tick took has been made.
+    fn can(&self, side: Side, record: &TickRecord) -> bool {
+        record.frame_sequence <= self.frames[side.other() as usize].len() as u64
+    }
+
+    fn frame(&self, side: Side, record: &TickRecord) -> Option<HapticFrame> {
+        let index = usize::try_from(record.frame_sequence.checked_sub(1)?).ok()?;
+        self.frames[side.other() as usize].get(index).copied()
+    }
+
+    fn step_master(&mut self, record: &TickRecord) {
+        let inputs = given::of_master(record, self.frame(Side::Master, record));
+        let coupling: &CouplingParams = &self.config.coupling;
+        let out = palpate_master::tick(&self.config.master, coupling, &mut self.master, &inputs);
+        self.frames[Side::Master as usize].push(out.frame);
+        let replayed = self.compare(record, out.record);
+        self.replayed.master.push(replayed);
+    }
+
+    fn step_slave(&mut self, record: &TickRecord) {
+        let inputs = given::of_slave(record, self.frame(Side::Slave, record));
+        let params: &SlaveParams = &self.config.slave;
+        let out = palpate_slave::tick(params, &self.config.coupling, &mut self.slave, &inputs);
+        self.frames[Side::Slave as usize].push(out.frame);
+        let replayed = self.compare(record, out.record);
+        self.replayed.slave.push(replayed);
+    }
+
+    /// Counts a port that is not bit-identical; gives the new record with what the shell adds.
+    fn compare(&mut self, recorded: &TickRecord, replayed: TickRecord) -> TickRecord {
+        let pairs = [
+            (
+                "port_position_m",
+                recorded.port_position_m,
+                replayed.port_position_m,
+            ),
+            ("port_force_n", recorded.port_force_n, replayed.port_force_n),
+        ];
+        let mut same = true;
+        for (quantity, before, after) in pairs {
+            let axis = (0..before.len()).find(|&a| before[a].to_bits() != after[a].to_bits());
+            let Some(axis) = axis else { continue };
+            same = false;
+            self.replayed.first.get_or_insert(Difference {
+                side: recorded.side,
+                tick: recorded.tick,
+                quantity,
+                axis,
+                recorded: before[axis],
+                replayed: after[axis],
+            });
+        }
+        self.replayed.different += u64::from(!same);
+        TickRecord {
+            now_ns: recorded.now_ns,
+            late_ns: recorded.late_ns,
+            compute_ns: recorded.compute_ns,
+            given: recorded.given,
+            given_ns: recorded.given_ns,
+            periods: recorded.periods,
+            frame_sequence: recorded.frame_sequence,
+            frame_received_ns: recorded.frame_received_ns,
+            ..replayed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{PERIOD, Session};
+    use crate::replay::trace_hash;
+
+    /// A session as its recorder sees it.
+    fn recorded(config: &Config) -> (Recording, String) {
+        let mut session = Session::new(config).expect("built in");
+        let mut recording = Recording {
+            facts: [(COMMAND.to_owned(), "lab".to_owned())].into(),
+            ..Recording::default()
+        };
+        for tick in 0..session.ticks() {
+            let mut both = session.step();
+            both.slave.now_ns = PERIOD.0 * tick as i64;
+            recording.master.push(both.master);
+            recording.slave.push(both.slave);
+        }
+        let hash = session.trace_hash();
+        (recording, hash)
+    }
+
+    fn config(mode: Mode) -> Config {
+        let mut config = Config {
+            tissue: "sheet-lump".into(),
+            twin: "sheet".into(),
+            duration_s: 9.0,
+            ..Config::default()
+        };
+        config.coupling.mode = mode;
+        config.clock.offset_ms = 3.0;
+        config.clock.skew_ppm = 50.0;
+        config.realtime.masked_share = 0.05;
+        for link in [&mut config.link.forward, &mut config.link.back] {
+            (link.oneway_ms, link.jitter_ms, link.loss) = (20.0, 15.0, 0.1);
+            (link.duplicate, link.reorder) = (0.05, 0.05);
+        }
+        config
+    }
+
+    #[test]
+    fn every_mode_is_the_same_again_bit_by_bit() {
+        for mode in [Mode::Direct, Mode::Wave, Mode::Mmt] {
+            let config = config(mode);
+            let (recording, hash) = recorded(&config);
+            assert_eq!(trace_hash(&recording.master, &recording.slave), hash);
+            let again = replay(&recording, &config).expect("whole");
+            assert_eq!((again.different, again.first), (0, None), "{mode:?}");
+            assert_eq!(trace_hash(&again.master, &again.slave), hash);
+            assert_eq!(again.master, recording.master);
+        }
+    }
+
+    #[test]
+    fn another_input_or_parameter_is_told_with_its_place() {
+        let config = config(Mode::Mmt);
+        let (mut recording, _) = recorded(&config);
+        let mut other = config.clone();
+        other.coupling.charge_n_max *= 1.5;
+        let again = replay(&recording, &other).expect("whole");
+        assert!(again.different > 0);
+        recording.master[5000].position_m[2] += 1e-9;
+        let again = replay(&recording, &config).expect("whole");
+        let first = again.first.expect("a difference");
+        assert_eq!((first.side, first.tick), (Side::Master, 5000));
+        assert_eq!((first.quantity, first.axis), ("port_position_m", 2));
+    }
+
+    #[test]
+    fn what_a_recording_lacks_is_named() {
+        let config = config(Mode::Wave);
+        let (whole, _) = recorded(&config);
+        let without = |change: &dyn Fn(&mut Recording)| {
+            let mut less = whole.clone();
+            change(&mut less);
+            replay(&less, &config)
+                .expect_err("it lacks something")
+                .to_string()
+        };
+        let text = without(&|r| r.slave.clear());
+        assert!(text.contains("no ticks of the slave"), "{text}");
+        let text = without(&|r| {
+            r.master.remove(700);
+        });
+        assert!(text.contains("ticks 699 and 701"), "{text}");
+        let text = without(&|r| r.slave.truncate(3000));
+        assert!(text.contains("frame 300"), "{text}");
+        let text = without(&|r| r.master[4].given = 0);
+        assert!(text.contains("tick 4 of the master"), "{text}");
+    }
+}

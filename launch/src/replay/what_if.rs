@@ -1,0 +1,133 @@
+//! The recorded hand under other circumstances: delay, impedance, codec, mode, twin, anything.
+//!
+//! Source: ours (teleop goal 10, row 37 of its feature table). What a recording holds of a hand is where it
+//! meant to be; that is meant again, by the same grip on an ideal handle, once under the recorded
+//! configuration and once under the changed one. Both run in virtual time, so all that differs between
+//! them is what was changed. A hand without an intent of its own (a real device) is carried where it was.
+
+use palpate_master::device::grip::Grip;
+use palpate_transport::trace::{Given, TickRecord};
+
+use super::ReplayError;
+use crate::config::{Config, ConfigError};
+use crate::hand::{Hold, Meant, TracedHandle};
+use crate::lab::{self, PERIOD, Session};
+use crate::trial::field;
+
+/// Longest stretch in which records may be missing \[ticks\]: the hand is taken to have rested.
+const REST_MAX: u64 = 60_000;
+
+/// One intent a tick, from the first record on; where ticks were missed the hand rests.
+#[must_use]
+pub fn trace(master: &[TickRecord]) -> Vec<Meant> {
+    let mut trace: Vec<Meant> = Vec::with_capacity(master.len());
+    let mut before: Option<u64> = None;
+    for record in master {
+        let meant = Meant {
+            position_m: record.intended_m,
+            closed: record.given & Given::CLOSED != 0,
+            phase: record.phase,
+            present: record.given & Given::PRESENT != 0,
+        };
+        let missed = before.map_or(0, |before| record.tick.saturating_sub(before + 1));
+        let last = trace.last().copied().unwrap_or(meant);
+        trace.extend(std::iter::repeat_n(last, missed.min(REST_MAX) as usize));
+        trace.push(meant);
+        before = Some(record.tick);
+    }
+    trace
+}
+
+/// How the recorded hand is held again.
+#[must_use]
+pub fn hold(master: &[TickRecord], grip: Grip) -> Hold {
+    let same = |record: &TickRecord| record.intended_m == record.position_m;
+    if grip == Grip::None || master.iter().all(same) {
+        Hold::Carried
+    } else {
+        Hold::Grip(grip)
+    }
+}
+
+/// The configuration of a recording with some fields changed, each as `field=value`.
+///
+/// # Errors
+/// [`ConfigError`] naming the field, its value, and what would be right.
+pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigError> {
+    let mut config = config.clone();
+    for change in changes {
+        let Some((name, value)) = change.split_once('=') else {
+            return Err(ConfigError::Assignment {
+                text: change.clone(),
+            });
+        };
+        field::set(&mut config, name, &field::value(value.trim()))?;
+    }
+    config.validate()?;
+    Ok(config)
+}
+
+/// A session in virtual time with the recorded hand.
+///
+/// # Errors
+/// [`ReplayError::OneSide`] without a hand, [`ReplayError::Config`] if the session cannot be built.
+pub fn session(config: &Config, master: &[TickRecord], hold: Hold) -> Result<Session, ReplayError> {
+    if master.is_empty() {
+        return Err(ReplayError::OneSide { missing: "master" });
+    }
+    let bare = master.iter().find(|r| r.given & Given::NOTED == 0);
+    if let Some(bare) = bare {
+        return Err(ReplayError::Inputs {
+            side: "master",
+            tick: bare.tick,
+        });
+    }
+    let trace = trace(master);
+    let mut config = config.clone();
+    config.duration_s = trace.len() as f64 * PERIOD.s();
+    let robot = lab::build_robot(&config)?;
+    let handle = Box::new(TracedHandle::new(trace, hold));
+    Ok(Session::with_devices(&config, handle, robot)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_tick_is_a_rest() {
+        let record = |tick, x_m| TickRecord {
+            tick,
+            intended_m: [x_m, 0.0, 0.0, 0.0],
+            given: Given::PRESENT | Given::NOTED,
+            ..TickRecord::default()
+        };
+        let trace = trace(&[record(5, 1.0), record(6, 2.0), record(9, 3.0)]);
+        let places: Vec<f64> = trace.iter().map(|meant| meant.position_m[0]).collect();
+        assert_eq!(places, [1.0, 2.0, 2.0, 2.0, 3.0]);
+        assert!(trace.iter().all(|meant| meant.present && !meant.closed));
+    }
+
+    #[test]
+    fn changes_are_fields_with_values() {
+        let config = Config::default();
+        let list = |text: &str| vec![text.to_owned()];
+        let other = changed(&config, &list("rtt-ms=400")).expect("a flag");
+        assert_eq!(other.link.forward.oneway_ms, 200.0);
+        for wrong in ["rtt-ms", "loss=2", "coupling.mod=wave", "mode=sideways"] {
+            assert!(changed(&config, &list(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_hand_with_an_intent_is_held_and_one_without_is_carried() {
+        let record = |gap_m: f64| TickRecord {
+            position_m: [gap_m, 0.0, 0.0, 0.0],
+            ..TickRecord::default()
+        };
+        let firm = Grip::Firm;
+        assert_eq!(hold(&[record(0.0), record(0.01)], firm), Hold::Grip(firm));
+        assert_eq!(hold(&[record(0.0)], firm), Hold::Carried);
+        assert_eq!(hold(&[record(0.01)], Grip::None), Hold::Carried);
+    }
+}

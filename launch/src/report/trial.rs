@@ -1,0 +1,464 @@
+//! The page of a trial: medians with their intervals, over what was varied.
+//!
+//! Source: ours. The numeric field with the most values is the axis; another field, if there is one,
+//! gives the lines; what else was varied gives a chart of its own for each combination.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::plot::{Chart, Ink, Series, Shape};
+use super::words::number;
+use super::{escape, head, section};
+use crate::trial::boot::Interval;
+use crate::trial::metric::Metric;
+use crate::trial::{Kind, Row, Trial, field};
+
+/// Colours of lines, in their order.
+const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
+
+/// Most charts of one metric: more is read in the table.
+const FACETS_MAX: usize = 6;
+
+/// All that the page is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialInput<'a> {
+    /// The trial.
+    pub trial: &'a Trial,
+    /// Its finished rows.
+    pub rows: &'a BTreeMap<usize, Row>,
+    /// Its hash.
+    pub hash: &'a str,
+    /// Sentences that a reader must know: gaps, duplicates, an end before its time.
+    pub notes: &'a [String],
+}
+
+/// The page, as HTML.
+#[must_use]
+pub fn render(input: &TrialInput<'_>) -> String {
+    let trial = input.trial;
+    let page = Page {
+        trial,
+        metrics: trial.metrics(),
+        found: found(trial, input.rows),
+    };
+    let all = trial.rows();
+    let good = input.rows.len() == all && input.rows.values().all(|row| row.held);
+    let class = if good { "good" } else { "bad" };
+    let who = if trial.kind.is_psycho() {
+        "simulated observer"
+    } else {
+        "simulated operator"
+    };
+    let command = format!("trial {}", trial.kind.name());
+    let mut html = head((&trial.name, &command, who), class, &lead(input));
+    for note in input.notes {
+        let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
+    }
+    html += "</header>\n";
+    match trial.kind {
+        Kind::Transparency => html += &page.tones(),
+        _ => html += &page.over_fields(),
+    }
+    html += &section("numbers", "All numbers", &page.table());
+    let base = escape(&trial.base.to_toml());
+    let _ = write!(
+        html,
+        "<section id=\"config\"><details><summary>Base of every condition</summary><pre>{base}</pre>\
+         </details></section>\n<footer>Palpate {} \u{b7} trial {} \u{b7} {who}</footer>\n",
+        env!("CARGO_PKG_VERSION"),
+        escape(input.hash)
+    );
+    html + "</main></body></html>\n"
+}
+
+fn lead(input: &TrialInput<'_>) -> String {
+    let (trial, rows) = (input.trial, input.rows);
+    let held = rows.values().filter(|row| row.held).count();
+    let observer = if trial.kind.is_psycho() {
+        let psycho = &trial.psycho;
+        format!(
+            " Answers are those of a simulated observer (Weber fraction {}&nbsp;%, lapses {}&nbsp;%), by {}: \
+             nothing here is about people.",
+            number(100.0 * psycho.weber),
+            number(100.0 * psycho.lapse),
+            psycho.protocol.name()
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. The checks of {held} rows \
+         held. Marks are medians, bands and brackets 95&nbsp;% bootstrap intervals.{observer}",
+        rows.len(),
+        trial.rows(),
+        trial.conditions.len(),
+        trial.seeds.len(),
+        trial.repeats
+    )
+}
+
+/// Interval of every metric, for each condition.
+type Medians = Vec<Vec<Option<Interval>>>;
+
+fn found(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Medians {
+    let count = trial.metrics().len();
+    let of = |condition: usize| {
+        let own: Vec<&Row> = rows
+            .iter()
+            .filter(|(index, _)| trial.cell(**index).condition == condition)
+            .map(|(_, row)| row)
+            .collect();
+        let one = |metric: usize| {
+            let values = own
+                .iter()
+                .filter_map(|row| row.values.get(metric).copied()?);
+            Interval::of(&values.collect::<Vec<_>>())
+        };
+        (0..count).map(one).collect()
+    };
+    (0..trial.conditions.len()).map(of).collect()
+}
+
+struct Page<'a> {
+    trial: &'a Trial,
+    metrics: Vec<Metric>,
+    found: Medians,
+}
+
+/// Name of a line, and its conditions by their value on the axis.
+type Line = (String, Vec<(f64, usize)>);
+
+/// What a chart shows of the conditions.
+struct Facet {
+    /// What its conditions share beside axis and lines; empty if nothing else was varied.
+    name: String,
+    /// Name of each line, and its conditions by their value on the axis.
+    lines: Vec<Line>,
+}
+
+impl Page<'_> {
+    /// Numeric field with the most values, if one has two.
+    fn axis(&self) -> Option<&str> {
+        let values = |name: &str| -> Option<usize> {
+            let conditions = self.trial.conditions.iter();
+            let numbers: Option<Vec<f64>> = conditions
+                .map(|condition| condition.value(name).and_then(as_number))
+                .collect();
+            let mut numbers = numbers?;
+            numbers.sort_unstable_by(f64::total_cmp);
+            numbers.dedup();
+            (numbers.len() > 1).then_some(numbers.len())
+        };
+        let fields = self.trial.fields.iter();
+        let known = fields.filter_map(|name| Some((values(name)?, name.as_str())));
+        known.max_by_key(|(count, _)| *count).map(|(_, name)| name)
+    }
+
+    /// Field whose values are the lines: of the others, the one with the most values that colours allow.
+    fn line_field(&self, axis: &str) -> Option<&str> {
+        let values = |name: &str| {
+            let mut seen: Vec<String> = Vec::new();
+            for condition in &self.trial.conditions {
+                let text = condition.value(name).map_or(String::new(), field::shown);
+                if !seen.contains(&text) {
+                    seen.push(text);
+                }
+            }
+            seen.len()
+        };
+        let others = self.trial.fields.iter().filter(|name| *name != axis);
+        let fit = others
+            .map(|name| (values(name), name.as_str()))
+            .filter(|(count, _)| (2..=INKS.len()).contains(count));
+        fit.max_by_key(|(count, _)| *count).map(|(_, name)| name)
+    }
+
+    fn facets(&self, axis: &str, line: Option<&str>) -> Vec<Facet> {
+        let mut facets: Vec<Facet> = Vec::new();
+        for (index, condition) in self.trial.conditions.iter().enumerate() {
+            let Some(at) = condition.value(axis).and_then(as_number) else {
+                continue;
+            };
+            let rest = condition.values.iter();
+            let rest = rest.filter(|(name, _)| name != axis && Some(name.as_str()) != line);
+            let name: Vec<String> = rest
+                .map(|(name, value)| format!("{name} {}", field::shown(value)))
+                .collect();
+            let name = name.join(", ");
+            let place = facets.iter().position(|facet| facet.name == name);
+            let facet = place.unwrap_or_else(|| {
+                let lines = Vec::new();
+                facets.push(Facet { name, lines });
+                facets.len() - 1
+            });
+            let value = line.and_then(|line| condition.value(line));
+            let label = value.map_or(String::new(), field::shown);
+            let lines = &mut facets[facet].lines;
+            match lines.iter_mut().find(|(known, _)| *known == label) {
+                Some((_, points)) => points.push((at, index)),
+                None => lines.push((label, vec![(at, index)])),
+            }
+        }
+        facets
+    }
+
+    /// A chart of every metric that is known and not the same everywhere.
+    fn over_fields(&self) -> String {
+        let Some(axis) = self.axis() else {
+            let text = "<p class=\"none\">No number was varied, so there is nothing to draw over; the \
+                        table below has it all.</p>";
+            return section("charts", "Medians", text);
+        };
+        let line = self.line_field(axis);
+        let facets = self.facets(axis, line);
+        let mut body = String::new();
+        for (k, metric) in self.metrics.iter().enumerate() {
+            let known: Vec<f64> = self
+                .found
+                .iter()
+                .filter_map(|c| Some(c[k]?.median))
+                .collect();
+            if known.is_empty() || known.iter().all(|&value| value == known[0]) {
+                continue;
+            }
+            let _ = write!(body, "<h3>{}</h3>", escape(&capital(&metric.words)));
+            for facet in facets.iter().take(FACETS_MAX) {
+                body += &self.chart(k, axis, facet);
+            }
+        }
+        if facets.len() > FACETS_MAX {
+            body += "<p class=\"caption\">Only the first combinations are drawn; the table has all.</p>";
+        }
+        let mut html = section("charts", &format!("Over {}", escape(axis)), &body);
+        html += &self.correction(axis, &facets);
+        html
+    }
+
+    fn chart(&self, metric: usize, axis: &str, facet: &Facet) -> String {
+        let Metric { words, unit, .. } = &self.metrics[metric];
+        let (mut bands, mut lines) = (Vec::new(), Vec::new());
+        for ((label, points), ink) in facet.lines.iter().zip(INKS.into_iter().cycle()) {
+            let mut points = points.clone();
+            points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            let known: Vec<(f64, Interval)> = points
+                .iter()
+                .filter_map(|&(at, condition)| Some((at, self.found[condition][metric]?)))
+                .collect();
+            let upper = known.iter().map(|(at, found)| (*at, found.high));
+            let lower = known.iter().rev().map(|(at, found)| (*at, found.low));
+            bands.push(Series::line("", ink, upper.chain(lower).collect()).shaped(Shape::Area));
+            let middle = known.iter().map(|(at, found)| (*at, found.median));
+            lines.push(Series::line(label, ink, middle.collect()));
+        }
+        bands.extend(lines);
+        let unit = if unit.is_empty() {
+            String::new()
+        } else {
+            format!(" [{unit}]")
+        };
+        let chart = Chart {
+            x: axis.to_owned(),
+            y: format!("{words}{unit}"),
+            height: 560,
+            series: bands,
+            ..Chart::default()
+        };
+        chart.figure(&escape(&facet.name))
+    }
+
+    /// The joint curve of correction cost and prediction error, if a twin ran.
+    fn correction(&self, axis: &str, facets: &[Facet]) -> String {
+        let place = |name: &str| self.metrics.iter().position(|metric| metric.name == name);
+        let both = place("prediction_error").zip(place("correction_per_100ms"));
+        let Some((error, cost)) = both else {
+            return String::new();
+        };
+        let mut body = String::new();
+        for facet in facets.iter().take(FACETS_MAX) {
+            let line = |((label, points), ink): (&Line, Ink)| {
+                let point = |&(_, condition): &(f64, usize)| {
+                    let found = &self.found[condition];
+                    Some((found[error]?.median, found[cost]?.median))
+                };
+                let mut points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
+                points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+                Series::line(label, ink, points)
+            };
+            let series: Vec<Series> = facet.lines.iter().zip(INKS).map(line).collect();
+            if series.iter().all(|series| series.points.len() < 2) {
+                continue;
+            }
+            let chart = Chart {
+                x: "error of the twin's force".to_owned(),
+                y: "correction in 100 ms".to_owned(),
+                height: 560,
+                series,
+                from_zero: true,
+                ..Chart::default()
+            };
+            let words = format!(
+                "Each point is a condition, by {}. {}",
+                escape(axis),
+                escape(&facet.name)
+            );
+            body += &chart.figure(&words);
+        }
+        if body.is_empty() {
+            return body;
+        }
+        body += "<p class=\"caption\">What a correction costs the hand against how wrong the prediction was; \
+                 over the delay, which is its horizon, both are above. 0.07 is the share that nobody \
+                 should feel.</p>";
+        section("correction", "Cost of corrections", &body)
+    }
+
+    /// Charts over frequency, one for each kind of impedance, a line for each condition.
+    fn tones(&self) -> String {
+        let hz = &self.trial.transparency.hz;
+        let mut body = String::new();
+        for (block, metrics) in self.metrics.chunks(hz.len()).enumerate() {
+            let line = |((index, condition), ink): ((usize, &crate::trial::Condition), Ink)| {
+                let point = |(k, hz): (usize, &f64)| {
+                    let found = self.found[index][block * metrics.len() + k]?;
+                    let value = if block < 2 {
+                        20.0 * found.median.log10()
+                    } else {
+                        found.median
+                    };
+                    Some((hz.log10(), value))
+                };
+                let points = hz.iter().enumerate().filter_map(point).collect();
+                Series::line(&condition.title(), ink, points)
+            };
+            let conditions = self.trial.conditions.iter().enumerate();
+            let words = metrics[0].words.split(',').next().unwrap_or_default();
+            let unit = if block < 2 {
+                "dB re 1 N s/m"
+            } else {
+                metrics[0].unit
+            };
+            let chart = Chart {
+                x: "frequency [Hz]".to_owned(),
+                y: format!("{words} [{unit}]"),
+                height: 620,
+                series: conditions.zip(INKS).map(line).collect(),
+                x_decades: true,
+                ..Chart::default()
+            };
+            let _ = write!(
+                body,
+                "<h3>{}</h3>{}",
+                escape(&capital(words)),
+                chart.figure("")
+            );
+        }
+        if self.trial.conditions.len() > INKS.len() {
+            body +=
+                "<p class=\"caption\">Only the first conditions are drawn; the table has all.</p>";
+        }
+        section("charts", "Impedance at the handle", &body)
+    }
+
+    /// Median and interval of every metric for every condition.
+    fn table(&self) -> String {
+        let known = |k: &usize| self.found.iter().any(|condition| condition[*k].is_some());
+        let shown: Vec<usize> = (0..self.metrics.len()).filter(known).collect();
+        let mut rows = String::new();
+        for (condition, found) in self.trial.conditions.iter().zip(&self.found) {
+            let _ = write!(rows, "<tr><td>{}</td>", escape(&condition.title()));
+            for &k in &shown {
+                let text = found[k].map_or("\u{2014}".to_owned(), |found| {
+                    let (low, high) = (number(found.low), number(found.high));
+                    let middle = number(found.median);
+                    match found.count {
+                        1 => middle,
+                        _ => format!("{middle} <span class=\"dim\">[{low}, {high}]</span>"),
+                    }
+                });
+                let _ = write!(rows, "<td class=\"n\">{text}</td>");
+            }
+            rows += "</tr>";
+        }
+        let mut names = String::new();
+        for &k in &shown {
+            let _ = write!(
+                names,
+                "<th class=\"n\">{}</th>",
+                escape(&self.metrics[k].name)
+            );
+        }
+        format!(
+            "<div class=\"wide\"><table><thead><tr><th>condition</th>{names}</tr></thead><tbody>{rows}</tbody>\
+             </table></div><p class=\"caption\">Every row of the trial is in trials.csv.</p>"
+        )
+    }
+}
+
+fn as_number(value: &toml::Value) -> Option<f64> {
+    match value {
+        toml::Value::Integer(whole) => Some(*whole as f64),
+        toml::Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> String {
+        let trial = Trial::parse(text, "t.toml").expect("good");
+        let count = trial.metrics().len();
+        let row = |index: usize| Row {
+            index,
+            held: true,
+            trace_hash: None,
+            values: (0..count)
+                .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))
+                .collect(),
+        };
+        let rows = (0..trial.rows()).map(|index| (index, row(index))).collect();
+        render(&TrialInput {
+            trial: &trial,
+            rows: &rows,
+            hash: "h<1>",
+            notes: &["a & b".to_owned()],
+        })
+    }
+
+    #[test]
+    fn pages_are_whole_and_ask_nobody() {
+        for text in [
+            "name = \"a<b\"\nseeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n",
+            "name = \"a<b\"\n[[condition]]\nname = \"one\"\n",
+            "name = \"a<b\"\nkind = \"transparency\"\n[grid]\nrtt_ms = [0, 10]\n",
+            "name = \"a<b\"\nkind = \"lump-2afc\"\nseeds = 2\n[grid]\nrtt_ms = [0, 10]\n",
+        ] {
+            let html = page(text);
+            for word in ["http", "src=", "url(", "<script", "@import", "href=", "NaN"] {
+                assert!(!html.contains(word), "{word} in {text}");
+            }
+            for word in ["a&lt;b", "h&lt;1&gt;", "a &amp; b", "condition"] {
+                assert!(html.contains(word), "{word} not in {text}");
+            }
+            for tag in ["figure", "svg", "section", "table", "div", "tr", "h3", "p"] {
+                let opened = html.matches(&format!("<{tag}>")).count();
+                let opened = opened + html.matches(&format!("<{tag} ")).count();
+                assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");
+            }
+        }
+        let grid = page("seeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n");
+        assert!(grid.contains("Over rtt_ms") && grid.contains("<span class=\"dim\">["));
+        let lump = page("kind = \"lump-2afc\"\n");
+        assert!(
+            lump.contains("simulated observer") && lump.contains("nothing here is about people")
+        );
+    }
+}

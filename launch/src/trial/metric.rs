@@ -1,0 +1,301 @@
+//! What a row of a trial holds, in which order and in which unit.
+//!
+//! Source: ours; definitions in [`crate::metrics`] and beside [`super::psycho`] and
+//! [`super::transparency`]. A value that a row could not know is nothing, never 0.
+
+use super::file::{Kind, Trial};
+use super::psycho::Found;
+use super::transparency::Tone;
+use crate::summary::Summary;
+
+/// A column of the results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// Name, with the unit last.
+    pub name: String,
+    /// In words, for a page.
+    pub words: String,
+    /// Unit for a page; empty for a share or a count.
+    pub unit: &'static str,
+}
+
+/// Name, words, unit and value of a metric of a session.
+type OfSession = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&Summary) -> Option<f64>,
+);
+
+/// Metrics of a session.
+const SESSION: [OfSession; 31] = [
+    (
+        "min_channel_energy_j",
+        "least energy in the channel",
+        "J",
+        |s| s.passivity.min_channel_energy_j,
+    ),
+    ("violations", "violations of passivity", "", |s| {
+        count(s.passivity.violations)
+    }),
+    (
+        "interventions",
+        "ticks at which the energy account acted",
+        "",
+        |s| count(s.passivity.interventions),
+    ),
+    ("displayed_stiffness_npm", "stiffness felt", "N/m", |s| {
+        s.contact.displayed_stiffness_npm
+    }),
+    ("true_stiffness_npm", "true stiffness", "N/m", |s| {
+        s.contact.true_stiffness_npm
+    }),
+    ("stiffness_error", "error of the stiffness felt", "", |s| {
+        s.contact.stiffness_error
+    }),
+    (
+        "displayed_damping_nspm",
+        "damping felt in a press",
+        "N s/m",
+        |s| s.contact.displayed_damping_nspm,
+    ),
+    (
+        "displayed_inertia_kg",
+        "inertia felt in a press",
+        "kg",
+        |s| s.contact.displayed_inertia_kg,
+    ),
+    (
+        "free_damping_nspm",
+        "damping felt in free motion",
+        "N s/m",
+        |s| s.contact.free_damping_nspm,
+    ),
+    (
+        "free_inertia_kg",
+        "inertia felt in free motion",
+        "kg",
+        |s| s.contact.free_inertia_kg,
+    ),
+    ("contrast_displayed", "contrast of the lump felt", "", |s| {
+        s.contact.contrast_displayed
+    }),
+    (
+        "contrast_transmission",
+        "share of the contrast that arrives",
+        "",
+        |s| s.contact.contrast_transmission,
+    ),
+    ("force_rmse_n", "force difference", "N", |s| {
+        s.contact.force_rmse_n
+    }),
+    ("peak_force_n", "largest force on the hand", "N", |s| {
+        s.contact.peak_force_n
+    }),
+    ("offset_time_ms", "time offset of the force", "ms", |s| {
+        s.contact.offset_time_ms
+    }),
+    ("offset_value_n", "value offset of the force", "N", |s| {
+        s.contact.offset_value_n
+    }),
+    ("position_rmse_mm", "position difference", "mm", |s| {
+        s.tracking.position_rmse_mm
+    }),
+    ("drift_mm_max", "largest drift", "mm", |s| {
+        s.tracking.drift_mm_max
+    }),
+    ("drift_mm_end", "drift at the end", "mm", |s| {
+        s.tracking.drift_mm_end
+    }),
+    ("resync_ms_max", "longest resynchronisation", "ms", |s| {
+        s.tracking.resync_ms_max
+    }),
+    ("packets_per_s_fwd", "frames to the robot", "1/s", |s| {
+        s.link.packets_per_s_fwd
+    }),
+    ("packets_per_s_back", "frames to the hand", "1/s", |s| {
+        s.link.packets_per_s_back
+    }),
+    ("age_ms_p50", "age of the newest frame, median", "ms", |s| {
+        s.link.age_ms_p50
+    }),
+    (
+        "age_ms_p999",
+        "age of the newest frame, 99.9 %",
+        "ms",
+        |s| s.link.age_ms_p999,
+    ),
+    (
+        "reconstruction_error",
+        "error of the force as received",
+        "",
+        |s| s.link.reconstruction_error,
+    ),
+    ("prediction_error", "error of the twin's force", "", |s| {
+        s.twin.prediction_error
+    }),
+    (
+        "correction_per_100ms",
+        "largest correction of the force in 100 ms",
+        "",
+        |s| s.twin.force_step_max_fraction_per_100ms,
+    ),
+    ("update_energy_j", "energy put into the twin", "J", |s| {
+        s.twin.update_energy_j
+    }),
+    ("updates", "updates of the twin", "", |s| {
+        count(s.twin.updates)
+    }),
+    ("watchdog_trips", "trips of the data watchdog", "", |s| {
+        count(s.safety.watchdog_trips)
+    }),
+    (
+        "uncommanded_motion_mm_max",
+        "largest motion that nobody commanded",
+        "mm",
+        |s| s.safety.uncommanded_motion_mm_max,
+    ),
+];
+
+fn count(value: Option<u64>) -> Option<f64> {
+    value.map(|n| n as f64)
+}
+
+/// Metrics of a psychophysical run: name, words, unit.
+const PSYCHO: [(&str, &str, &str); 6] = [
+    ("threshold", "threshold of the simulated observer", ""),
+    ("programmed_weber", "its programmed Weber fraction", ""),
+    (
+        "threshold_over_programmed",
+        "threshold over the programmed fraction",
+        "",
+    ),
+    ("right_share", "share of right answers", ""),
+    ("last_difference", "last difference that was set", ""),
+    ("answers", "answers", ""),
+];
+
+/// Metrics of one tone: name before the frequency, words, unit.
+const TONE: [(&str, &str, &str); 4] = [
+    ("free_nspm", "impedance in free motion", "N s/m"),
+    ("locked_nspm", "impedance with the probe held", "N s/m"),
+    (
+        "contact_error_db",
+        "impedance in contact over that of the tissue",
+        "dB",
+    ),
+    (
+        "contact_error_deg",
+        "phase in contact beyond that of the tissue",
+        "degrees",
+    ),
+];
+
+impl Trial {
+    /// The columns of its results.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Metric> {
+        let plain = |(name, words, unit): (&str, &str, &'static str)| Metric {
+            name: name.to_owned(),
+            words: words.to_owned(),
+            unit,
+        };
+        match self.kind {
+            Kind::Session => SESSION
+                .iter()
+                .map(|&(name, words, unit, _)| plain((name, words, unit)))
+                .collect(),
+            Kind::Transparency => TONE
+                .iter()
+                .flat_map(|&(name, words, unit)| {
+                    self.transparency.hz.iter().map(move |hz| Metric {
+                        name: format!("{name}_{hz}hz"),
+                        words: format!("{words}, {hz} Hz"),
+                        unit,
+                    })
+                })
+                .collect(),
+            _ => PSYCHO.into_iter().map(plain).collect(),
+        }
+    }
+}
+
+/// Names of the metrics of a session.
+pub fn session_names() -> impl Iterator<Item = &'static str> {
+    SESSION.iter().map(|(name, ..)| *name)
+}
+
+/// The same metrics in words, with their units.
+pub fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SESSION.iter().map(|(_, words, unit, _)| (*words, *unit))
+}
+
+/// Values of a session, in the order of its metrics.
+#[must_use]
+pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
+    let finite = |value: Option<f64>| value.filter(|v| v.is_finite());
+    SESSION.iter().map(|(.., of)| finite(of(summary))).collect()
+}
+
+/// Values of a run of answers.
+#[must_use]
+pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
+    let count = found.answers.len() as f64;
+    let right = found.answers.iter().filter(|answer| answer.right).count() as f64;
+    let values = [
+        Some(found.threshold),
+        Some(weber),
+        Some(found.threshold / weber),
+        Some(right / count),
+        found.answers.last().map(|answer| answer.difference),
+        Some(count),
+    ];
+    values.map(|value| value.filter(|v| v.is_finite())).to_vec()
+}
+
+/// Values of the tones of a sweep.
+#[must_use]
+pub fn of_tones(tones: &[Tone]) -> Vec<Option<f64>> {
+    let of: [fn(&Tone) -> f64; 4] = [
+        |t| t.free.size(),
+        |t| t.locked.size(),
+        |t| t.contact.db_over(t.truth),
+        |t| t.contact.degrees_over(t.truth),
+    ];
+    let each = of.into_iter().flat_map(|of| tones.iter().map(of));
+    each.map(|value| Some(value).filter(|v| v.is_finite()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::transparency::Impedance;
+
+    #[test]
+    fn names_and_values_go_together() {
+        let trial = |text: &str| Trial::parse(text, "t.toml").expect("good");
+        let session = trial("").metrics();
+        assert_eq!(session.len(), of_session(&Summary::default()).len());
+        let mut names: Vec<&str> = session.iter().map(|m| m.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), session.len());
+        let tones = trial("kind = \"transparency\"\n[transparency]\nhz = [0.5, 2]\n").metrics();
+        let one = Impedance { re: 0.0, im: -1.0 };
+        let half = Impedance { re: 0.5, im: 0.0 };
+        let tone = Tone {
+            hz: 0.5,
+            free: one,
+            locked: half,
+            contact: half,
+            truth: one,
+        };
+        let values = of_tones(&[tone, tone]);
+        assert_eq!((tones.len(), values.len()), (8, 8));
+        assert_eq!(tones[2].name, "locked_nspm_0.5hz");
+        assert_eq!(values[2], Some(0.5));
+        assert!(values[4].is_some_and(|db| (db + 6.02).abs() < 0.01));
+        assert!(values[6].is_some_and(|degrees| (degrees - 90.0).abs() < 1e-9));
+    }
+}

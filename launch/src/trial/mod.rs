@@ -1,0 +1,24 @@
+//! Trials: many sessions in virtual time as one reproducible table.
+//!
+//! Source: ours; protocols after teleop section 7. [`file`] reads what is to be varied, [`plan`] lists the
+//! rows, [`work`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
+//! holds, [`table`] and [`parquet`] write it, [`boot`] gives medians their intervals. [`psycho`] lets a
+//! simulated observer answer, [`transparency`] measures the impedance at the handle; [`field`] has the
+//! short names of fields, which `replay --what-if` shares. Everything here but [`row`] is pure: the
+//! command in `command/trial` reads, writes and counts threads.
+
+pub mod boot;
+pub mod field;
+pub mod file;
+pub mod metric;
+pub mod parquet;
+pub mod plan;
+pub mod psycho;
+pub mod row;
+pub mod table;
+pub mod transparency;
+pub mod work;
+
+pub use file::{Condition, Kind, Trial, TrialError};
+pub use plan::{Cell, Shard};
+pub use row::Row;

@@ -1,0 +1,259 @@
+//! Trials, replays and tuning from the command line: what a person runs, and what is left in the folder.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn palpate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("text")
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).expect(name)
+}
+
+/// Two conditions, three seeds, short sessions on springs.
+const TRIAL: &str = "name = \"small\"\nseeds = 3\n[base]\nduration_s = 2.0\ntissue = \"wall:300\"\n\
+                     twin = \"sheet\"\noperator.script = {kind = \"sine\"}\n[grid]\nmode = [\"wave\", \"mmt\"]\n";
+
+#[test]
+fn results_do_not_depend_on_jobs_shards_or_interruptions() {
+    let root = tempfile::tempdir().expect("a folder");
+    let file = root.path().join("small.toml");
+    std::fs::write(&file, TRIAL).expect("writable");
+    let folder = |name: &str| root.path().join(name);
+    let run = |out: &str, more: &[&str]| {
+        let out = folder(out);
+        let arguments = [&["trial", text(&file), "-q", "--out", text(&out)], more].concat();
+        let output = palpate(&arguments);
+        assert_eq!(code(&output), Some(0), "{}", words(&output));
+        out
+    };
+    let whole = run("whole", &["--jobs", "1"]);
+    let table = read(&whole, "trials.csv");
+    assert_eq!(table.matches("\r\n").count(), 7, "{table}");
+    for name in ["report.html", "trials.parquet", "trial.toml"] {
+        assert!(whole.join(name).exists(), "{name}");
+    }
+    assert_eq!(read(&run("jobs", &["--jobs", "3"]), "trials.csv"), table);
+    // shards, of which one was killed in the middle of a row
+    let first = run("first", &["--shard", "1/2"]);
+    let second = run("second", &["--shard", "2/2"]);
+    let rows = read(&second, "rows.jsonl");
+    std::fs::write(second.join("rows.jsonl"), &rows[..rows.len() - 9]).expect("writable");
+    let merged = folder("merged");
+    let merge = || {
+        palpate(&[
+            "trial",
+            "merge",
+            text(&first),
+            text(&second),
+            "--out",
+            text(&merged),
+        ])
+    };
+    let output = merge();
+    assert_eq!(code(&output), Some(1), "a row is missing");
+    assert!(
+        words(&output).contains("1 rows missing: "),
+        "{}",
+        words(&output)
+    );
+    run("second", &["--shard", "2/2"]);
+    let output = merge();
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    assert_eq!(read(&merged, "trials.csv"), table);
+    let output = palpate(&[
+        "trial",
+        "merge",
+        text(&whole),
+        text(&first),
+        "--out",
+        text(&merged),
+    ]);
+    assert!(
+        words(&output).contains("3 rows in several folders: 0, 2, 4"),
+        "{}",
+        words(&output)
+    );
+}
+
+#[test]
+fn bad_trials_and_foreign_folders_are_named() {
+    let root = tempfile::tempdir().expect("a folder");
+    let file = root.path().join("bad.toml");
+    let refused = |trial: &str, parts: &[&str]| {
+        std::fs::write(&file, trial).expect("writable");
+        let out = root.path().join("out");
+        let output = palpate(&["trial", text(&file), "--out", text(&out)]);
+        assert_eq!(code(&output), Some(2), "{trial}");
+        for part in parts {
+            assert!(
+                words(&output).contains(part),
+                "{part} is not in: {}",
+                words(&output)
+            );
+        }
+    };
+    refused(
+        "[base]\ntisue = \"sheet\"\n",
+        &["bad.toml", "line 2", "tisue", "tissue"],
+    );
+    refused(
+        "[grid]\nrtt_ms = [-5]\n",
+        &["bad.toml", "condition 0", "oneway_ms", "-2.5"],
+    );
+    refused(
+        "[grid]\ntissue = [\"liverr\"]\n",
+        &["bad.toml", "condition 0", "liverr", "sheet"],
+    );
+    refused("repeats = 0\n", &["bad.toml", "repeats is 0", "1 to"]);
+    let output = palpate(&["trial", "nowhere.toml"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        words(&output).contains("nowhere.toml"),
+        "{}",
+        words(&output)
+    );
+    // a folder with rows of another trial is left alone
+    let out = root.path().join("other");
+    std::fs::write(&file, TRIAL).expect("writable");
+    let short = [
+        "trial",
+        text(&file),
+        "-q",
+        "--shard",
+        "1/6",
+        "--out",
+        text(&out),
+    ];
+    assert_eq!(code(&palpate(&short)), Some(0));
+    let rows = read(&out, "rows.jsonl");
+    std::fs::write(&file, TRIAL.replace("seeds = 3", "seeds = 4")).expect("writable");
+    let output = palpate(&short);
+    assert_eq!(code(&output), Some(2));
+    assert!(words(&output).contains("hash"), "{}", words(&output));
+    assert_eq!(read(&out, "rows.jsonl"), rows);
+}
+
+#[test]
+fn observers_and_impedances_are_kinds_of_trials() {
+    let root = tempfile::tempdir().expect("a folder");
+    for (kind, more, column) in [
+        (
+            "stiffness-2afc",
+            "[psycho]\ntrials = 6\ninterval_s = 1.0\n",
+            "threshold",
+        ),
+        (
+            "transparency",
+            "[transparency]\nhz = [0.5, 2.3]\n",
+            "locked_nspm_0.5hz",
+        ),
+    ] {
+        let file = root.path().join("kind.toml");
+        let trial = format!(
+            "kind = \"{kind}\"\n[base]\ntissue = \"wall:300\"\ncoupling.mode = \"wave\"\n{more}"
+        );
+        std::fs::write(&file, trial).expect("writable");
+        let out = root.path().join(kind);
+        let output = palpate(&["trial", text(&file), "--out", text(&out)]);
+        assert_eq!(code(&output), Some(0), "{}", words(&output));
+        let table = read(&out, "trials.csv");
+        assert!(
+            table.contains(column) && table.lines().count() == 2,
+            "{table}"
+        );
+        assert!(read(&out, "report.html").contains("simulated"));
+    }
+}
+
+#[test]
+fn a_recording_is_the_same_again_and_a_what_if_is_not() {
+    let root = tempfile::tempdir().expect("a folder");
+    let first = root.path().join("first");
+    let set = [
+        "--tissue",
+        "sheet-lump",
+        "--twin",
+        "sheet",
+        "--duration",
+        "8",
+    ];
+    let base = [&["lab", "-q", "--out", text(&first)], &set[..]].concat();
+    assert_eq!(code(&palpate(&base)), Some(0));
+    let again = root.path().join("again");
+    let output = palpate(&["replay", text(&first), "--json", "--out", text(&again)]);
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let of = |folder: &Path| -> Value {
+        serde_json::from_str(&read(folder, "summary.json")).expect("JSON")
+    };
+    assert_eq!(of(&again)["trace_hash"], of(&first)["trace_hash"]);
+    assert_eq!(of(&again)["command"], "replay");
+    assert!(read(&again, "report.html").contains("Bit-identical"));
+    let other = root.path().join("other");
+    let change = ["--what-if", "rtt-ms=400", "mode=wave"];
+    let arguments = [
+        &["replay", text(&first), "-q", "--out", text(&other)],
+        &change[..],
+    ]
+    .concat();
+    let output = palpate(&arguments);
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let summary = of(&other);
+    let trip = summary["what_if"]["differences"]["age_ms_p50"]["difference"].as_f64();
+    assert!(trip.is_some_and(|ms| (ms - 150.0).abs() < 15.0), "{trip:?}");
+    assert!(read(&other, "report.html").contains("rtt-ms=400, mode=wave"));
+    for (what, part) in [
+        ("rtt-ms=-4", "oneway_ms"),
+        ("mode=sideways", "sideways"),
+        ("rtt-ms", "="),
+    ] {
+        let output = palpate(&["replay", text(&first), "--what-if", what]);
+        assert_eq!(code(&output), Some(2), "{what}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
+    let output = palpate(&["replay", text(&root.path().join("nowhere.mcap"))]);
+    assert_eq!(code(&output), Some(2));
+}
+
+#[test]
+fn a_link_that_is_told_gets_a_proposal_with_reasons() {
+    let root = tempfile::tempdir().expect("a folder");
+    let out = root.path().join("tune");
+    let said = ["--rtt-ms", "300", "--loss", "0.05"];
+    let arguments = [&["tune", "--json", "--out", text(&out)], &said[..]].concat();
+    let output = palpate(&arguments);
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let tune: Value = serde_json::from_str(&read(&out, "tune.json")).expect("JSON");
+    assert_eq!(
+        (&tune["mode"], &tune["codec"]),
+        (&"mmt".into(), &"deadband".into())
+    );
+    assert!(
+        tune["reasons"]
+            .as_array()
+            .is_some_and(|reasons| reasons.len() >= 4)
+    );
+    let atlas = root.path().join("atlas.csv");
+    std::fs::write(&atlas, "a,b\n").expect("writable");
+    let output = palpate(&["tune", "--rtt-ms", "3", "--atlas", text(&atlas)]);
+    assert_eq!(code(&output), Some(2));
+    assert!(words(&output).contains("oneway_ms"), "{}", words(&output));
+}
