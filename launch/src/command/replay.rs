@@ -125,7 +125,7 @@ fn facts(
         ..SessionFacts::default()
     };
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
-        let delays = truth::delays(&replayed.master, &replayed.slave);
+        let delays = truth::delays(&replayed.master, &replayed.slave, [&[], &[]]);
         facts.oneway_fwd = truth::median(&delays.slave_ns);
         facts.oneway_back = truth::median(&delays.master_ns);
         facts.oneway_truth = Some(delays);

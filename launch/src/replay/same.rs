@@ -63,6 +63,9 @@ pub struct Replayed {
 /// # Errors
 /// [`ReplayError`] says what the recording lacks.
 pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, ReplayError> {
+    if config.codec.is_on() {
+        return Err(ReplayError::Codec);
+    }
     for (side, records) in [
         (Side::Master, &recording.master),
         (Side::Slave, &recording.slave),
