@@ -337,8 +337,7 @@ impl Session {
             rearm: false,
         };
         let config = &self.config;
-        let mut out =
-            palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
+        let mut out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         given::note_slave(&mut out.record, &inputs);
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());

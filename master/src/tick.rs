@@ -11,7 +11,7 @@ use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
-use palpate_transport::{AXES, Axes, HapticFrame, Time};
+use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
@@ -166,6 +166,11 @@ pub fn tick(
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs);
+    // an old force is no touch: then the delay counts as unknown
+    let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !stale);
+    let known = (prediction.confidence, &prediction.force_n);
+    let moment = self::moment(coupling, &state.tuning, &state.inbox, inputs);
+    state.method.choose(&moment, rtt_s.map(Span::s), known);
     let mut events = if stale { Events::STALE } else { 0 };
     events |= if prediction.updated {
         Events::UPDATED

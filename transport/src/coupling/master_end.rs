@@ -4,6 +4,7 @@
 //! the method wants, and, when account and guard have spoken, [`MasterEnd::send`] for what goes to the
 //! other side. [`MasterEnd::book`] tells it beforehand what the force of the last tick did.
 
+use super::auto::Blend;
 use super::delay_gain::Spacing;
 use super::model_mediated::{charge_n, offer_j};
 use super::wave::{self, Decoder, LowPass};
@@ -65,6 +66,8 @@ pub struct MasterEnd {
     rate: [iss::Rate; AXES],
     /// Energy of the spring of set-position modulation, by axis \[J\].
     spring_j: Axes,
+    /// What `auto` feels of the twin.
+    blend: Blend,
 }
 
 impl MasterEnd {
@@ -92,6 +95,24 @@ impl MasterEnd {
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
         self.controlled_n = [0.0; AXES];
+    }
+
+    /// Let `auto` choose: by the measured round trip \[s\], if it is known, and how well the twin, whose
+    /// force is `twin_n` by axis \[N\], is known here, 0 to 1.
+    pub fn choose(
+        &mut self,
+        moment: &Moment<'_>,
+        rtt_s: Option<f64>,
+        (confidence, twin_n): (f64, &Axes),
+    ) {
+        if moment.params.mode == Mode::Auto {
+            let relayed_n = core::array::from_fn(|axis| felt_of_robot_n(moment, axis));
+            // a force that nobody measures cannot be relayed
+            let measured = moment.newest.flags & FrameFlags::FORCE_VALID != 0;
+            let rtt_s = rtt_s.filter(|_| measured);
+            self.blend
+                .step(rtt_s, confidence, (twin_n, &relayed_n), moment.dt_s);
+        }
     }
 
     /// What the method wants on one axis.
@@ -128,7 +149,13 @@ impl MasterEnd {
                 Demand::of(iss::force_n(relayed_n, rate, v, tau_s, mu_npm))
             }
             Mode::Mmt | Mode::Auto => {
-                Demand::of(charge(moment, handle, params.charge_n_max) - handle.twin_n)
+                let tissue_n = if params.mode == Mode::Auto {
+                    let relayed_n = felt_of_robot_n(moment, axis);
+                    self.blend.force_n(handle.twin_n, relayed_n)
+                } else {
+                    handle.twin_n
+                };
+                Demand::of(charge(moment, handle, params.charge_n_max) - tissue_n)
             }
         }
     }
@@ -280,6 +307,17 @@ fn relayed_n(moment: &Moment<'_>, axis: usize) -> f64 {
     match moment.params.relayed {
         Relayed::Contact if known => -newest.contact_force_n[axis],
         Relayed::Contact | Relayed::Port => newest.port_force_n[axis],
+    }
+}
+
+/// Force of the tissue on the probe as it was reported \[N\], which `auto` relays; what is not known is
+/// not relayed.
+fn felt_of_robot_n(moment: &Moment<'_>, axis: usize) -> f64 {
+    let newest = moment.newest;
+    if newest.flags & FrameFlags::FORCE_VALID != 0 {
+        newest.contact_force_n[axis]
+    } else {
+        0.0
     }
 }
 

@@ -19,6 +19,7 @@
 //! | [`pspm`] | set-position modulation | teleop E10 |
 //! | [`iss`] | input-to-state stability | teleop E11 |
 //! | [`model_mediated`] | a tank at the slave, passive model update | teleop E9, E16 |
+//! | [`auto`] | the twin's force or the relayed one | teleop goal 5 |
 //!
 //! [`master_end`] and [`slave_end`] hold what the methods remember, and choose among them: the ticks
 //! call these two and know no method. [`params`] has what both ends agree on, [`retune`] how the wave
@@ -27,6 +28,7 @@
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.
 
+pub mod auto;
 pub mod delay_gain;
 pub mod drift;
 pub mod iss;
@@ -75,7 +77,8 @@ pub enum Mode {
     Iss,
     /// The twin's force at the handle, the remote side's force as a delayed correction. Passive.
     Mmt,
-    /// Chosen by Palpate; model mediation for now.
+    /// Model mediation, and the relayed force where the round trip is a few ms and the twin was not taught.
+    /// Passive.
     #[default]
     Auto,
 }
@@ -94,7 +97,7 @@ impl Mode {
         Self::Auto,
     ];
 
-    /// The method that really runs.
+    /// The method whose channel really runs.
     #[must_use]
     pub fn resolved(self) -> Self {
         match self {

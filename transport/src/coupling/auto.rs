@@ -1,0 +1,180 @@
+//! `auto`: the twin's force or the relayed one, by measured delay and by how well the twin is known.
+//!
+//! Source: ours (teleop goal 5; compare Xu, Liu and Steinbach 2017, who switch by what people would rate).
+//! Over a round trip of a few ticks the robot's own force is as good as local, and right where the twin
+//! was never taught; over a longer one only the twin is stable and stiff. Both ends run as model mediation
+//! does; only the force that the hand feels is blended, so a switch moves no account and can inject nothing
+//! that the account does not pay.
+
+use crate::Axes;
+
+/// Round trip below which the relayed force is wanted, and above which it is given up \[s\]: measured contact
+/// force is stable to some ms one way with a light hand on soft tissue (teleop section 8).
+const RTT_S: (f64, f64) = (0.004, 0.008);
+
+/// Confidence above which the twin is wanted at any delay, and below which it is given up.
+const CONFIDENCE: (f64, f64) = (0.9, 0.5);
+
+/// Shortest time between two switches \[s\] (teleop goal 5).
+const DWELL_S: f64 = 2.0;
+
+/// Fastest change of the felt force by a switch, as a share of it \[1/s\]: 7 % in 100 ms.
+const SLEW_HZ: f64 = 0.7;
+
+/// Force below which nothing is felt and a switch is done at once \[N\].
+const UNFELT_N: f64 = 0.01;
+
+/// What is felt of the twin, and what is wanted of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Blend {
+    /// Share of the twin's force, 0 to 1; the rest is relayed.
+    twin: f64,
+    /// Whether the twin is wanted.
+    mediated: bool,
+    /// Time since the last switch \[s\].
+    since_s: f64,
+}
+
+impl Default for Blend {
+    /// The twin alone, free to switch at once.
+    fn default() -> Self {
+        Self {
+            twin: 1.0,
+            mediated: true,
+            since_s: DWELL_S,
+        }
+    }
+}
+
+impl Blend {
+    /// Whether the twin is wanted, after a tick of `dt_s` \[s\] with a measured round trip, if it is known, and
+    /// the twin's `confidence` at this place, 0 to 1; `forces_n` are the twin's and the relayed force by axis \[N\].
+    pub fn step(
+        &mut self,
+        rtt_s: Option<f64>,
+        confidence: f64,
+        forces_n: (&Axes, &Axes),
+        dt_s: f64,
+    ) -> bool {
+        self.since_s += dt_s;
+        let wanted = self.wanted(rtt_s, confidence);
+        if wanted != self.mediated && self.since_s >= DWELL_S {
+            self.mediated = wanted;
+            self.since_s = 0.0;
+        }
+        let target = if self.mediated { 1.0 } else { 0.0 };
+        let most = self.share_max(forces_n, dt_s);
+        self.twin += (target - self.twin).clamp(-most, most);
+        self.mediated
+    }
+
+    /// Hysteresis: between the two bounds the choice stays.
+    fn wanted(&self, rtt_s: Option<f64>, confidence: f64) -> bool {
+        // an unknown delay is a long one
+        let rtt_s = rtt_s.unwrap_or(f64::INFINITY);
+        let (near_s, sure) = if self.mediated {
+            (RTT_S.0, CONFIDENCE.1)
+        } else {
+            (RTT_S.1, CONFIDENCE.0)
+        };
+        !(rtt_s < near_s && confidence < sure)
+    }
+
+    /// How far the share may move in a tick, so that the felt force changes no faster than its slew.
+    fn share_max(&self, (twin_n, relayed_n): (&Axes, &Axes), dt_s: f64) -> f64 {
+        let (mut felt, mut apart) = (0.0, 0.0);
+        for (twin, relayed) in twin_n.iter().zip(relayed_n) {
+            let now = self.force_n(*twin, *relayed);
+            felt += now * now;
+            apart += (twin - relayed) * (twin - relayed);
+        }
+        let most = SLEW_HZ * dt_s * felt.sqrt().max(UNFELT_N) / apart.sqrt();
+        // nothing apart, or no number: nothing to be felt of a switch, or nothing to be done
+        if apart.sqrt() < UNFELT_N {
+            1.0
+        } else if most.is_finite() {
+            most.min(1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// The force that is felt on one axis \[N\].
+    #[must_use]
+    pub fn force_n(&self, twin_n: f64, relayed_n: f64) -> f64 {
+        if self.twin >= 1.0 {
+            // bit for bit the twin's, whatever was relayed
+            twin_n
+        } else {
+            relayed_n + self.twin * (twin_n - relayed_n)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DT_S: f64 = 1e-3;
+
+    fn axes(z: f64) -> Axes {
+        [0.0, 0.0, z, 0.0]
+    }
+
+    #[test]
+    fn near_and_unknown_is_relayed_far_or_known_is_the_twin() {
+        let still = (&axes(0.0), &axes(0.0));
+        for (rtt_s, confidence, twin) in [
+            (Some(0.001), 0.0, false),
+            (Some(0.001), 1.0, true),
+            (Some(0.1), 0.0, true),
+            (None, 0.0, true),
+        ] {
+            let mut blend = Blend::default();
+            assert_eq!(
+                blend.step(rtt_s, confidence, still, DT_S),
+                twin,
+                "{rtt_s:?}"
+            );
+            assert_eq!(blend.force_n(2.0, 1.0), if twin { 2.0 } else { 1.0 });
+        }
+    }
+
+    #[test]
+    fn a_switch_in_contact_is_no_faster_than_its_slew() {
+        let mut blend = Blend::default();
+        let (twin, relayed) = (axes(1.0), axes(2.0));
+        let mut last = 1.0;
+        for _ in 0..100 {
+            blend.step(Some(0.001), 0.0, (&twin, &relayed), DT_S);
+            let felt = blend.force_n(1.0, 2.0);
+            assert!(felt >= last);
+            last = felt;
+        }
+        assert!(last > 1.06 && last < 1.0725, "{last}");
+    }
+
+    proptest! {
+        /// Whatever delay and confidence do, there is at most one switch in 2 s, and the force stays
+        /// between the two.
+        #[test]
+        fn switches_are_rare(walk in proptest::collection::vec((0.0_f64..0.02, 0.0_f64..1.0), 60)) {
+            let mut blend = Blend::default();
+            let (mut last, mut since, mut first) = (true, 0_u32, true);
+            for (rtt_s, confidence) in walk {
+                for _ in 0..150 {
+                    since += 1;
+                    let now = blend.step(Some(rtt_s), confidence, (&axes(1.0), &axes(3.0)), DT_S);
+                    if now != last {
+                        prop_assert!(first || since >= 1999, "{since}");
+                        (last, since, first) = (now, 0, false);
+                    }
+                    let felt = blend.force_n(1.0, 3.0);
+                    prop_assert!((1.0..=3.0).contains(&felt));
+                }
+            }
+        }
+    }
+}
