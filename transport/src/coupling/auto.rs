@@ -63,7 +63,9 @@ impl Blend {
             self.since_s = 0.0;
         }
         let target = if self.mediated { 1.0 } else { 0.0 };
-        let most = self.share_max(forces_n, dt_s);
+        // what is only better waits until nobody touches; what became too far away does not
+        let far = rtt_s.is_none_or(|rtt_s| rtt_s > RTT_S.1);
+        let most = self.share_max(forces_n, if far { dt_s } else { 0.0 });
         self.twin += (target - self.twin).clamp(-most, most);
         self.mediated
     }
@@ -143,13 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_in_contact_is_no_faster_than_its_slew() {
+    fn in_contact_only_a_long_delay_switches_and_no_faster_than_its_slew() {
         let mut blend = Blend::default();
-        let (twin, relayed) = (axes(1.0), axes(2.0));
+        let (twin, relayed) = (axes(2.0), axes(1.0));
+        blend.step(Some(0.001), 0.0, (&axes(0.0), &axes(0.0)), DT_S);
+        for _ in 0..3000 {
+            blend.step(Some(0.001), 1.0, (&twin, &relayed), DT_S);
+            assert_eq!(blend.force_n(2.0, 1.0), 1.0);
+        }
         let mut last = 1.0;
         for _ in 0..100 {
-            blend.step(Some(0.001), 0.0, (&twin, &relayed), DT_S);
-            let felt = blend.force_n(1.0, 2.0);
+            blend.step(Some(0.1), 1.0, (&twin, &relayed), DT_S);
+            let felt = blend.force_n(2.0, 1.0);
             assert!(felt >= last);
             last = felt;
         }
