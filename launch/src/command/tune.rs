@@ -137,24 +137,27 @@ fn remote(
         status_lines: false,
         stop: Arc::clone(stop),
     };
-    run_side(&config, &options).map_err(live::failure)?;
+    let came = run_side(&config, &options)
+        .map_err(live::failure)?
+        .bus
+        .received;
+    // overtaken frames came as well, though nobody could use them
+    let came = came.admitted + came.late + came.stale;
     let path = folder.join(side::RECORDING);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
-    seen(&recording.master).ok_or_else(|| {
+    seen(&recording.master, came).ok_or_else(|| {
         let expected = "expected a running `palpate slave` there";
         Failure::Refused(format!("--connect: no frame came back; {expected}"))
     })
 }
 
-/// The link as the master's records show it; nothing if no frame came back.
-fn seen(master: &[TickRecord]) -> Option<Link> {
+/// The link as the master's records show it, with the number of frames that came; nothing if none did.
+fn seen(master: &[TickRecord], came: u64) -> Option<Link> {
     let known = || master.iter().skip(SETTLE).filter(|r| r.rtt_ns > 0);
     let mut trips: Vec<f64> = known().map(|r| r.rtt_ns as f64 * 1e-6).collect();
-    let (first, last) = (known().next()?, known().next_back()?);
-    let sent = last
-        .received_sequence
-        .checked_sub(first.received_sequence)?;
-    let taken = last.received_count.checked_sub(first.received_count)?;
+    let last = known().next_back()?;
+    let first = master.iter().find(|r| r.received_sequence > 0)?;
+    let sent = (last.received_sequence + 1).checked_sub(first.received_sequence)?;
     let mut newest = 0;
     let fresh = known()
         .filter(|r| std::mem::replace(&mut newest, r.received_sequence) != r.received_sequence);
@@ -166,8 +169,7 @@ fn seen(master: &[TickRecord]) -> Option<Link> {
         rtt_ms_p50: percentile(&mut trips, 0.5)?,
         rtt_ms_p99: percentile(&mut trips, 0.99)?,
         jitter_ms: deviation(&oneway),
-        // a frame that was overtaken within one tick counts as lost: it cannot be used
-        loss: (sent > 0).then(|| (1.0 - taken as f64 / sent as f64).clamp(0.0, 1.0)),
+        loss: (sent > 0).then(|| (1.0 - came as f64 / sent as f64).clamp(0.0, 1.0)),
         offset_bound_ms: Some(last.oneway_bound_ns as f64 * 1e-6).filter(|&ms| ms >= 0.0),
     })
 }
@@ -227,14 +229,13 @@ mod tests {
             oneway_ns: 20_000_000,
             oneway_bound_ns: 1_000_000,
             received_sequence: k,
-            received_count: k * 9 / 10,
             ..TickRecord::default()
         };
         let records: Vec<TickRecord> = (0..3000).map(record).collect();
-        let link = seen(&records).expect("frames");
+        let link = seen(&records, 2700).expect("frames");
         assert_eq!((link.rtt_ms_p50, link.jitter_ms), (40.0, Some(0.0)));
         assert!(link.loss.is_some_and(|loss| (loss - 0.1).abs() < 0.01));
         assert_eq!(link.offset_bound_ms, Some(1.0));
-        assert_eq!(seen(&vec![TickRecord::default(); 3000]), None);
+        assert_eq!(seen(&vec![TickRecord::default(); 3000], 0), None);
     }
 }
