@@ -130,7 +130,7 @@ const LINE_MS: [f64; 7] = [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0];
 /// Points of the atlas, not yet found.
 #[must_use]
 pub fn plan(extent: Extent) -> Vec<Point> {
-    let some = |index: usize| extent == Extent::Whole || index % 3 == 0;
+    let some = |index: usize| extent == Extent::Whole || index.is_multiple_of(3);
     let mut points = Vec::new();
     for (index, &late_ms) in [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
         .iter()

@@ -33,20 +33,19 @@ pub fn render(points: &[Point]) -> String {
     body + "</main></body></html>\n"
 }
 
-/// Points of a chart that have all of `key`, over the round trip.
-fn over_delay<'a>(
-    points: &'a [Point],
+/// Points of a chart that `key` chooses, as a way has them over the round trip.
+fn over_delay(
+    points: &[Point],
     chart: Chart,
-    key: impl Fn(&Point) -> bool + 'a,
-) -> impl Fn(fn(&Point) -> Option<f64>) -> Vec<(f64, f64)> + 'a {
-    move |way| {
-        let of = points.iter().filter(|p| p.chart == chart && key(p));
-        let mut line: Vec<(f64, f64)> = of
-            .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + held_ms(p)), way(p)?)))
-            .collect();
-        line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        line
-    }
+    key: impl Fn(&Point) -> bool,
+    way: fn(&Point) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let of = points.iter().filter(|p| p.chart == chart && key(p));
+    let mut line: Vec<(f64, f64)> = of
+        .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + held_ms(p)), way(p)?)))
+        .collect();
+    line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    line
 }
 
 /// What a wall's own sampling adds to its loop \[ms\]: without it, no delay would have no place on the axis.
@@ -60,9 +59,10 @@ fn held_ms(point: &Point) -> f64 {
 fn lines(points: &[Point]) -> String {
     let mut series = Vec::new();
     for (b, ink) in [(3.0, Ink::Third), (10.0, Ink::Master), (30.0, Ink::Slave)] {
-        let of = over_delay(points, Chart::Line, move |p| {
-            p.b_nspm == Some(b) && p.wall_npm == Some(1000.0)
-        });
+        let of = |way| {
+            let chosen = |p: &Point| p.b_nspm == Some(b) && p.wall_npm == Some(1000.0);
+            over_delay(points, Chart::Line, chosen, way)
+        };
         series.push(Series::line(
             &format!("b = {b} N s/m, run"),
             ink,
@@ -85,9 +85,10 @@ fn walls(points: &[Point]) -> String {
     let log = |value: Option<f64>| value.map(libm::log10);
     let mut series = Vec::new();
     for (b, ink) in [(0.5, Ink::Third), (2.0, Ink::Master), (10.0, Ink::Slave)] {
-        let of = over_delay(points, Chart::Wall, move |p| {
-            p.b_nspm == Some(b) && p.period_ms == 1.0
-        });
+        let of = |way| {
+            let chosen = |p: &Point| p.b_nspm == Some(b) && p.period_ms == 1.0;
+            over_delay(points, Chart::Wall, chosen, way)
+        };
         let logs = |line: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
             line.into_iter()
                 .filter_map(|(x, y)| Some((x, log(Some(y))?)))
