@@ -177,8 +177,7 @@ impl Session {
             to_master: Mailbox::default(),
             coupling: config.coupling_in_use(),
             codecs: SIDES.map(|side| ends(config, side)),
-            watches: SIDES
-                .map(|side| Watch::new(&config.codec, side, config.coupling.mode, 2 * room)),
+            watches: SIDES.map(|side| Watch::new(&config.codec, side, &config.coupling, 2 * room)),
             runs: 0,
             changes_done: 0,
             tick: 0,
@@ -409,7 +408,7 @@ const SIDES: [Side; 2] = [Side::Master, Side::Slave];
 
 /// A codec's ends at one side that begins.
 fn ends(config: &Config, side: Side) -> Ends {
-    Ends::new(&config.codec, side, config.coupling.mode, PERIOD)
+    Ends::new(&config.codec, side, &config.coupling, PERIOD)
 }
 
 /// Runs of both sides of a session in virtual time, which know each other from the start.

@@ -4,8 +4,7 @@
 //! has shown: mode x events of the guards x state of the link x levels of the account. A case
 //! that shows something new is kept and mutated. What breaks something is shrunk and written as a TOML
 //! file; `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs
-//! it again. Retunes and switches of the mode while a session runs are not among the events: there are
-//! none yet. Springs and walls only, as the layered tissue costs too much for thousands of runs.
+//! it again. Retunes of the wave impedance are not among the events; `closed_loop` draws them. Springs and walls only, as the layered tissue costs too much for thousands of runs.
 
 #[path = "adversary/attack.rs"]
 mod attack;
@@ -24,7 +23,15 @@ use case::{Case, Event, MASTER_PAUSE_MAX, What};
 use search::{Found, Search, search, shrink};
 
 /// Every mode that claims to be passive.
-const PASSIVE: [Mode; 2] = [Mode::Wave, Mode::Mmt];
+const PASSIVE: [Mode; 7] = [
+    Mode::Wave,
+    Mode::Tdpa,
+    Mode::WaveTdpa,
+    Mode::Tank,
+    Mode::Pspm,
+    Mode::Mmt,
+    Mode::Auto,
+];
 
 /// Shrink what was found, write it down, and fail.
 fn report(found: Found, fault: Option<fn(&mut HapticFrame)>) {

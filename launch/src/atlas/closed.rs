@@ -2,7 +2,7 @@
 
 /// Stiffness that a wave line displays of a wall behind the slave's spring, slowly pressed \[N/m\]: all three
 /// in series, the line as `2 b / T_rt` (teleop E3; checked against the line's impedance in
-/// [`super::two_port`]). `rtt_s` is a round trip, the return's tick included.
+/// [`super::two_port`]). `rtt_s` is a round trip, with whatever ticks the loop adds.
 #[must_use]
 pub fn displayed_npm(wall_npm: f64, slave_npm: f64, b_nspm: f64, rtt_s: f64) -> f64 {
     let line_npm = 2.0 * b_nspm / rtt_s;
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_the_sheet() {
-        // teleop section 8: 300 N/m behind 2000 N/m, b = 10, 50 ms one way with the return's tick
+        // teleop section 8: 300 N/m behind 2000 N/m, b = 10, 50 ms one way with the tick that the sheet's return took
         assert!((displayed_npm(300.0, 2000.0, 10.0, 0.101) - 112.6).abs() < 0.7);
         // teleop E12: b = 0.8: 1600 N/m locally, 7.96 at 100 ms round trip
         assert!((wall_npm_max(0.8, 1e-3, 0.0) - 1600.0).abs() < 1e-9);

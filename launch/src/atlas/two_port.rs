@@ -1,4 +1,4 @@
-//! The linearised chain as impedances over frequency (teleop E3, E13), swept.
+//! The linearised chain as impedances over frequency (teleop E3, E12), swept.
 //!
 //! A line of waves is lossless: it turns the impedance Z behind it into
 //! `b (Z + j b tan(w T_rt/2)) / (b + j Z tan(w T_rt/2))`, whose limits are the free and locked forms of E3.

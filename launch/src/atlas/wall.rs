@@ -24,8 +24,14 @@ const HEAVY: f64 = 40.0;
 /// Swings that are watched.
 const SWINGS: f64 = 25.0;
 
-/// Bisections, for 0.1 % between bounds a factor of 4 apart.
-const BISECTIONS: usize = 11;
+/// Periods that are watched at least, of a wall so stiff that a swing has hardly any.
+const STEPS_MIN: usize = 1000;
+
+/// Stiffnesses between which the limit is sought \[N/m\].
+const SOUGHT_NPM: (f64, f64) = (1e-2, 1e7);
+
+/// Bisections of the logarithm, for 0.1 % between bounds nine decades apart.
+const BISECTIONS: usize = 15;
 
 impl Wall {
     /// Delay of the loop beside its sampling \[s\].
@@ -37,17 +43,16 @@ impl Wall {
     /// Stiffest wall on which a heavy handle comes to rest \[N/m\].
     #[must_use]
     pub fn npm_max(&self) -> f64 {
-        let closed = super::closed::wall_npm_max(self.damping_nspm, self.period_s, self.loop_s());
-        let (mut low, mut high) = (0.5 * closed, 2.0 * closed);
+        let (mut low, mut high) = SOUGHT_NPM;
         for _ in 0..BISECTIONS {
-            let middle = 0.5 * (low + high);
+            let middle = (low * high).sqrt();
             if self.dies_out(middle) {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        0.5 * (low + high)
+        (low * high).sqrt()
     }
 
     /// Whether a push decays: the largest way in the last quarter of the time is below that of the second.
@@ -55,7 +60,7 @@ impl Wall {
         let (b, period_s) = (self.damping_nspm, self.period_s);
         let mass_kg = HEAVY * b * (0.5 * period_s + self.loop_s());
         let swing_s = std::f64::consts::TAU * (mass_kg / stiffness_npm).sqrt();
-        let steps = (SWINGS * swing_s / period_s) as usize;
+        let steps = ((SWINGS * swing_s / period_s) as usize).max(STEPS_MIN);
         let kept = libm::exp(-b * period_s / mass_kg);
         let (mut x, mut v) = (0.0, 1.0);
         let mut late: VecDeque<f64> = vec![0.0; self.late_periods].into();
@@ -67,6 +72,9 @@ impl Wall {
             // exact over a period under a constant force
             x += to * period_s + (v - to) * (1.0 - kept) * mass_kg / b;
             v = to + (v - to) * kept;
+            if !x.is_finite() {
+                return false;
+            }
             match 4 * step / steps {
                 1 => early_m = early_m.max(x.abs()),
                 3 => end_m = end_m.max(x.abs()),

@@ -44,25 +44,8 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout,
         warning: stopped.then(|| "interrupted: what was not found is unknown".to_owned()),
-        held: BARS
-            .iter()
-            .all(|&bar| agreement(&points, bar).is_none_or(|(_, held)| held)),
+        held: stopped || atlas::held(&points),
     })
-}
-
-/// Largest difference of the ways in a chart, and whether it is within its bar; nothing if no point was found.
-fn agreement(points: &[Point], (chart, bar): (Chart, f64)) -> Option<(f64, bool)> {
-    let of = points.iter().filter(|point| point.chart == chart);
-    let mut worst = None;
-    let mut held = true;
-    for point in of {
-        let Some(spread) = point.spread() else {
-            continue;
-        };
-        worst = Some(worst.map_or(spread, |worst: f64| worst.max(spread)));
-        held &= spread <= bar + point.resolution();
-    }
-    worst.map(|worst| (worst, held))
 }
 
 fn table(points: &[Point]) -> String {
@@ -77,15 +60,17 @@ fn table(points: &[Point]) -> String {
             .iter()
             .filter(|p| p.chart == chart && p.time.is_some())
             .count();
-        let found =
-            agreement(points, (chart, bar)).map_or("nothing found".to_owned(), |(worst, held)| {
+        let found = atlas::agreement(points, (chart, bar)).map_or(
+            "nothing found".to_owned(),
+            |(worst, held)| {
                 let word = if held { "held" } else { "BROKEN" };
                 format!(
                     "{count} points, ways differ by {:.1} % at most ({word}: {:.0} %)",
                     1e2 * worst,
                     1e2 * bar
                 )
-            });
+            },
+        );
         // writing to a string cannot fail
         let _ = writeln!(text, "{words:<31} {found}");
     }

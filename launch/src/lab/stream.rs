@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use palpate_transport::codec::{CodecParams, Ends, Judged, Threshold};
-use palpate_transport::coupling::Mode;
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::trace::Side;
 use palpate_transport::{Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,13 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Of the frames of `side`, of which those of the last `kept` ticks may still be shown.
-    pub(super) fn new(params: &CodecParams, side: Side, mode: Mode, kept: usize) -> Self {
-        let judged = Judged::of(side, mode);
+    pub(super) fn new(
+        params: &CodecParams,
+        side: Side,
+        coupling: &CouplingParams,
+        kept: usize,
+    ) -> Self {
+        let judged = Judged::of(side, coupling);
         Self {
             judged,
             threshold: Threshold::new(params, judged),

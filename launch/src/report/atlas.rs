@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::plot::{Chart as Plot, Ink, Series, Shape};
 use super::words::{number, with_unit};
 use super::{head, section};
-use crate::atlas::{Chart, Point};
+use crate::atlas::{Chart, Point, held};
 
 /// The page, as HTML.
 #[must_use]
@@ -20,7 +20,8 @@ pub fn render(points: &[Point]) -> String {
          formula, the three ways differ by {} at most.",
         with_unit(worst.map(|worst| 1e2 * worst), "%")
     );
-    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), "good", &lead);
+    let class = if held(points) { "good" } else { "bad" };
+    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), class, &lead);
     body += "</header>\n";
     body += &section("line", "Stiffness felt through waves", &lines(points));
     body += &section("wall", "Stiffest sampled wall", &walls(points));

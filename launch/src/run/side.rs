@@ -201,7 +201,7 @@ fn master_tick(config: &Config) -> Result<(SideTick, bool), RunError> {
     let twin = lab::predictor_with(config, table.as_ref())?;
     let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
     let (params, coupling) = (config.master, config.coupling_in_use());
-    let mut codec = Ends::new(&config.codec, Side::Master, coupling.mode, PERIOD);
+    let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
     let mut started = None;
     let tick: SideTick = Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);
@@ -252,7 +252,7 @@ fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
     let mut state = palpate_slave::State::new(new_run());
     let (params, coupling) = (config.slave, config.coupling_in_use());
-    let mut codec = Ends::new(&config.codec, Side::Slave, coupling.mode, PERIOD);
+    let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
     let mut started = None;
     Ok(Box::new(move |moment| {
         let start = *started.get_or_insert(moment.now);

@@ -22,6 +22,8 @@ pub struct Learning {
     beyond: f64,
     /// Force that a stiffening took off so as to be felt as stiffness alone \[N\].
     moved_n: f64,
+    /// Energy that learning has put into this touch \[J\]: never above 0.
+    touch_j: f64,
     /// Energy that learning has put into the felt model, cumulative \[J\]; negative is taken out.
     energy_j: f64,
     /// Relative changes of the felt force by learning, their sizes summed since the start.
@@ -39,6 +41,7 @@ impl Learning {
             known: Lessons::new(radius_m),
             beyond: 0.0,
             moved_n: 0.0,
+            touch_j: 0.0,
             energy_j: 0.0,
             corrected: 0.0,
             news: false,
@@ -74,7 +77,7 @@ impl Learning {
     }
 
     /// Factor on the twin's force at a place \[m\], before what a moved surface takes off.
-    fn log(&self, place_m: [f64; 2], force_n: f64) -> f64 {
+    fn whole_log(&self, place_m: [f64; 2], force_n: f64) -> f64 {
         self.known.log_at(place_m, force_n) + self.beyond
     }
 
@@ -85,7 +88,7 @@ impl Learning {
         if force_n <= 0.0 {
             return 1.0;
         }
-        let whole = libm::exp(self.log(place_m, force_n));
+        let whole = libm::exp(self.whole_log(place_m, force_n));
         (whole - self.moved_n / force_n).max(0.0)
     }
 
@@ -101,45 +104,46 @@ impl Learning {
         let force_n = felt.force_n.norm();
         if felt.contacts == 0 || force_n <= 0.0 {
             self.known = self.lessons;
-            (self.beyond, self.moved_n) = (0.0, 0.0);
+            (self.beyond, self.moved_n, self.touch_j) = (0.0, 0.0, 0.0);
             return core::mem::take(&mut self.news);
         }
-        let now = self.log(place_m, force_n);
+        let now = self.whole_log(place_m, force_n);
         let pull =
             (params.update_hz * dt_s).min(1.0) * (self.lessons.log_at(place_m, force_n) - now);
         let step = pull.clamp(-params.soften_hz_max * dt_s, params.stiffen_hz_max * dt_s);
         self.beyond += step;
         let (before_n, after_n) = (force_n * libm::exp(now), force_n * libm::exp(now + step));
         let was_n = (before_n - self.moved_n).max(0.0);
-        // what a fall takes is first what an earlier rise has kept off
-        self.moved_n = (self.moved_n + after_n - before_n).max(0.0);
-        let is_n = (after_n - self.moved_n).max(0.0);
-        self.book((before_n, was_n), (after_n, is_n), felt, force_n);
-        false
-    }
-
-    /// Account for a change of the felt model at a place that does not move: E16 for a spring that has the
-    /// twin's stiffness times the factor.
-    fn book(
-        &mut self,
-        (before_n, was_n): (f64, f64),
-        (after_n, is_n): (f64, f64),
-        felt: &Reaction,
-        force_n: f64,
-    ) {
+        // what a fall takes is first what an earlier rise has kept off, as far as that rise has paid for it
+        let kept_n = (self.moved_n + after_n - before_n).max(0.0);
+        let given_j = |moved_n: f64| {
+            let is_n = (after_n - moved_n).max(0.0);
+            stored_j(felt, after_n, is_n) - stored_j(felt, before_n, was_n)
+        };
+        self.moved_n = if self.touch_j + given_j(kept_n) <= 0.0 {
+            kept_n
+        } else {
+            self.moved_n * after_n / before_n
+        };
+        let given_j = given_j(self.moved_n);
+        self.touch_j += given_j;
+        self.energy_j += given_j;
         if was_n > 0.0 {
+            let is_n = (after_n - self.moved_n).max(0.0);
             self.corrected += (is_n / was_n - 1.0).abs();
         }
-        let stiffness_npm = |whole_n: f64| felt.stiffness_npm * whole_n / force_n;
-        let stored_j = |whole_n: f64, felt_n: f64| {
-            let npm = stiffness_npm(whole_n);
-            if npm > 0.0 {
-                0.5 * felt_n * felt_n / npm
-            } else {
-                0.0
-            }
-        };
-        self.energy_j += stored_j(after_n, is_n) - stored_j(before_n, was_n);
+        false
+    }
+}
+
+/// Energy of a spring that has the twin's stiffness times the factor, `whole_n` over the twin's force, and is felt
+/// with `felt_n`, both \[N\] (teleop E16) \[J\].
+fn stored_j(felt: &Reaction, whole_n: f64, felt_n: f64) -> f64 {
+    let npm = felt.stiffness_npm * whole_n / felt.force_n.norm();
+    if npm > 0.0 {
+        0.5 * felt_n * felt_n / npm
+    } else {
+        0.0
     }
 }
 
@@ -220,6 +224,20 @@ mod tests {
             learning.take_over(&params, HERE, &pressed(1.0), DT_S);
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 0.5).abs() < 0.02);
+    }
+
+    #[test]
+    fn issue_a_fall_after_a_deeper_press_gave_energy() {
+        let params = PredictParams::default();
+        let mut learning = taught(2.0);
+        for _ in 0..2000 {
+            learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+        }
+        for _ in 0..3000 {
+            learning.hear(HERE, 3.0, 5.0);
+            learning.take_over(&params, HERE, &pressed(3.0), DT_S);
+            assert!(learning.energy_j() <= 0.0, "{}", learning.energy_j());
+        }
     }
 
     #[test]

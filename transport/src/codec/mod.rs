@@ -34,7 +34,7 @@ pub use encoder::Encoder;
 pub use params::{CodecError, CodecKind, CodecParams, KEEP_ALIVE_S_MAX, Prediction};
 pub use signal::{Judged, Threshold};
 
-use crate::coupling::Mode;
+use crate::coupling::CouplingParams;
 use crate::frame::HapticFrame;
 use crate::trace::Side;
 use crate::{Axes, Span, Time};
@@ -49,10 +49,10 @@ pub struct Ends {
 impl Ends {
     /// Of `side`, which makes a frame every `period`; nothing sent and nothing received.
     #[must_use]
-    pub fn new(params: &CodecParams, side: Side, mode: Mode, period: Span) -> Self {
+    pub fn new(params: &CodecParams, side: Side, coupling: &CouplingParams, period: Span) -> Self {
         Self {
-            encoder: Encoder::new(params, Judged::of(side, mode), period),
-            decoder: Decoder::new(params, Judged::of(side.other(), mode)),
+            encoder: Encoder::new(params, Judged::of(side, coupling), period),
+            decoder: Decoder::new(params, Judged::of(side.other(), coupling)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! of the gripper is judged by itself, as it is another finger. k grows with speed (Kammerl et al. 2010).
 
 use super::params::CodecParams;
-use crate::coupling::Mode;
+use crate::coupling::{CouplingParams, Mode, Relayed};
 use crate::frame::HapticFrame;
 use crate::trace::Side;
 use crate::{AXES, Axes};
@@ -14,20 +14,26 @@ use crate::{AXES, Axes};
 pub enum Judged {
     /// Velocity \[m/s\]; the master's frames.
     Velocity,
-    /// Measured contact force \[N\]; the slave's frames in model mediation.
+    /// Measured contact force \[N\]; the slave's frames where it is what is felt or taught.
     ContactForce,
     /// Coupling force \[N\]; the slave's frames otherwise.
     PortForce,
 }
 
 impl Judged {
-    /// What is judged of the frames of a side in a mode.
+    /// What is judged of the frames of a side: of the slave's, the force that the hand or the twin is given.
+    /// In `wave`, `wave-tdpa` and `pspm`, which send neither, the coupling force stands in.
     #[must_use]
-    pub fn of(side: Side, mode: Mode) -> Self {
-        match (side, mode.resolved()) {
-            (Side::Master, _) => Self::Velocity,
-            (Side::Slave, Mode::Mmt) => Self::ContactForce,
-            (Side::Slave, _) => Self::PortForce,
+    pub fn of(side: Side, coupling: &CouplingParams) -> Self {
+        let contact = match coupling.mode.resolved() {
+            Mode::Mmt => true,
+            Mode::Tdpa | Mode::Tank | Mode::Iss => coupling.relayed == Relayed::Contact,
+            _ => false,
+        };
+        match side {
+            Side::Master => Self::Velocity,
+            Side::Slave if contact => Self::ContactForce,
+            Side::Slave => Self::PortForce,
         }
     }
 

@@ -331,7 +331,10 @@ fn a_codec_that_is_off_changes_no_bit() {
     let mut ends = Ends::new(
         &params,
         crate::trace::Side::Master,
-        crate::coupling::Mode::Wave,
+        &crate::coupling::CouplingParams {
+            mode: crate::coupling::Mode::Wave,
+            ..Default::default()
+        },
         PERIOD,
     );
     for tick in 0..20 {
@@ -423,7 +426,10 @@ fn decoders_are_total() {
     let mut ends = Ends::new(
         &params,
         crate::trace::Side::Slave,
-        crate::coupling::Mode::Mmt,
+        &crate::coupling::CouplingParams {
+            mode: crate::coupling::Mode::Mmt,
+            ..Default::default()
+        },
         PERIOD,
     );
     let numbers = [0.0, 1e300, f64::NAN, -f64::INFINITY, 999.0, 1e-300];

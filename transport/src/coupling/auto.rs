@@ -21,6 +21,9 @@ const DWELL_S: f64 = 2.0;
 /// Fastest change of the felt force by a switch, as a share of it \[1/s\]: 7 % in 100 ms.
 const SLEW_HZ: f64 = 0.7;
 
+/// Time in which the relayed force is given up when nothing comes any more \[s\]: as fast as a guard fades.
+const LOST_S: f64 = 0.05;
+
 /// Force below which nothing is felt and a switch is done at once \[N\].
 const UNFELT_N: f64 = 0.01;
 
@@ -47,7 +50,7 @@ impl Default for Blend {
 }
 
 impl Blend {
-    /// Whether the twin is wanted, after a tick of `dt_s` \[s\] with a measured round trip, if it is known, and
+    /// Whether the twin is wanted, after a tick of `dt_s` \[s\] with a measured round trip, none if nothing comes, and
     /// the twin's `confidence` at this place, 0 to 1; `forces_n` are the twin's and the relayed force by axis \[N\].
     pub fn step(
         &mut self,
@@ -58,14 +61,17 @@ impl Blend {
     ) -> bool {
         self.since_s += dt_s;
         let wanted = self.wanted(rtt_s, confidence);
-        if wanted != self.mediated && self.since_s >= DWELL_S {
+        // a force that nobody renews waits for nothing
+        let lost = rtt_s.is_none();
+        if wanted != self.mediated && (lost || self.since_s >= DWELL_S) {
             self.mediated = wanted;
             self.since_s = 0.0;
         }
         let target = if self.mediated { 1.0 } else { 0.0 };
         // what is only better waits until nobody touches; what became too far away does not
-        let far = rtt_s.is_none_or(|rtt_s| rtt_s > RTT_S.1);
-        let most = self.share_max(forces_n, if far { dt_s } else { 0.0 });
+        let far = rtt_s.is_some_and(|rtt_s| rtt_s > RTT_S.1);
+        let slewed = self.share_max(forces_n, if far { dt_s } else { 0.0 });
+        let most = if lost { dt_s / LOST_S } else { slewed };
         self.twin += (target - self.twin).clamp(-most, most);
         self.mediated
     }
@@ -161,6 +167,17 @@ mod tests {
             last = felt;
         }
         assert!(last > 1.06 && last < 1.0725, "{last}");
+    }
+
+    #[test]
+    fn issue_a_relayed_force_stayed_whole_in_an_outage() {
+        let mut blend = Blend::default();
+        blend.step(Some(0.002), 0.0, (&axes(0.0), &axes(0.0)), DT_S);
+        assert_eq!(blend.force_n(0.0, 2.0), 2.0);
+        for _ in 0..60 {
+            blend.step(None, 0.0, (&axes(0.0), &axes(2.0)), DT_S);
+        }
+        assert_eq!(blend.force_n(0.0, 2.0), 0.0);
     }
 
     proptest! {

@@ -73,7 +73,11 @@ pub struct MasterEnd {
 impl MasterEnd {
     /// With a peer that began anew, sums count from 0 again.
     pub fn restart(&mut self) {
-        *self = Self::default();
+        // what the hand feels is not the peer's
+        *self = Self {
+            blend: self.blend,
+            ..Self::default()
+        };
     }
 
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
