@@ -13,7 +13,7 @@ use crate::Axes;
 const RTT_S: (f64, f64) = (0.004, 0.008);
 
 /// Confidence above which the twin is wanted at any delay, and below which it is given up.
-const CONFIDENCE: (f64, f64) = (0.9, 0.5);
+const CONFIDENCE: (f64, f64) = (0.5, 0.25);
 
 /// Shortest time between two switches \[s\] (teleop goal 5).
 const DWELL_S: f64 = 2.0;
