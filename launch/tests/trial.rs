@@ -180,6 +180,14 @@ fn observers_and_impedances_are_kinds_of_trials() {
             table.contains(column) && table.lines().count() == 2,
             "{table}"
         );
+        let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
+        let place = |name: &str| lines[0].iter().position(|column| *column == name);
+        if let Some(at) = place("unmeasured_share") {
+            let share: f64 = lines[1][at].parse().expect("always known");
+            let threshold = place("threshold").map(|at| lines[1][at]);
+            assert_eq!(threshold.is_some_and(str::is_empty), share > 0.1, "{table}");
+        }
+        assert_eq!(place("unmeasured_share").is_some(), kind != "transparency");
         assert!(read(&out, "report.html").contains("simulated"));
     }
 }
@@ -207,6 +215,7 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
     assert_eq!(of(&again)["trace_hash"], of(&first)["trace_hash"]);
     assert_eq!(of(&again)["command"], "replay");
     assert!(read(&again, "report.html").contains("Bit-identical"));
+    damaged_recordings(root.path(), &first);
     let other = root.path().join("other");
     let change = ["--what-if", "rtt-ms=400", "mode=wave"];
     let arguments = [
@@ -224,6 +233,8 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
         ("rtt-ms=-4", "oneway_ms"),
         ("mode=sideways", "sideways"),
         ("rtt-ms", "="),
+        ("duration=3", "recorded hand"),
+        ("operator.script.hz=2", "recorded hand"),
     ] {
         let output = palpate(&["replay", text(&first), "--what-if", what]);
         assert_eq!(code(&output), Some(2), "{what}");
@@ -231,6 +242,29 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
     }
     let output = palpate(&["replay", text(&root.path().join("nowhere.mcap"))]);
     assert_eq!(code(&output), Some(2));
+}
+
+/// What is not the same, or not whole, is on the page and on stderr as well.
+fn damaged_recordings(root: &Path, whole: &Path) {
+    let of = |folder: &Path| std::fs::read(folder.join("recording.mcap")).expect("a recording");
+    let bytes = of(whole);
+    let cut = root.join("cut.mcap");
+    std::fs::write(&cut, &bytes[..bytes.len() * 6 / 10]).expect("writable");
+    let out = root.join("cut-again");
+    let output = palpate(&["replay", text(&cut), "--out", text(&out)]);
+    let said = words(&output);
+    let (page, summary) = (read(&out, "report.html"), read(&out, "summary.json"));
+    assert!(said.contains("damaged at byte"), "{said}");
+    assert!(page.contains("damaged at byte"));
+    let summary: Value = serde_json::from_str(&summary).expect("JSON");
+    let unrun = summary["checks"].as_array().and_then(|checks| {
+        let named = |c: &&Value| c["name"] == "recorded ticks that could not be run";
+        checks.iter().find(named)?["value"].as_f64()
+    });
+    let held = unrun == Some(0.0);
+    assert_eq!(code(&output), Some(i32::from(!held)), "{unrun:?}: {said}");
+    assert_eq!(said.contains("could not be run"), !held, "{said}");
+    assert!(page.contains("recorded ticks that could not be run"));
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency,
 const FILE: &str = "trial.toml";
 
 /// Metrics that a terminal shows, those of them that the trial has.
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 9] = [
     "violations",
     "stiffness_error",
     "contrast_transmission",
@@ -36,6 +36,7 @@ const SHOWN: [&str; 8] = [
     "drift_mm_max",
     "threshold",
     "threshold_over_programmed",
+    "unmeasured_share",
 ];
 
 /// Most gaps or duplicates that a message lists.
@@ -103,7 +104,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: results.words(&folder, arguments.quiet),
         warning: stopped.then(|| notes[0].clone()),
-        held: stopped || rows.values().all(|row| row.held),
+        held: stopped || !rows.values().any(Row::broke),
     })
 }
 
@@ -152,7 +153,7 @@ fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Fa
             let tones = transparency::measure(&cell.config(trial), &trial.transparency)?;
             Ok(Some(Row {
                 index: cell.index,
-                held: true,
+                held: None,
                 trace_hash: None,
                 values: metric::of_tones(&tones),
             }))
@@ -184,7 +185,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     let promises = config.coupling.mode.resolved() != Mode::Direct;
     Ok(Some(Row {
         index: cell.index,
-        held: !promises || summary.good(),
+        held: promises.then(|| summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
     }))
@@ -204,16 +205,17 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         number += 1;
         let shown = |d: f64, more: bool| {
             let seed = show::interval_seed(seed, number, more);
-            // what cannot be measured is what nothing can be felt of
-            let shown = stage.shown(d, seed).map(|shown| shown.unwrap_or(0.0));
+            let shown = stage.shown(d, seed);
             shown.map_err(|error| Some(Failure::from(error)))
         };
-        Ok(observer.tells(shown(0.0, false)?, shown(difference, true)?))
+        let both = shown(0.0, false)?.zip(shown(difference, true)?);
+        let both = both.filter(|(less, more)| less.is_finite() && more.is_finite());
+        Ok(both.map(|(less, more)| observer.tells(less, more)))
     };
     match psycho::run(params, tell) {
         Ok(found) => Ok(Some(Row {
             index: cell.index,
-            held: true,
+            held: None,
             trace_hash: None,
             values: metric::of_answers(&found, params.weber),
         })),
@@ -268,7 +270,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: results.words(&folder, arguments.quiet),
         warning: (!notes.is_empty()).then(|| notes.join(" ")),
-        held: gaps.is_empty() && rows.values().all(|row| row.held),
+        held: gaps.is_empty() && !rows.values().any(Row::broke),
     })
 }
 
@@ -391,10 +393,10 @@ impl Results<'_> {
             }
             text += "\n";
         }
-        let held = self.rows.values().filter(|row| row.held).count();
+        let (checked, held) = Row::checked(self.rows.values());
         let _ = writeln!(
             text,
-            "\nrows       {} of {}, checks held in {held}\nresults    {}",
+            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
             self.rows.len(),
             self.trial.rows(),
             folder.display()

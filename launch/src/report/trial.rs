@@ -42,7 +42,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
         found: found(trial, input.rows),
     };
     let all = trial.rows();
-    let good = input.rows.len() == all && input.rows.values().all(|row| row.held);
+    let good = input.rows.len() == all && !input.rows.values().any(Row::broke);
     let class = if good { "good" } else { "bad" };
     let who = if trial.kind.is_psycho() {
         "simulated observer"
@@ -73,7 +73,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
 
 fn lead(input: &TrialInput<'_>) -> String {
     let (trial, rows) = (input.trial, input.rows);
-    let held = rows.values().filter(|row| row.held).count();
+    let (checked, held) = Row::checked(rows.values());
     let observer = if trial.kind.is_psycho() {
         let psycho = &trial.psycho;
         format!(
@@ -87,8 +87,8 @@ fn lead(input: &TrialInput<'_>) -> String {
         String::new()
     };
     format!(
-        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. The checks of {held} rows \
-         held. Marks are medians, bands and brackets 95&nbsp;% bootstrap intervals.{observer}",
+        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. {checked} rows checked, \
+         {held} held. Marks are medians, bands and brackets 95&nbsp;% bootstrap intervals.{observer}",
         rows.len(),
         trial.rows(),
         trial.conditions.len(),
@@ -418,7 +418,7 @@ mod tests {
         let count = trial.metrics().len();
         let row = |index: usize| Row {
             index,
-            held: true,
+            held: Some(true),
             trace_hash: None,
             values: (0..count)
                 .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))

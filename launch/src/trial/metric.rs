@@ -162,7 +162,7 @@ fn count(value: Option<u64>) -> Option<f64> {
 }
 
 /// Metrics of a psychophysical run: name, words, unit.
-const PSYCHO: [(&str, &str, &str); 6] = [
+const PSYCHO: [(&str, &str, &str); 7] = [
     ("threshold", "threshold of the simulated observer", ""),
     ("programmed_weber", "its programmed Weber fraction", ""),
     (
@@ -173,6 +173,11 @@ const PSYCHO: [(&str, &str, &str); 6] = [
     ("right_share", "share of right answers", ""),
     ("last_difference", "last difference that was set", ""),
     ("answers", "answers", ""),
+    (
+        "unmeasured_share",
+        "share of comparisons that could not be measured",
+        "",
+    ),
 ];
 
 /// Metrics of one tone: name before the frequency, words, unit.
@@ -243,12 +248,13 @@ pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
     let count = found.answers.len() as f64;
     let right = found.answers.iter().filter(|answer| answer.right).count() as f64;
     let values = [
-        Some(found.threshold),
+        found.threshold,
         Some(weber),
-        Some(found.threshold / weber),
+        found.threshold.map(|threshold| threshold / weber),
         Some(right / count),
         found.answers.last().map(|answer| answer.difference),
         Some(count),
+        Some(found.unmeasured_share),
     ];
     values.map(|value| value.filter(|v| v.is_finite())).to_vec()
 }

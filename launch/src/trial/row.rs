@@ -30,14 +30,32 @@ pub struct Header {
 pub struct Row {
     /// Number in the whole trial.
     pub index: usize,
-    /// Whether every check of the session held; passivity alone in a mode that claims no more.
-    pub held: bool,
+    /// Whether every check that the session stated held; nothing for what states none: tones, answers of an
+    /// observer, and sessions in mode `direct`, which promise nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
     /// Hash of all port traces, of a row that is one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
     /// Metrics in their order; nothing for what this row could not know. As texts in the file.
     #[serde(with = "exact")]
     pub values: Vec<Option<f64>>,
+}
+
+impl Row {
+    /// Whether a check broke.
+    #[must_use]
+    pub fn broke(&self) -> bool {
+        self.held == Some(false)
+    }
+
+    /// How many of some rows stated checks, and in how many of those all held.
+    pub fn checked<'a>(rows: impl Iterator<Item = &'a Self>) -> (usize, usize) {
+        let stated = rows.filter_map(|row| row.held);
+        stated.fold((0, 0), |(checked, held), one| {
+            (checked + 1, held + usize::from(one))
+        })
+    }
 }
 
 /// Numbers as texts: the parser of JSON may miss the last bit of a number, that of a text does not, and
@@ -261,7 +279,7 @@ mod tests {
     fn row(index: usize) -> Row {
         Row {
             index,
-            held: true,
+            held: Some(true),
             trace_hash: None,
             values: vec![Some(0.1 + index as f64), None],
         }
