@@ -131,6 +131,13 @@ fn bad_trials_and_foreign_folders_are_named() {
         "{}",
         words(&output)
     );
+    let output = palpate(&["trial", "merge", text(&file), "--out", text(root.path())]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        words(&output).contains("is no folder"),
+        "{}",
+        words(&output)
+    );
     // a folder with rows of another trial is left alone
     let out = root.path().join("other");
     std::fs::write(&file, TRIAL).expect("writable");
@@ -285,9 +292,19 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
             .as_array()
             .is_some_and(|reasons| reasons.len() >= 4)
     );
-    let atlas = root.path().join("atlas.csv");
-    std::fs::write(&atlas, "a,b\n").expect("writable");
-    let output = palpate(&["tune", "--rtt-ms", "3", "--atlas", text(&atlas)]);
-    assert_eq!(code(&output), Some(2));
-    assert!(words(&output).contains("oneway_ms"), "{}", words(&output));
+    assert_eq!(tune["set"][2], "codec.kind=deadband");
+    for (flags, part) in [
+        (&["--profile", "lan"][..], "--profile"),
+        (&["--oneway-ms-fwd", "20"], "--oneway-ms-fwd"),
+        (&["--loss", "0.1"], "--loss"),
+        (&["--rtt-ms", "3", "--burst", "2"], "--burst"),
+        (
+            &["--rtt-ms", "3", "--connect", "udp/[::1]:7447"],
+            "--connect",
+        ),
+    ] {
+        let output = palpate(&[&["tune"], flags].concat());
+        assert_eq!(code(&output), Some(2), "{flags:?}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
 }

@@ -18,7 +18,6 @@ use crate::lab::Session;
 use crate::progress::Progress;
 use crate::report;
 use crate::report::trial::TrialInput;
-use crate::trial::boot::Interval;
 use crate::trial::psycho::{self, Observer, show};
 use crate::trial::row::{self, Header, RowsError, Store};
 use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency, work};
@@ -27,12 +26,11 @@ use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency,
 const FILE: &str = "trial.toml";
 
 /// Metrics that a terminal shows, those of them that the trial has.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 8] = [
     "violations",
     "stiffness_error",
     "contrast_transmission",
     "force_rmse_n",
-    "offset_time_ms",
     "drift_mm_max",
     "threshold",
     "threshold_over_programmed",
@@ -242,6 +240,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
             expected: header.trial,
         }));
     }
+    row::same_count(&first.join(row::ROWS), &head, &header).map_err(rows_failure)?;
     let gaps: Vec<usize> = (0..trial.rows())
         .filter(|number| !rows.contains_key(number))
         .collect();
@@ -291,6 +290,11 @@ fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
     let mut parts: Option<Parts> = None;
     for folder in folders {
         let name = folder.display();
+        if !folder.is_dir() {
+            return Err(Failure::Usage(format!(
+                "{name}: is no folder; expected the folder of a trial"
+            )));
+        }
         let kept = row::read(folder).map_err(rows_failure)?;
         let kept = kept.ok_or_else(|| {
             let expected = "expected the folder of a trial";
@@ -314,6 +318,8 @@ fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
                 head.trial
             )));
         }
+        let path = folder.join(row::ROWS);
+        row::same_count(&path, &kept.header, head).map_err(rows_failure)?;
         for (index, row) in kept.rows {
             match parts.rows.get(&index) {
                 Some(known) if *known != row => {
@@ -366,7 +372,7 @@ impl Results<'_> {
         output::write(&folder.join("report.html"), &page)
     }
 
-    /// Medians of the most important metrics, condition by condition.
+    /// Medians of the most important metrics, or their worst values, condition by condition.
     fn words(&self, folder: &Path, quiet: bool) -> String {
         if quiet {
             return String::new();
@@ -377,19 +383,20 @@ impl Results<'_> {
         let titles = self.trial.conditions.iter().map(|one| one.title());
         let width = titles.map(|title| title.chars().count()).max().unwrap_or(0);
         let mut text = format!("{:<width$}", "median");
-        for &k in &shown {
-            let _ = write!(text, "  {}", metrics[k].name);
+        let headings: Vec<String> = shown.iter().map(|&k| metrics[k].heading()).collect();
+        for heading in &headings {
+            let _ = write!(text, "  {heading}");
         }
         text += "\n";
         for (number, condition) in self.trial.conditions.iter().enumerate() {
             let _ = write!(text, "{:<width$}", condition.title());
-            for &k in &shown {
+            for (&k, heading) in shown.iter().zip(&headings) {
                 let own = self.rows.values();
                 let own = own.filter(|row| self.trial.cell(row.index).condition == number);
                 let values: Vec<f64> = own.filter_map(|row| row.values.get(k).copied()?).collect();
-                let found = Interval::of(&values);
-                let value = found.map_or("-".to_owned(), |found| format!("{:.4}", found.median));
-                let _ = write!(text, "  {value:>columns$}", columns = metrics[k].name.len());
+                let found = metrics[k].interval(&values);
+                let value = found.map_or("-".to_owned(), |found| format!("{:.4}", found.center));
+                let _ = write!(text, "  {value:>columns$}", columns = heading.len());
             }
             text += "\n";
         }
