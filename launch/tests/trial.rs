@@ -165,7 +165,7 @@ fn observers_and_impedances_are_kinds_of_trials() {
     for (kind, more, column) in [
         (
             "stiffness-2afc",
-            "[psycho]\ntrials = 6\ninterval_s = 1.0\n",
+            "[psycho]\ntrials = 6\n[grid]\njitter_ms = [0, 10]\n",
             "threshold",
         ),
         (
@@ -183,18 +183,21 @@ fn observers_and_impedances_are_kinds_of_trials() {
         let output = palpate(&["trial", text(&file), "--out", text(&out)]);
         assert_eq!(code(&output), Some(0), "{}", words(&output));
         let table = read(&out, "trials.csv");
-        assert!(
-            table.contains(column) && table.lines().count() == 2,
-            "{table}"
-        );
+        assert!(table.contains(column), "{table}");
         let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
         let place = |name: &str| lines[0].iter().position(|column| *column == name);
-        if let Some(at) = place("unmeasured_share") {
-            let share: f64 = lines[1][at].parse().expect("always known");
-            let threshold = place("threshold").map(|at| lines[1][at]);
-            assert_eq!(threshold.is_some_and(str::is_empty), share > 0.1, "{table}");
+        // a press on a steady line is measured, one on a line of waves that jitters is not
+        let of = |name: &str| place(name).map(|at| (lines[1][at], lines[2][at]));
+        if kind == "transparency" {
+            assert_eq!((lines.len(), place("unmeasured_share")), (2, None));
+        } else {
+            assert_eq!(of("unmeasured_share"), Some(("0", "1")), "{table}");
+            let known =
+                of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
+            assert_eq!(known, Some((true, false)), "{table}");
         }
-        assert_eq!(place("unmeasured_share").is_some(), kind != "transparency");
+        let checks = place("checks_held").map(|at| lines[1][at]);
+        assert_eq!(checks, Some(""), "nothing was checked: {table}");
         assert!(read(&out, "report.html").contains("simulated"));
     }
 }
