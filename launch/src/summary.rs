@@ -191,7 +191,8 @@ pub struct ContactSummary {
     #[serde(default)]
     pub free_inertia_kg: Option<f64>,
     /// How much later than without a network the force belongs to the motion \[ms\], by warping time
-    /// ([`crate::metrics::etvo`]); negative is earlier.
+    /// ([`crate::metrics::etvo`]); negative is earlier. Nothing in modes whose force is neither relayed
+    /// nor a twin's.
     #[serde(default)]
     pub offset_time_ms: Option<f64>,
     /// How far the force felt is from the remote one otherwise \[N\].

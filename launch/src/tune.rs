@@ -141,9 +141,14 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
     let light = rows.iter().rev().find(|row| row.inertia_kg <= INERTIA_KG);
     let best = *light.unwrap_or(&rows[0]);
     let shows = best.stiffness_error.abs() <= STIFFNESS_ERROR;
+    let why = match light {
+        Some(_) => format!("largest of those considered whose line adds at most {INERTIA_KG} kg"),
+        None => {
+            format!("smallest of those considered; even its line adds more than {INERTIA_KG} kg")
+        }
+    };
     let mut reasons = vec![format!(
-        "b = {} N s/m is the largest of those considered whose line adds at most {INERTIA_KG} kg to the hand \
-         (E3: b T / 2 = {:.3} kg at {:.1} ms round trip).",
+        "b = {} N s/m is the {why} to the hand (E3: b T / 2 = {:.3} kg at {:.1} ms round trip).",
         best.impedance_nspm, best.inertia_kg, link.rtt_ms_p50
     )];
     reasons.push(format!(
@@ -202,6 +207,7 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
         set: vec![
             format!("coupling.mode={}", mode.name()),
             format!("coupling.impedance_nspm={}", best.impedance_nspm),
+            format!("codec.kind={codec}"),
         ],
     }
 }
@@ -242,87 +248,6 @@ fn codec(link: &Link, reasons: &mut Vec<String>) -> &'static str {
             );
             "off"
         }
-    }
-}
-
-/// A row of an atlas that bears on the proposal.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AtlasRow {
-    /// One-way delay \[ms\].
-    pub oneway_ms: f64,
-    /// Wave impedance \[N s/m\].
-    pub impedance_nspm: f64,
-    /// Whether it is stable there.
-    pub stable: bool,
-}
-
-/// Columns of an atlas that are read.
-const ATLAS: [&str; 3] = ["oneway_ms", "impedance_nspm", "stable"];
-
-/// Reads the columns of an atlas that bear on a proposal.
-///
-/// # Errors
-/// Says which column is missing, or which line cannot be read.
-pub fn atlas(text: &str) -> Result<Vec<AtlasRow>, String> {
-    let mut lines = text.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let place = |name: &str| {
-        let found = head.iter().position(|column| column.trim() == name);
-        found.ok_or_else(|| format!("has no column {name}; expected {}", ATLAS.join(", ")))
-    };
-    let places = [place(ATLAS[0])?, place(ATLAS[1])?, place(ATLAS[2])?];
-    let read = |(number, line): (usize, &str)| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let wrong = |column: usize| {
-            let found = fields.get(places[column]).copied().unwrap_or_default();
-            format!("line {}: {} is `{found}`", number + 2, ATLAS[column])
-        };
-        let value = |column: usize| {
-            let field = fields.get(places[column])?.trim();
-            field.parse::<f64>().ok().filter(|v| v.is_finite())
-        };
-        let stable = match fields.get(places[2]).map(|field| field.trim()) {
-            Some("1" | "true") => Some(true),
-            Some("0" | "false") => Some(false),
-            _ => None,
-        };
-        Ok(AtlasRow {
-            oneway_ms: value(0).ok_or_else(|| wrong(0) + "; expected a number")?,
-            impedance_nspm: value(1).ok_or_else(|| wrong(1) + "; expected a number")?,
-            stable: stable.ok_or_else(|| wrong(2) + "; expected 0 or 1")?,
-        })
-    };
-    let lines = lines
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
-    lines.map(read).collect()
-}
-
-impl Proposal {
-    /// Moves the impedance to the nearest one that an atlas calls stable at the nearest delay, and says so.
-    pub fn heed(&mut self, atlas: &[AtlasRow]) {
-        let oneway_ms = 0.5 * self.link.rtt_ms_p50;
-        let off = |row: &&AtlasRow| (row.oneway_ms - oneway_ms).abs();
-        let nearest = atlas.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
-        let Some(nearest_ms) = nearest.map(|row| row.oneway_ms) else {
-            self.reasons.push("The atlas has no rows.".into());
-            return;
-        };
-        let ratio = |row: &&AtlasRow| libm::log(row.impedance_nspm / self.impedance_nspm).abs();
-        let there = atlas.iter().filter(|row| row.oneway_ms == nearest_ms);
-        let stable = there.filter(|row| row.stable && row.impedance_nspm > 0.0);
-        let said = match stable.min_by(|a, b| ratio(a).total_cmp(&ratio(b))) {
-            Some(row) => {
-                let found = row.impedance_nspm;
-                self.impedance_nspm = found;
-                self.set[1] = format!("coupling.impedance_nspm={found}");
-                format!(
-                    "The atlas calls b = {found} N s/m stable at {nearest_ms} ms one way; it is the nearest."
-                )
-            }
-            None => format!("The atlas calls no impedance stable at {nearest_ms} ms one way."),
-        };
-        self.reasons.push(said);
     }
 }
 
@@ -379,6 +304,17 @@ mod tests {
         let far = propose(&link(300.0, 0.05), &task());
         assert_eq!((far.mode, far.codec.as_str()), (Mode::Mmt, "deadband"));
         assert!(far.impedance_nspm < near.impedance_nspm);
+        let mut config = crate::config::Config::default();
+        for set in &far.set {
+            config.set(set).expect("--set takes it");
+        }
+        assert!(config.codec.is_on() && config.coupling.mode == Mode::Mmt);
+        let endless = propose(&link(1e5, 0.0), &task());
+        let why = &endless.reasons[0];
+        assert!(
+            why.contains("smallest") && !why.contains("at most"),
+            "{why}"
+        );
         let blind = Task {
             twin: false,
             ..task()
@@ -388,35 +324,6 @@ mod tests {
             let row = row(proposal.impedance_nspm, proposal.link.rtt_ms_p50, &task());
             assert!(row.inertia_kg <= INERTIA_KG, "{proposal:?}");
             assert!(proposal.reasons.iter().any(|why| why.contains("E12")));
-        }
-    }
-
-    #[test]
-    fn an_atlas_is_heeded_and_a_bad_one_is_named() {
-        let text =
-            "oneway_ms,mode,impedance_nspm,stable\n50,wave,10,1\n150,wave,1,1\n150,wave,100,0\n";
-        let rows = atlas(text).expect("good");
-        let mut proposal = propose(&link(300.0, 0.0), &task());
-        proposal.heed(&rows);
-        assert_eq!(proposal.impedance_nspm, 1.0);
-        assert!(
-            proposal
-                .set
-                .contains(&"coupling.impedance_nspm=1".to_owned())
-        );
-        for (text, part) in [
-            ("a,b\n", "no column oneway_ms"),
-            (
-                "oneway_ms,impedance_nspm,stable\n5,x,1\n",
-                "line 2: impedance_nspm is `x`",
-            ),
-            (
-                "oneway_ms,impedance_nspm,stable\n5,1,maybe\n",
-                "expected 0 or 1",
-            ),
-        ] {
-            let error = atlas(text).expect_err(text);
-            assert!(error.contains(part), "{error}");
         }
     }
 }

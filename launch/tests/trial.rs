@@ -131,6 +131,13 @@ fn bad_trials_and_foreign_folders_are_named() {
         "{}",
         words(&output)
     );
+    let output = palpate(&["trial", "merge", text(&file), "--out", text(root.path())]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        words(&output).contains("is no folder"),
+        "{}",
+        words(&output)
+    );
     // a folder with rows of another trial is left alone
     let out = root.path().join("other");
     std::fs::write(&file, TRIAL).expect("writable");
@@ -158,7 +165,7 @@ fn observers_and_impedances_are_kinds_of_trials() {
     for (kind, more, column) in [
         (
             "stiffness-2afc",
-            "[psycho]\ntrials = 6\ninterval_s = 1.0\n",
+            "[psycho]\ntrials = 6\n[grid]\njitter_ms = [0, 10]\n",
             "threshold",
         ),
         (
@@ -176,10 +183,21 @@ fn observers_and_impedances_are_kinds_of_trials() {
         let output = palpate(&["trial", text(&file), "--out", text(&out)]);
         assert_eq!(code(&output), Some(0), "{}", words(&output));
         let table = read(&out, "trials.csv");
-        assert!(
-            table.contains(column) && table.lines().count() == 2,
-            "{table}"
-        );
+        assert!(table.contains(column), "{table}");
+        let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
+        let place = |name: &str| lines[0].iter().position(|column| *column == name);
+        // a press on a steady line is measured, one on a line of waves that jitters is not
+        let of = |name: &str| place(name).map(|at| (lines[1][at], lines[2][at]));
+        if kind == "transparency" {
+            assert_eq!((lines.len(), place("unmeasured_share")), (2, None));
+        } else {
+            assert_eq!(of("unmeasured_share"), Some(("0", "1")), "{table}");
+            let known =
+                of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
+            assert_eq!(known, Some((true, false)), "{table}");
+        }
+        let checks = place("checks_held").map(|at| lines[1][at]);
+        assert_eq!(checks, Some(""), "nothing was checked: {table}");
         assert!(read(&out, "report.html").contains("simulated"));
     }
 }
@@ -207,6 +225,7 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
     assert_eq!(of(&again)["trace_hash"], of(&first)["trace_hash"]);
     assert_eq!(of(&again)["command"], "replay");
     assert!(read(&again, "report.html").contains("Bit-identical"));
+    damaged_recordings(root.path(), &first);
     let other = root.path().join("other");
     let change = ["--what-if", "rtt-ms=400", "mode=wave"];
     let arguments = [
@@ -224,6 +243,8 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
         ("rtt-ms=-4", "oneway_ms"),
         ("mode=sideways", "sideways"),
         ("rtt-ms", "="),
+        ("duration=3", "recorded hand"),
+        ("operator.script.hz=2", "recorded hand"),
     ] {
         let output = palpate(&["replay", text(&first), "--what-if", what]);
         assert_eq!(code(&output), Some(2), "{what}");
@@ -231,6 +252,29 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
     }
     let output = palpate(&["replay", text(&root.path().join("nowhere.mcap"))]);
     assert_eq!(code(&output), Some(2));
+}
+
+/// What is not the same, or not whole, is on the page and on stderr as well.
+fn damaged_recordings(root: &Path, whole: &Path) {
+    let of = |folder: &Path| std::fs::read(folder.join("recording.mcap")).expect("a recording");
+    let bytes = of(whole);
+    let cut = root.join("cut.mcap");
+    std::fs::write(&cut, &bytes[..bytes.len() * 6 / 10]).expect("writable");
+    let out = root.join("cut-again");
+    let output = palpate(&["replay", text(&cut), "--out", text(&out)]);
+    let said = words(&output);
+    let (page, summary) = (read(&out, "report.html"), read(&out, "summary.json"));
+    assert!(said.contains("damaged at byte"), "{said}");
+    assert!(page.contains("damaged at byte"));
+    let summary: Value = serde_json::from_str(&summary).expect("JSON");
+    let unrun = summary["checks"].as_array().and_then(|checks| {
+        let named = |c: &&Value| c["name"] == "recorded ticks that could not be run";
+        checks.iter().find(named)?["value"].as_f64()
+    });
+    let held = unrun == Some(0.0);
+    assert_eq!(code(&output), Some(i32::from(!held)), "{unrun:?}: {said}");
+    assert_eq!(said.contains("could not be run"), !held, "{said}");
+    assert!(page.contains("recorded ticks that could not be run"));
 }
 
 #[test]
@@ -251,9 +295,19 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
             .as_array()
             .is_some_and(|reasons| reasons.len() >= 4)
     );
-    let atlas = root.path().join("atlas.csv");
-    std::fs::write(&atlas, "a,b\n").expect("writable");
-    let output = palpate(&["tune", "--rtt-ms", "3", "--atlas", text(&atlas)]);
-    assert_eq!(code(&output), Some(2));
-    assert!(words(&output).contains("oneway_ms"), "{}", words(&output));
+    assert_eq!(tune["set"][2], "codec.kind=deadband");
+    for (flags, part) in [
+        (&["--profile", "lan"][..], "--profile"),
+        (&["--oneway-ms-fwd", "20"], "--oneway-ms-fwd"),
+        (&["--loss", "0.1"], "--loss"),
+        (&["--rtt-ms", "3", "--burst", "2"], "--burst"),
+        (
+            &["--rtt-ms", "3", "--connect", "udp/[::1]:7447"],
+            "--connect",
+        ),
+    ] {
+        let output = palpate(&[&["tune"], flags].concat());
+        assert_eq!(code(&output), Some(2), "{flags:?}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
 }

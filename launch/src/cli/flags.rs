@@ -88,8 +88,8 @@ pub struct LinkArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = METHOD)]
 pub struct MethodArgs {
-    /// How the sides are coupled; all but direct and iss are passive [default: auto, which is mmt for
-    /// now]
+    /// How the sides are coupled; all but direct and iss are passive [default: auto, which relays
+    /// the remote force while the round trip is a few ms and the twin was not taught, and else is mmt]
     #[arg(long, value_name = "MODE", value_parser = mode_parser())]
     pub mode: Option<Mode>,
     /// Wave impedance b in N s/m [default: 10]

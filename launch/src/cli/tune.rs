@@ -28,9 +28,6 @@ pub struct TuneArgs {
     /// There is no twin of the tissue
     #[arg(long)]
     pub no_twin: bool,
-    /// Also heed an atlas: a CSV with columns `oneway_ms`, `impedance_nspm` and `stable`
-    #[arg(long, value_name = "FILE")]
-    pub atlas: Option<PathBuf>,
     /// Folder for tune.json (default: `runs/<time>-tune`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -105,7 +105,18 @@ fn together(axes: Axes) -> f64 {
 /// # Errors
 /// [`Failure::Refused`] if a file cannot be written.
 pub fn conclude(evidence: &Evidence<'_>, folder: &Path) -> Result<Concluded, Failure> {
-    let (summary, audit) = measure(evidence);
+    written(evidence, measure(evidence), folder)
+}
+
+/// Write `summary.json` and `report.html` of what was measured, with the checks that a command added.
+///
+/// # Errors
+/// [`Failure::Refused`] if a file cannot be written.
+pub fn written(
+    evidence: &Evidence<'_>,
+    (summary, audit): (Summary, Audit),
+    folder: &Path,
+) -> Result<Concluded, Failure> {
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
     let page = report::render(&ReportInput {
         title: &evidence.config.name,

@@ -2,6 +2,7 @@
 //!
 //! Source: ours. Here are files and words; [`crate::replay`] runs the ticks.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -72,7 +73,6 @@ fn again(
     let facts = facts(config, recording, &replayed)?;
     let verdict = verdict(recording, &replayed);
     let mut remarks = vec![verdict.clone()];
-    remarks.extend(recording.damage.as_ref().map(ToString::to_string));
     if facts.oneway_truth.is_none() {
         let words =
             "Loss is counted by numbers of frames here, so frames that were overtaken are in it.";
@@ -87,31 +87,29 @@ fn again(
         comparison: None,
         remarks: &remarks,
     };
-    let mut concluded = conclude::conclude(&evidence, &folder)?;
-    drop(progress);
+    let (mut summary, audit) = conclude::measure(&evidence);
     // what the session itself stated was stated when it ran; a replay states that it is the same
-    let identical = Check::at_most(
-        "ticks that are not bit-identical",
-        Some(replayed.different as f64),
-        0.0,
-        "ticks",
-    );
-    let held = identical.held;
-    concluded.summary.checks.push(identical);
+    let none = |name, count: u64| Check::at_most(name, Some(count as f64), 0.0, "ticks");
+    let stated = [
+        none("ticks that are not bit-identical", replayed.different),
+        none("recorded ticks that could not be run", replayed.unrun),
+    ];
+    let held = stated.iter().all(|check| check.held);
+    summary.checks.extend(stated);
     if facts.oneway_truth.is_none() {
         // only the network of a live session counted its frames: what was overtaken is not lost
-        concluded.summary.link.loss = None;
+        summary.link.loss = None;
     }
-    let json = concluded.summary.to_json() + "\n";
-    output::write(&folder.join("summary.json"), &json)?;
+    let concluded = conclude::written(&evidence, (summary, audit), &folder)?;
+    drop(progress);
     let stdout = match (wanted.json, wanted.quiet) {
-        (true, _) => json,
+        (true, _) => concluded.summary.to_json() + "\n",
         (false, true) => String::new(),
         (false, false) => format!("{verdict}\nresults    {}\n", folder.display()),
     };
     Ok(Done {
         stdout,
-        warning: (!held).then_some(verdict),
+        warning: (!held || recording.damage.is_some()).then_some(verdict),
         held,
     })
 }
@@ -142,8 +140,24 @@ fn facts(
     Ok(facts)
 }
 
+/// Whether what was run is the same, how much of the recording that is, and what is wrong with it.
 fn verdict(recording: &Recording, replayed: &Replayed) -> String {
-    let ticks = recording.master.len() + recording.slave.len();
+    let mut words = sameness(replayed);
+    if replayed.unrun > 0 {
+        let _ = write!(
+            words,
+            " {} further recorded ticks could not be run: the frames that they took are not in the recording.",
+            replayed.unrun
+        );
+    }
+    if let Some(damage) = &recording.damage {
+        let _ = write!(words, " The recording is not whole: {damage}.");
+    }
+    words
+}
+
+fn sameness(replayed: &Replayed) -> String {
+    let ticks = replayed.master.len() + replayed.slave.len();
     let Some(Difference {
         side,
         tick,
@@ -153,9 +167,14 @@ fn verdict(recording: &Recording, replayed: &Replayed) -> String {
         replayed: now,
     }) = replayed.first
     else {
-        let hash = trace_hash(&recording.master, &recording.slave);
+        let hash = trace_hash(&replayed.master, &replayed.slave);
+        let all = if replayed.unrun > 0 {
+            "the first"
+        } else {
+            "all"
+        };
         return format!(
-            "Bit-identical: the ports of all {ticks} ticks of both sides, trace {hash}."
+            "Bit-identical: the ports of {all} {ticks} ticks of both sides, trace {hash}."
         );
     };
     format!(
@@ -183,10 +202,18 @@ fn otherwise(
 ) -> Result<Done, Failure> {
     let wanted = &arguments.output;
     let changed = what_if::changed(config, &arguments.what_if)?;
-    let hold = what_if::hold(&recording.master, config.operator.grip);
+    let hold = |config: &Config| what_if::hold(&recording.master, config.operator.grip);
+    let grips = [config.operator.grip, changed.operator.grip];
+    if grips[0] != grips[1] && hold(config) == hold(&changed) {
+        return Err(Failure::Usage(format!(
+            "--what-if: grip changes nothing, as the hand in {} meant to be no other place than where it was \
+             and is carried there; expected a recording of a simulated hand with a grip",
+            path.display()
+        )));
+    }
     let unfit = |error: ReplayError| Failure::Usage(format!("{}: {error}", path.display()));
     let sessions = [config, &changed]
-        .map(|config| what_if::session(config, &recording.master, hold).map_err(unfit));
+        .map(|config| what_if::session(config, &recording.master, hold(config)).map_err(unfit));
     let folder = output::folder(wanted.out.as_deref(), "what-if")?;
     output::write(&folder.join("config.toml"), &changed.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
@@ -232,9 +259,12 @@ fn otherwise(
             format!("{rows}\n{table}\nresults    {}\n", folder.display())
         }
     };
+    let early = stopped.then(|| "ended before its time, as was asked".to_owned());
+    let damage = recording.damage.as_ref().map(ToString::to_string);
+    let warnings: Vec<String> = early.into_iter().chain(damage).collect();
     Ok(Done {
         stdout,
-        warning: stopped.then(|| "ended before its time, as was asked".to_owned()),
+        warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         held: stopped || !promises || now.summary.good(),
     })
 }

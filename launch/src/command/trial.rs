@@ -18,7 +18,6 @@ use crate::lab::Session;
 use crate::progress::Progress;
 use crate::report;
 use crate::report::trial::TrialInput;
-use crate::trial::boot::Interval;
 use crate::trial::psycho::{self, Observer, show};
 use crate::trial::row::{self, Header, RowsError, Store};
 use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency, work};
@@ -32,10 +31,10 @@ const SHOWN: [&str; 8] = [
     "stiffness_error",
     "contrast_transmission",
     "force_rmse_n",
-    "offset_time_ms",
     "drift_mm_max",
     "threshold",
     "threshold_over_programmed",
+    "unmeasured_share",
 ];
 
 /// Most gaps or duplicates that a message lists.
@@ -103,7 +102,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: results.words(&folder, arguments.quiet),
         warning: stopped.then(|| notes[0].clone()),
-        held: stopped || rows.values().all(|row| row.held),
+        held: stopped || !rows.values().any(Row::broke),
     })
 }
 
@@ -152,7 +151,7 @@ fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Fa
             let tones = transparency::measure(&cell.config(trial), &trial.transparency)?;
             Ok(Some(Row {
                 index: cell.index,
-                held: true,
+                held: None,
                 trace_hash: None,
                 values: metric::of_tones(&tones),
             }))
@@ -184,7 +183,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     let promises = config.coupling.mode.resolved() != Mode::Direct;
     Ok(Some(Row {
         index: cell.index,
-        held: !promises || summary.good(),
+        held: promises.then(|| summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
     }))
@@ -204,16 +203,17 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         number += 1;
         let shown = |d: f64, more: bool| {
             let seed = show::interval_seed(seed, number, more);
-            // what cannot be measured is what nothing can be felt of
-            let shown = stage.shown(d, seed).map(|shown| shown.unwrap_or(0.0));
+            let shown = stage.shown(d, seed);
             shown.map_err(|error| Some(Failure::from(error)))
         };
-        Ok(observer.tells(shown(0.0, false)?, shown(difference, true)?))
+        let both = shown(0.0, false)?.zip(shown(difference, true)?);
+        let both = both.filter(|(less, more)| less.is_finite() && more.is_finite());
+        Ok(both.map(|(less, more)| observer.tells(less, more)))
     };
     match psycho::run(params, tell) {
         Ok(found) => Ok(Some(Row {
             index: cell.index,
-            held: true,
+            held: None,
             trace_hash: None,
             values: metric::of_answers(&found, params.weber),
         })),
@@ -240,6 +240,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
             expected: header.trial,
         }));
     }
+    row::same_count(&first.join(row::ROWS), &head, &header).map_err(rows_failure)?;
     let gaps: Vec<usize> = (0..trial.rows())
         .filter(|number| !rows.contains_key(number))
         .collect();
@@ -268,7 +269,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
     Ok(Done {
         stdout: results.words(&folder, arguments.quiet),
         warning: (!notes.is_empty()).then(|| notes.join(" ")),
-        held: gaps.is_empty() && rows.values().all(|row| row.held),
+        held: gaps.is_empty() && !rows.values().any(Row::broke),
     })
 }
 
@@ -289,6 +290,11 @@ fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
     let mut parts: Option<Parts> = None;
     for folder in folders {
         let name = folder.display();
+        if !folder.is_dir() {
+            return Err(Failure::Usage(format!(
+                "{name}: is no folder; expected the folder of a trial"
+            )));
+        }
         let kept = row::read(folder).map_err(rows_failure)?;
         let kept = kept.ok_or_else(|| {
             let expected = "expected the folder of a trial";
@@ -312,6 +318,8 @@ fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
                 head.trial
             )));
         }
+        let path = folder.join(row::ROWS);
+        row::same_count(&path, &kept.header, head).map_err(rows_failure)?;
         for (index, row) in kept.rows {
             match parts.rows.get(&index) {
                 Some(known) if *known != row => {
@@ -364,7 +372,7 @@ impl Results<'_> {
         output::write(&folder.join("report.html"), &page)
     }
 
-    /// Medians of the most important metrics, condition by condition.
+    /// Medians of the most important metrics, or their worst values, condition by condition.
     fn words(&self, folder: &Path, quiet: bool) -> String {
         if quiet {
             return String::new();
@@ -375,26 +383,27 @@ impl Results<'_> {
         let titles = self.trial.conditions.iter().map(|one| one.title());
         let width = titles.map(|title| title.chars().count()).max().unwrap_or(0);
         let mut text = format!("{:<width$}", "median");
-        for &k in &shown {
-            let _ = write!(text, "  {}", metrics[k].name);
+        let headings: Vec<String> = shown.iter().map(|&k| metrics[k].heading()).collect();
+        for heading in &headings {
+            let _ = write!(text, "  {heading}");
         }
         text += "\n";
         for (number, condition) in self.trial.conditions.iter().enumerate() {
             let _ = write!(text, "{:<width$}", condition.title());
-            for &k in &shown {
+            for (&k, heading) in shown.iter().zip(&headings) {
                 let own = self.rows.values();
                 let own = own.filter(|row| self.trial.cell(row.index).condition == number);
                 let values: Vec<f64> = own.filter_map(|row| row.values.get(k).copied()?).collect();
-                let found = Interval::of(&values);
-                let value = found.map_or("-".to_owned(), |found| format!("{:.4}", found.median));
-                let _ = write!(text, "  {value:>columns$}", columns = metrics[k].name.len());
+                let found = metrics[k].interval(&values);
+                let value = found.map_or("-".to_owned(), |found| format!("{:.4}", found.center));
+                let _ = write!(text, "  {value:>columns$}", columns = heading.len());
             }
             text += "\n";
         }
-        let held = self.rows.values().filter(|row| row.held).count();
+        let (checked, held) = Row::checked(self.rows.values());
         let _ = writeln!(
             text,
-            "\nrows       {} of {}, checks held in {held}\nresults    {}",
+            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
             self.rows.len(),
             self.trial.rows(),
             folder.display()

@@ -28,11 +28,11 @@ const SETTLE: usize = 500;
 /// Measure, propose, and write `tune.json`.
 ///
 /// # Errors
-/// [`Failure::Usage`] for flags or an atlas that cannot be used, [`Failure::Refused`] if the link cannot be
+/// [`Failure::Usage`] for flags that cannot be used, [`Failure::Refused`] if the link cannot be
 /// measured.
 pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
+    refuse_idle(arguments)?;
     let config = arguments.session.config()?;
-    let atlas = arguments.atlas.as_deref().map(read_atlas).transpose()?;
     let folder = output::folder(arguments.out.as_deref(), "tune")?;
     let stop = interrupt::on_ctrl_c()?;
     let progress = Progress::line("tune", arguments.quiet || arguments.json);
@@ -55,10 +55,7 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
         coupling_npm: config.slave.stiffness_npm[2],
         twin: !arguments.no_twin,
     };
-    let mut proposal = tune::propose(&link, &task);
-    if let Some(atlas) = &atlas {
-        proposal.heed(atlas);
-    }
+    let proposal = tune::propose(&link, &task);
     let mut json = serde_json::to_value(&proposal)
         .map_err(|error| Failure::Refused(format!("tune.json: {error}")))?;
     if let serde_json::Value::Object(fields) = &mut json {
@@ -81,14 +78,36 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
     })
 }
 
-fn read_atlas(path: &Path) -> Result<Vec<tune::AtlasRow>, Failure> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(format!(
-            "--atlas {name}: {error}; expected a readable CSV file"
-        ))
-    })?;
-    tune::atlas(&text).map_err(|what| Failure::Usage(format!("--atlas {name}: {what}")))
+/// Refuses flags of the network that say nothing here, so that nobody believes they were heeded.
+fn refuse_idle(arguments: &TuneArgs) -> Result<(), Failure> {
+    let link = &arguments.session.link;
+    let told = link.rtt_ms.is_some();
+    if told && !arguments.connect.is_empty() {
+        return Err(Failure::Usage(
+            "--rtt-ms says what the link is, and --connect measures it; expected one of them"
+                .into(),
+        ));
+    }
+    let idle = [
+        ("--profile", link.profile.is_some()),
+        ("--trace", link.trace.is_some()),
+        ("--oneway-ms-fwd", link.oneway_ms_fwd.is_some()),
+        ("--oneway-ms-back", link.oneway_ms_back.is_some()),
+        ("--jitter-ms", link.jitter_ms.is_some() && !told),
+        ("--loss", link.loss.is_some() && !told),
+        ("--burst", link.burst.is_some()),
+        ("--dup", link.dup.is_some()),
+        ("--reorder", link.reorder.is_some()),
+        ("--rate-kbps", link.rate_kbps.is_some()),
+        ("--outage", link.outage.is_some()),
+    ];
+    match idle.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::Usage(format!(
+            "{flag} says nothing to tune; expected --rtt-ms, with --jitter-ms and --loss if they are known, \
+             or none of them, and the link is measured"
+        ))),
+    }
 }
 
 fn told(rtt_ms: f64, jitter_ms: Option<f64>, loss: Option<f64>) -> Link {

@@ -11,6 +11,7 @@
 //! | value offset | root mean square of signal(j) - reference(i) along the path | as given |
 
 use palpate_transport::Span;
+use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
 use super::stat::{latest, percentile};
@@ -66,6 +67,14 @@ pub fn of_session(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Offset> {
         time_s: there.time_s + back.time_s,
         value: back.value,
     })
+}
+
+/// Whether the force in a mode is one of another moment, relayed or the twin's: only then has it a time
+/// offset. A wave line and a local spring answer the hand at once with another stiffness, and matching
+/// that with the remote force gives a number that is no delay.
+#[must_use]
+pub fn has_time(mode: Mode) -> bool {
+    mode.relays_force() || mode.resolved() == Mode::Mmt
 }
 
 /// A trace at even times, the newest record before each; 0 before the first.
@@ -211,6 +220,13 @@ mod tests {
         assert!((0.05..0.12).contains(&shifted.value), "{shifted:?}");
         let halved = offset(&reference, &signal(0.0, 0.5, 0.0)).expect("pushes");
         assert!(halved.value > 10.0 * offset(&reference, &reference).expect("itself").value);
+    }
+
+    #[test]
+    fn a_line_of_waves_has_no_time_offset() {
+        let with = Mode::ALL.into_iter().filter(|&mode| has_time(mode));
+        let names: Vec<&str> = with.map(Mode::name).collect();
+        assert_eq!(names, ["direct", "tdpa", "tank", "iss", "mmt", "auto"]);
     }
 
     #[test]

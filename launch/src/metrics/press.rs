@@ -8,6 +8,7 @@
 
 use palpate_calib::fit;
 use palpate_transport::Span;
+use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
 use super::stat::{latest, mean, percentile};
@@ -304,6 +305,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         .collect();
     let of_rest = |which: usize| mean(&rest.iter().map(|both| both[which]).collect::<Vec<_>>());
     let (free, offset) = (impedance::free(traces), etvo::of_session(traces, facts));
+    let timed = Mode::named(&facts.mode).is_some_and(etvo::has_time);
     ContactSummary {
         stiffness_unknown: match displayed {
             Some(_) => None,
@@ -321,7 +323,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         displayed_inertia_kg: of_rest(1),
         free_damping_nspm: free.map(|free| free.damping_nspm),
         free_inertia_kg: free.map(|free| free.inertia_kg),
-        offset_time_ms: offset.map(|offset| offset.time_s * 1e3),
+        offset_time_ms: offset.filter(|_| timed).map(|offset| offset.time_s * 1e3),
         offset_value_n: offset.map(|offset| offset.value),
         force_rmse_n: force_rmse_n(traces, facts),
         contrast_displayed,

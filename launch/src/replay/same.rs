@@ -52,6 +52,8 @@ pub struct Replayed {
     pub master: Vec<TickRecord>,
     /// Records of the remote side.
     pub slave: Vec<TickRecord>,
+    /// Recorded ticks of both sides that were not run: a recording that was cut lacks their frames.
+    pub unrun: u64,
     /// Ticks of both sides whose port is not bit-identical.
     pub different: u64,
     /// The first of them.
@@ -96,6 +98,7 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
         replayed: Replayed {
             master: Vec::with_capacity(recording.master.len()),
             slave: Vec::with_capacity(recording.slave.len()),
+            unrun: 0,
             different: 0,
             first: None,
         },
@@ -191,6 +194,9 @@ impl Run<'_> {
                 });
             }
         }
+        let recorded = recording.master.len() + recording.slave.len();
+        let run = self.replayed.master.len() + self.replayed.slave.len();
+        self.replayed.unrun = (recorded - run) as u64;
         Ok(self.replayed)
     }
 
@@ -328,6 +334,24 @@ mod tests {
         let first = again.first.expect("a difference");
         assert_eq!((first.side, first.tick), (Side::Master, 5000));
         assert_eq!((first.quantity, first.axis), ("port_position_m", 2));
+    }
+
+    #[test]
+    fn ticks_of_a_cut_recording_that_were_not_run_are_counted() {
+        let config = config(Mode::Wave);
+        let (mut cut, _) = recorded(&config);
+        cut.slave.truncate(3000);
+        cut.damage = Some(crate::record::Damage {
+            path: "cut.mcap".into(),
+            offset: 1,
+            what: "cut".into(),
+            kept: 0,
+        });
+        let again = replay(&cut, &config).expect("cut, and known to be");
+        assert_eq!((again.different, again.slave.len()), (0, 3000));
+        let left = (cut.master.len() - again.master.len()) as u64;
+        assert!(left > 0);
+        assert_eq!(again.unrun, left);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn trace(master: &[TickRecord]) -> Vec<Meant> {
     trace
 }
 
-/// How the recorded hand is held again.
+/// How the recorded hand is held again, with the grip of the configuration that runs.
 #[must_use]
 pub fn hold(master: &[TickRecord], grip: Grip) -> Hold {
     let same = |record: &TickRecord| record.intended_m == record.position_m;
@@ -61,6 +61,16 @@ pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigErro
                 text: change.clone(),
             });
         };
+        for path in field::paths(name) {
+            let of_operator = path.split('.').next() == Some("operator");
+            if path == "duration_s" || (of_operator && path != "operator.grip") {
+                let message = format!(
+                    "--what-if {change}: {path} is the recorded hand's, which does the same for as long \
+                     again; expected another field, as rtt-ms, mode or grip"
+                );
+                return Err(ConfigError::Field { message });
+            }
+        }
         field::set(&mut config, name, &field::value(value.trim()))?;
     }
     config.validate()?;
@@ -114,6 +124,17 @@ mod tests {
         let list = |text: &str| vec![text.to_owned()];
         let other = changed(&config, &list("rtt-ms=400")).expect("a flag");
         assert_eq!(other.link.forward.oneway_ms, 200.0);
+        let text = changed(&config, &list("grip=light")).expect("a flag");
+        assert_eq!(text.operator.grip, Grip::Light);
+        for hand in [
+            "duration=3",
+            "duration_s=3",
+            "operator.script.hz=2",
+            "operator={}",
+        ] {
+            let error = changed(&config, &list(hand)).expect_err(hand).to_string();
+            assert!(error.contains(hand) && error.contains("grip"), "{error}");
+        }
         for wrong in ["rtt-ms", "loss=2", "coupling.mod=wave", "mode=sideways"] {
             assert!(changed(&config, &list(wrong)).is_err(), "{wrong}");
         }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::plot::{Chart, Ink, Series, Shape};
 use super::words::number;
 use super::{escape, head, section};
-use crate::trial::boot::Interval;
+use crate::trial::boot::{Ends, Interval};
 use crate::trial::metric::Metric;
 use crate::trial::{Kind, Row, Trial, field};
 
@@ -42,7 +42,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
         found: found(trial, input.rows),
     };
     let all = trial.rows();
-    let good = input.rows.len() == all && input.rows.values().all(|row| row.held);
+    let good = input.rows.len() == all && !input.rows.values().any(Row::broke);
     let class = if good { "good" } else { "bad" };
     let who = if trial.kind.is_psycho() {
         "simulated observer"
@@ -73,7 +73,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
 
 fn lead(input: &TrialInput<'_>) -> String {
     let (trial, rows) = (input.trial, input.rows);
-    let held = rows.values().filter(|row| row.held).count();
+    let (checked, held) = Row::checked(rows.values());
     let observer = if trial.kind.is_psycho() {
         let psycho = &trial.psycho;
         format!(
@@ -87,8 +87,9 @@ fn lead(input: &TrialInput<'_>) -> String {
         String::new()
     };
     format!(
-        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. The checks of {held} rows \
-         held. Marks are medians, bands and brackets 95&nbsp;% bootstrap intervals.{observer}",
+        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. {checked} rows checked, \
+         {held} held. Marks are medians, or the worst row where that is said; bands and brackets are 95&nbsp;% \
+         bootstrap intervals, or the range of n rows where the worst is shown or n is below 6.{observer}",
         rows.len(),
         trial.rows(),
         trial.conditions.len(),
@@ -101,20 +102,18 @@ fn lead(input: &TrialInput<'_>) -> String {
 type Medians = Vec<Vec<Option<Interval>>>;
 
 fn found(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Medians {
-    let count = trial.metrics().len();
+    let metrics = trial.metrics();
     let of = |condition: usize| {
         let own: Vec<&Row> = rows
             .iter()
             .filter(|(index, _)| trial.cell(**index).condition == condition)
             .map(|(_, row)| row)
             .collect();
-        let one = |metric: usize| {
-            let values = own
-                .iter()
-                .filter_map(|row| row.values.get(metric).copied()?);
-            Interval::of(&values.collect::<Vec<_>>())
+        let one = |(k, metric): (usize, &Metric)| {
+            let values = own.iter().filter_map(|row| row.values.get(k).copied()?);
+            metric.interval(&values.collect::<Vec<_>>())
         };
-        (0..count).map(one).collect()
+        metrics.iter().enumerate().map(one).collect()
     };
     (0..trial.conditions.len()).map(of).collect()
 }
@@ -216,12 +215,13 @@ impl Page<'_> {
             let known: Vec<f64> = self
                 .found
                 .iter()
-                .filter_map(|c| Some(c[k]?.median))
+                .filter_map(|c| Some(c[k]?.center))
                 .collect();
             if known.is_empty() || known.iter().all(|&value| value == known[0]) {
                 continue;
             }
-            let _ = write!(body, "<h3>{}</h3>", escape(&capital(&metric.words)));
+            let worst = metric.worst().map_or("", |_| ", worst row");
+            let _ = write!(body, "<h3>{}{worst}</h3>", escape(&capital(&metric.words)));
             for facet in facets.iter().take(FACETS_MAX) {
                 body += &self.chart(k, axis, facet);
             }
@@ -247,7 +247,7 @@ impl Page<'_> {
             let upper = known.iter().map(|(at, found)| (*at, found.high));
             let lower = known.iter().rev().map(|(at, found)| (*at, found.low));
             bands.push(Series::line("", ink, upper.chain(lower).collect()).shaped(Shape::Area));
-            let middle = known.iter().map(|(at, found)| (*at, found.median));
+            let middle = known.iter().map(|(at, found)| (*at, found.center));
             lines.push(Series::line(label, ink, middle.collect()));
         }
         bands.extend(lines);
@@ -278,7 +278,7 @@ impl Page<'_> {
             let line = |((label, points), ink): (&Line, Ink)| {
                 let point = |&(_, condition): &(f64, usize)| {
                     let found = &self.found[condition];
-                    Some((found[error]?.median, found[cost]?.median))
+                    Some((found[error]?.center, found[cost]?.center))
                 };
                 let mut points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
                 points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -321,9 +321,9 @@ impl Page<'_> {
                 let point = |(k, hz): (usize, &f64)| {
                     let found = self.found[index][block * metrics.len() + k]?;
                     let value = if block < 2 {
-                        20.0 * found.median.log10()
+                        20.0 * found.center.log10()
                     } else {
-                        found.median
+                        found.center
                     };
                     Some((hz.log10(), value))
                 };
@@ -369,10 +369,14 @@ impl Page<'_> {
             for &k in &shown {
                 let text = found[k].map_or("\u{2014}".to_owned(), |found| {
                     let (low, high) = (number(found.low), number(found.high));
-                    let middle = number(found.median);
+                    let middle = number(found.center);
+                    let of = match found.ends {
+                        Ends::Bootstrap => String::new(),
+                        Ends::Range => format!(" range of {}", found.count),
+                    };
                     match found.count {
-                        1 => middle,
-                        _ => format!("{middle} <span class=\"dim\">[{low}, {high}]</span>"),
+                        1 => format!("{middle} <span class=\"dim\">n = 1</span>"),
+                        _ => format!("{middle} <span class=\"dim\">[{low}, {high}]{of}</span>"),
                     }
                 });
                 let _ = write!(rows, "<td class=\"n\">{text}</td>");
@@ -384,7 +388,7 @@ impl Page<'_> {
             let _ = write!(
                 names,
                 "<th class=\"n\">{}</th>",
-                escape(&self.metrics[k].name)
+                escape(&self.metrics[k].heading())
             );
         }
         format!(
@@ -418,7 +422,7 @@ mod tests {
         let count = trial.metrics().len();
         let row = |index: usize| Row {
             index,
-            held: true,
+            held: Some(true),
             trace_hash: None,
             values: (0..count)
                 .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))
@@ -456,6 +460,9 @@ mod tests {
         }
         let grid = page("seeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n");
         assert!(grid.contains("Over rtt_ms") && grid.contains("<span class=\"dim\">["));
+        assert!(grid.contains("] range of 3<") && grid.contains(">violations, worst<"));
+        let six = page("seeds = 6\n");
+        assert!(six.contains("]</span>") && six.contains("range of 6<"));
         let lump = page("kind = \"lump-2afc\"\n");
         assert!(
             lump.contains("simulated observer") && lump.contains("nothing here is about people")

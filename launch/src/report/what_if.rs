@@ -15,6 +15,9 @@ use crate::metrics::press::{depth_m, push_n};
 use crate::summary::Summary;
 use crate::trial::metric;
 
+/// What the first of the two sessions is: it was run anew, so it is not the recording.
+const BASE: &str = "same hand, recorded settings";
+
 /// One of the two sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -31,7 +34,7 @@ pub struct WhatIf<'a> {
     pub title: &'a str,
     /// What was changed, as `field=value`.
     pub changes: &'a [String],
-    /// As recorded.
+    /// The same hand under the recorded settings, in virtual time.
     pub base: Side<'a>,
     /// With the changes.
     pub now: Side<'a>,
@@ -43,7 +46,7 @@ pub fn render(input: &WhatIf<'_>) -> String {
     let changes = escape(&input.changes.join(", "));
     let good = input.now.summary.all_held();
     let lead = format!(
-        "The recorded hand once more in virtual time, as it was and with <b>{changes}</b>. Both sessions \
+        "The recorded hand twice more in virtual time, under the recorded settings and with <b>{changes}</b>. Both sessions \
          have the same hand on an ideal handle, so what differs is what was changed."
     );
     let class = if good { "good" } else { "bad" };
@@ -85,7 +88,7 @@ fn chart(input: &WhatIf<'_>, y: &str, of: &dyn Fn(&Side<'_>) -> Vec<(f64, f64)>)
         y: y.to_owned(),
         height: 620,
         series: vec![
-            Series::line("as recorded", Ink::Truth, of(&input.base)).shaped(Shape::Thin),
+            Series::line(BASE, Ink::Truth, of(&input.base)).shaped(Shape::Thin),
             Series::line(&input.changes.join(", "), Ink::Master, of(&input.now)),
         ],
         ..Chart::default()
@@ -115,7 +118,7 @@ fn table(input: &WhatIf<'_>) -> String {
         );
     }
     format!(
-        "<div class=\"wide\"><table><thead><tr><th></th><th class=\"n\">as recorded</th><th class=\"n\">what \
+        "<div class=\"wide\"><table><thead><tr><th></th><th class=\"n\">{BASE}</th><th class=\"n\">what \
          if</th><th class=\"n\">difference</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 }
@@ -136,7 +139,7 @@ fn both(base: &Summary, now: &Summary) -> impl Iterator<Item = Pair> {
 /// The same for a terminal.
 #[must_use]
 pub fn lines(base: &Summary, now: &Summary) -> String {
-    let mut text = format!("{:<42}{:>14}{:>14}\n", "", "as recorded", "what if");
+    let mut text = format!("{BASE:>56}{:>14}\n", "what if");
     let show = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     for (words, unit, base, now) in both(base, now) {
         let _ = writeln!(
@@ -179,7 +182,7 @@ mod tests {
         for word in ["http", "src=", "url(", "<script", "href=", "NaN"] {
             assert!(!html.contains(word), "{word}");
         }
-        for word in ["a&lt;b", "rtt-ms=400", "as recorded", "force difference"] {
+        for word in ["a&lt;b", "rtt-ms=400", BASE, "force difference"] {
             assert!(html.contains(word), "{word}");
         }
         assert!(lines(&summary, &summary).contains("0.2500"));

@@ -62,6 +62,17 @@ pub fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), 
         .try_for_each(|path| config.set(&format!("{path}={value}")))
 }
 
+/// Paths that a field stands for: those of a short name, or the field itself.
+#[must_use]
+pub fn paths(field: &str) -> Vec<String> {
+    let field = field.trim();
+    let plain = field.replace('-', "_");
+    match SHORT.iter().find(|(name, ..)| *name == plain) {
+        Some((_, paths, _)) => paths.iter().map(|&path| path.to_owned()).collect(),
+        None => vec![field.to_owned()],
+    }
+}
+
 /// A value as it is written on a command line: a number, a truth value or a table if it is one of
 /// TOML, else a word.
 #[must_use]

@@ -13,6 +13,9 @@ use crate::config::{Config, ConfigError};
 /// Most conditions of a grid: more is a slip of the pen.
 const CONDITIONS_MAX: usize = 100_000;
 
+/// Most rows of a trial: weeks on any machine.
+const ROWS_MAX: usize = 1_000_000;
+
 /// Most seeds, and most repeats, of a trial.
 const REPEATS_MAX: usize = 100_000;
 
@@ -208,11 +211,21 @@ impl Trial {
                 .validate()
                 .map_err(|(field, found, expected)| wrong(field, found, expected))?;
         }
+        if let Some((field, found, expected)) = idle(&read, text) {
+            return Err(wrong(field, found, expected));
+        }
         let listed = if read.grid.is_empty() {
             listed(&read.condition, file)?
         } else {
             multiplied(&read.grid, file)?
         };
+        let rows = listed.len().saturating_mul(seeds.len());
+        if rows.saturating_mul(repeats) > ROWS_MAX {
+            let (conditions, seeds) = (listed.len(), seeds.len());
+            let found = format!("{conditions} x {seeds} x {repeats}");
+            let expected = "at most 1000000 rows altogether";
+            return Err(wrong("conditions x seeds x repeats", found, expected));
+        }
         let mut fields: Vec<String> = Vec::new();
         for (name, _) in listed.iter().flat_map(|(_, values)| values) {
             if !fields.contains(name) {
@@ -234,6 +247,42 @@ impl Trial {
             transparency: read.transparency.unwrap_or_default(),
         })
     }
+}
+
+/// A field that would change nothing: what it is, and what would be right.
+fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)> {
+    let whole: toml::Table = toml::from_str(text).ok()?;
+    if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
+        let expected = "seeds at the top of the file: every condition has the same";
+        return Some(("base.seed", seed.to_string(), expected));
+    }
+    let kind = || format!("there in a trial of kind {}", read.kind.name());
+    if read.psycho.is_some() && !read.kind.is_psycho() {
+        let expected = "kind stiffness-2afc, delay-2afc or lump-2afc, which ask an observer";
+        return Some(("[psycho]", kind(), expected));
+    }
+    if read.transparency.is_some() && read.kind != Kind::Transparency {
+        return Some(("[transparency]", kind(), "kind transparency"));
+    }
+    None
+}
+
+/// Two fields of one condition that set the same thing, and what that is.
+fn twice(values: &[(String, toml::Value)]) -> Option<(&str, &str, String)> {
+    let mut set: Vec<(&str, String)> = Vec::new();
+    for (name, _) in values {
+        for path in field::paths(name) {
+            let inside = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}."));
+            let known = set
+                .iter()
+                .find(|(_, known)| inside(known, &path) || inside(&path, known));
+            if let Some((before, _)) = known {
+                return Some((before, name, path));
+            }
+            set.push((name, path));
+        }
+    }
+    None
 }
 
 fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
@@ -323,6 +372,24 @@ fn multiplied(grid: &toml::Table, file: &str) -> Result<Vec<Listed>, TrialError>
                 return Err(wrong(&name, other.to_string(), expected));
             }
         };
+        let number = |value: &toml::Value| match value {
+            toml::Value::Integer(whole) => Some(*whole as f64),
+            toml::Value::Float(number) => Some(*number),
+            _ => None,
+        };
+        let same = |a: &toml::Value, b: &toml::Value| {
+            a == b || number(a).is_some_and(|a| Some(a) == number(b))
+        };
+        for (place, one) in list.iter().enumerate() {
+            if list[..place].iter().any(|before| same(before, one)) {
+                let found = format!("a list with {one} twice");
+                return Err(wrong(
+                    &name,
+                    found,
+                    "every value once; repeats = 2 runs all again",
+                ));
+            }
+        }
         if all.len().saturating_mul(list.len()) > CONDITIONS_MAX {
             let found = format!(
                 "a list of {} on top of {} conditions",
@@ -355,6 +422,14 @@ fn condition(
         place,
         error: Box::new(error),
     };
+    if let Some((one, other, path)) = twice(&values) {
+        return Err(TrialError::Field {
+            file: file.into(),
+            field: format!("condition {index}, {other}"),
+            found: format!("there beside {one}"),
+            expected: format!("one of them, as both set {path}"),
+        });
+    }
     for (field, value) in &values {
         let of_trial = ["seed", "seeds", "name"].contains(&field.as_str());
         if of_trial {
@@ -429,6 +504,25 @@ mod tests {
                 vec!["[grid]", "either"],
             ),
             ("[psycho]\ntrials = 0", vec!["psycho.trials is 0", "4 to"]),
+            ("[psycho]\ntrials = 9", vec!["[psycho]", "kind session"]),
+            ("[transparency]", vec!["[transparency]", "kind session"]),
+            (
+                "[base]\nseed = 3",
+                vec!["base.seed is 3", "top of the file"],
+            ),
+            (
+                "[grid]\nmode = [\"mmt\"]\ncoupling.mode = [\"wave\"]",
+                vec!["mode", "beside coupling.mode", "one of them"],
+            ),
+            (
+                "[[condition]]\nrtt_ms = 3\nlink.back.oneway_ms = 1",
+                vec!["rtt_ms", "link.back.oneway_ms"],
+            ),
+            ("[grid]\nloss = [0, 0.0]", vec!["grid.loss", "0.0 twice"]),
+            (
+                "seeds = 100000\nrepeats = 100000",
+                vec!["1 x 100000 x 100000", "1000000 rows"],
+            ),
         ] {
             let error = Trial::parse(text, "t.toml").expect_err(text).to_string();
             for part in parts.into_iter().chain(["t.toml"]) {

@@ -3,6 +3,7 @@
 //! Source: ours; definitions in [`crate::metrics`] and beside [`super::psycho`] and
 //! [`super::transparency`]. A value that a row could not know is nothing, never 0.
 
+use super::boot::{Interval, Worst};
 use super::file::{Kind, Trial};
 use super::psycho::Found;
 use super::transparency::Tone;
@@ -17,6 +18,42 @@ pub struct Metric {
     pub words: String,
     /// Unit for a page; empty for a share or a count.
     pub unit: &'static str,
+}
+
+/// Metrics of which many rows are shown by the worst: one broken row in a hundred is what matters there,
+/// and a median would hide it.
+const WORST: [(&str, Worst); 4] = [
+    ("min_channel_energy_j", Worst::Least),
+    ("violations", Worst::Largest),
+    ("watchdog_trips", Worst::Largest),
+    ("uncommanded_motion_mm_max", Worst::Largest),
+];
+
+impl Metric {
+    /// Which row is shown for many, if not the median.
+    #[must_use]
+    pub fn worst(&self) -> Option<Worst> {
+        let mut known = WORST.iter();
+        known.find(|(name, _)| *name == self.name).map(|one| one.1)
+    }
+
+    /// What the values of many rows are shown by; nothing if none is known.
+    #[must_use]
+    pub fn interval(&self, values: &[f64]) -> Option<Interval> {
+        match self.worst() {
+            Some(worst) => Interval::worst(values, worst),
+            None => Interval::of(values),
+        }
+    }
+
+    /// Heading of a column of what many rows are shown by.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        match self.worst() {
+            Some(_) => format!("{}, worst", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// Name, words, unit and value of a metric of a session.
@@ -162,7 +199,7 @@ fn count(value: Option<u64>) -> Option<f64> {
 }
 
 /// Metrics of a psychophysical run: name, words, unit.
-const PSYCHO: [(&str, &str, &str); 6] = [
+const PSYCHO: [(&str, &str, &str); 7] = [
     ("threshold", "threshold of the simulated observer", ""),
     ("programmed_weber", "its programmed Weber fraction", ""),
     (
@@ -173,6 +210,11 @@ const PSYCHO: [(&str, &str, &str); 6] = [
     ("right_share", "share of right answers", ""),
     ("last_difference", "last difference that was set", ""),
     ("answers", "answers", ""),
+    (
+        "unmeasured_share",
+        "share of comparisons that could not be measured",
+        "",
+    ),
 ];
 
 /// Metrics of one tone: name before the frequency, words, unit.
@@ -243,12 +285,13 @@ pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
     let count = found.answers.len() as f64;
     let right = found.answers.iter().filter(|answer| answer.right).count() as f64;
     let values = [
-        Some(found.threshold),
+        found.threshold,
         Some(weber),
-        Some(found.threshold / weber),
+        found.threshold.map(|threshold| threshold / weber),
         Some(right / count),
         found.answers.last().map(|answer| answer.difference),
         Some(count),
+        Some(found.unmeasured_share),
     ];
     values.map(|value| value.filter(|v| v.is_finite())).to_vec()
 }
@@ -280,6 +323,8 @@ mod tests {
         let mut names: Vec<&str> = session.iter().map(|m| m.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
+        let of = |metric: &&Metric| metric.worst().is_some();
+        assert_eq!(session.iter().filter(of).count(), WORST.len());
         assert_eq!(names.len(), session.len());
         let tones = trial("kind = \"transparency\"\n[transparency]\nhz = [0.5, 2]\n").metrics();
         let one = Impedance { re: 0.0, im: -1.0 };

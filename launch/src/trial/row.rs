@@ -5,7 +5,7 @@
 //! half-written is cut off when the file is opened again, and that row is run anew.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -30,14 +30,32 @@ pub struct Header {
 pub struct Row {
     /// Number in the whole trial.
     pub index: usize,
-    /// Whether every check of the session held; passivity alone in a mode that claims no more.
-    pub held: bool,
+    /// Whether every check that the session stated held; nothing for what states none: tones, answers of an
+    /// observer, and sessions in mode `direct`, which promise nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
     /// Hash of all port traces, of a row that is one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
     /// Metrics in their order; nothing for what this row could not know. As texts in the file.
     #[serde(with = "exact")]
     pub values: Vec<Option<f64>>,
+}
+
+impl Row {
+    /// Whether a check broke.
+    #[must_use]
+    pub fn broke(&self) -> bool {
+        self.held == Some(false)
+    }
+
+    /// How many of some rows stated checks, and in how many of those all held.
+    pub fn checked<'a>(rows: impl Iterator<Item = &'a Self>) -> (usize, usize) {
+        let stated = rows.filter_map(|row| row.held);
+        stated.fold((0, 0), |(checked, held), one| {
+            (checked + 1, held + usize::from(one))
+        })
+    }
 }
 
 /// Numbers as texts: the parser of JSON may miss the last bit of a number, that of a text does not, and
@@ -108,6 +126,15 @@ pub enum RowsError {
         /// The hash of this trial.
         expected: String,
     },
+    /// Another process has the file open for more rows.
+    #[error(
+        "{path}: another `palpate trial` is writing rows there; expected it to have ended, or another folder \
+         by --out for this one"
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
     /// A whole line that is no row of this trial.
     #[error(
         "{path}: line {line} is no row of this trial ({why}); expected what `palpate trial` wrote there"
@@ -176,7 +203,24 @@ pub fn read(folder: &Path) -> Result<Option<Kept>, RowsError> {
     Ok(Some(kept))
 }
 
-/// The file of rows, open for more.
+/// Whether a head speaks of as many rows as another one of the same trial.
+///
+/// # Errors
+/// [`RowsError::Head`] with both counts.
+pub fn same_count(path: &Path, found: &Header, expected: &Header) -> Result<(), RowsError> {
+    if found.rows == expected.rows {
+        return Ok(());
+    }
+    Err(RowsError::Head {
+        path: path.to_owned(),
+        why: format!(
+            "it says {} rows, and the trial has {}",
+            found.rows, expected.rows
+        ),
+    })
+}
+
+/// The file of rows, open for more, by one process at a time.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -187,10 +231,9 @@ impl Store {
     /// Opens the rows of a folder, which may have some of the same trial.
     ///
     /// # Errors
-    /// [`RowsError`]: it cannot be written, or is of another trial.
+    /// [`RowsError`]: it cannot be written, is being written by another process, or is of another trial.
     pub fn open(folder: &Path, header: &Header) -> Result<(Self, BTreeMap<usize, Row>), RowsError> {
         let path = folder.join(ROWS);
-        let kept = read(folder)?;
         let file_error = |source| RowsError::File {
             path: path.clone(),
             source,
@@ -201,6 +244,11 @@ impl Store {
             .write(true)
             .open(&path);
         let mut file = opened.map_err(file_error)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => RowsError::Busy { path: path.clone() },
+            TryLockError::Error(source) => file_error(source),
+        })?;
+        let kept = read(folder)?;
         let (whole, rows) = match kept {
             Some(kept) if kept.header.trial != header.trial => {
                 return Err(RowsError::Other {
@@ -210,7 +258,10 @@ impl Store {
                     expected: header.trial.clone(),
                 });
             }
-            Some(kept) => (kept.whole, kept.rows),
+            Some(kept) => {
+                same_count(&path, &kept.header, header)?;
+                (kept.whole, kept.rows)
+            }
             None => (0, BTreeMap::new()),
         };
         file.set_len(whole).map_err(file_error)?;
@@ -261,7 +312,7 @@ mod tests {
     fn row(index: usize) -> Row {
         Row {
             index,
-            held: true,
+            held: Some(true),
             trace_hash: None,
             values: vec![Some(0.1 + index as f64), None],
         }
@@ -305,6 +356,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut store, _) = Store::open(folder.path(), &header("a")).expect("new");
         store.push(&row(3)).expect("written");
+        let text = Store::open(folder.path(), &header("a"));
+        let text = text.expect_err("two at once").to_string();
+        assert!(
+            text.contains("rows.jsonl") && text.contains("another"),
+            "{text}"
+        );
+        drop(store);
         let text = Store::open(folder.path(), &header("b"));
         let text = text.expect_err("another").to_string();
         assert!(text.contains("hash a") && text.contains("hash b"), "{text}");
@@ -312,6 +370,10 @@ mod tests {
         assert!(
             read(folder.path()).is_ok_and(|kept| kept.is_some_and(|kept| kept.rows.len() == 1))
         );
+        let mut fewer = header("a");
+        fewer.rows = 2;
+        let text = Store::open(folder.path(), &fewer).expect_err("row 3 of 2");
+        assert!(text.to_string().contains("9 rows"), "{text}");
         let path = folder.path().join(ROWS);
         let whole = std::fs::read_to_string(&path).expect("text");
         std::fs::write(&path, format!("{whole}nonsense\n")).expect("written");

@@ -71,7 +71,8 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
         let value = |row: &Row| Entry::Number(row.values.get(k).copied().flatten());
         add(&metric.name, rows.values().map(value).collect());
     }
-    let held = rows.values().map(|row| Entry::Whole(u64::from(row.held)));
+    let held = rows.values();
+    let held = held.map(|row| Entry::Number(row.held.map(|held| f64::from(u8::from(held)))));
     add("checks_held", held.collect());
     let hashes = rows.values().map(|row| Entry::Text(row.trace_hash.clone()));
     add("trace_hash", hashes.collect());
@@ -117,7 +118,7 @@ pub(super) mod tests {
         let trial = Trial::parse(text, "t.toml").expect("good");
         let row = |index: usize| Row {
             index,
-            held: index == 0,
+            held: Some(index == 0),
             trace_hash: (index == 2).then(|| "0f".to_owned()),
             values: vec![Some(0.1), None],
         };

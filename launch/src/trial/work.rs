@@ -58,7 +58,7 @@ mod tests {
     fn row(cell: &Cell) -> Row {
         Row {
             index: cell.index,
-            held: true,
+            held: Some(true),
             trace_hash: None,
             values: vec![Some(cell.seed as f64)],
         }

@@ -19,6 +19,10 @@ pub use observer::Observer;
 /// Share of right answers that defines the threshold, lapses aside.
 pub const TARGET: f64 = 0.75;
 
+/// Largest share of comparisons without a measured press at which a threshold is still given (ours): with
+/// more it is the prior or a few lucky presses that speak.
+pub const UNMEASURED_MAX: f64 = 0.1;
+
 /// Quantile of the normal distribution at [`TARGET`].
 pub(crate) const Z_TARGET: f64 = 0.674_489_750_196_081_7;
 
@@ -144,42 +148,56 @@ pub struct Answer {
 /// What a run found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Estimated threshold: the relative difference told right in [`TARGET`] of the answers.
-    pub threshold: f64,
+    /// Estimated threshold: the relative difference told right in [`TARGET`] of the answers; nothing if
+    /// more than [`UNMEASURED_MAX`] of the comparisons could not be measured.
+    pub threshold: Option<f64>,
     /// The answers in their order.
     pub answers: Vec<Answer>,
+    /// Share of the comparisons that could not be measured; they gave no answer.
+    pub unmeasured_share: f64,
 }
 
-/// Asks through a run: `tell` is given a relative difference and says whether it was told right.
+/// Asks through a run: `tell` is given a relative difference and says whether it was told right, or nothing
+/// if what was shown could not be measured, which is evidence neither way.
 ///
 /// # Errors
 /// What `tell` refuses.
 pub fn run<E>(
     params: &PsychoParams,
-    mut tell: impl FnMut(f64) -> Result<bool, E>,
+    mut tell: impl FnMut(f64) -> Result<Option<bool>, E>,
 ) -> Result<Found, E> {
     let mut answers: Vec<Answer> = Vec::with_capacity(params.trials as usize);
     let differences = params.differences();
     let mut quest = quest::Quest::new(params.lapse);
     let mut stairs = staircase::Staircase::new();
+    let mut unmeasured = 0_u32;
     for number in 0..params.trials as usize {
         let difference = match params.protocol {
             Protocol::Constant => differences[number % differences.len()],
             Protocol::WeightedUpDown => stairs.next(),
             Protocol::Quest => quest.next(),
         };
-        let right = tell(difference)?;
+        let Some(right) = tell(difference)? else {
+            unmeasured += 1;
+            continue;
+        };
         stairs.answer(right);
         quest.answer(difference, right);
         answers.push(Answer { difference, right });
     }
-    let threshold = match params.protocol {
+    let unmeasured_share = f64::from(unmeasured) / f64::from(params.trials.max(1));
+    let known = !answers.is_empty() && unmeasured_share <= UNMEASURED_MAX;
+    let threshold = known.then(|| match params.protocol {
         Protocol::Constant | Protocol::WeightedUpDown => {
             constant::threshold(&answers, params.lapse)
         }
         Protocol::Quest => quest.threshold(),
-    };
-    Ok(Found { threshold, answers })
+    });
+    Ok(Found {
+        threshold,
+        answers,
+        unmeasured_share,
+    })
 }
 
 #[cfg(test)]
@@ -196,8 +214,9 @@ mod tests {
         let mut found: Vec<f64> = (0..200)
             .map(|seed| {
                 let mut observer = Observer::new(weber, params.lapse, seed);
-                let tell = |d: f64| Ok::<bool, ()>(observer.tells(100.0, 100.0 * (1.0 + d)));
-                run(&params, tell).expect("tells").threshold
+                let tell = |d: f64| Ok::<_, ()>(Some(observer.tells(100.0, 100.0 * (1.0 + d))));
+                let found = run(&params, tell).expect("tells");
+                found.threshold.expect("all measured")
             })
             .collect();
         found.sort_unstable_by(f64::total_cmp);
@@ -232,9 +251,9 @@ mod tests {
         };
         let mut observer = Observer::new(0.15, 0.0, 4);
         // what it is shown does not differ
-        let tell = |_| Ok::<bool, ()>(observer.tells(100.0, 100.0));
+        let tell = |_| Ok::<_, ()>(Some(observer.tells(100.0, 100.0)));
         let found = run(&params, tell).expect("tells");
-        assert!(found.threshold > 0.5, "{}", found.threshold);
+        assert!(found.threshold > Some(0.5), "{:?}", found.threshold);
     }
 
     #[test]
@@ -246,11 +265,41 @@ mod tests {
                     trials: 200,
                     ..PsychoParams::default()
                 };
-                let found = run(&params, |_| Ok::<bool, ()>(right)).expect("tells");
+                let found = run(&params, |_| Ok::<_, ()>(Some(right))).expect("tells");
                 let within = |a: &Answer| (LEVELS.0..=LEVELS.1).contains(&a.difference);
                 assert!(found.answers.iter().all(within), "{protocol:?}");
-                assert!(found.threshold.is_finite());
+                assert!(found.threshold.is_some_and(f64::is_finite));
             }
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_measured_is_no_evidence_and_much_of_it_no_threshold() {
+        for protocol in [
+            Protocol::Constant,
+            Protocol::WeightedUpDown,
+            Protocol::Quest,
+        ] {
+            let params = PsychoParams {
+                protocol,
+                ..PsychoParams::default()
+            };
+            // of 60 comparisons one in `every` is not measured
+            let of = |every: usize| {
+                let mut number = 0;
+                let tell = |difference: f64| {
+                    number += 1;
+                    Ok::<_, ()>((number % every != 0).then_some(difference > 0.15))
+                };
+                run(&params, tell).expect("tells")
+            };
+            let few = of(20);
+            assert_eq!((few.unmeasured_share, few.answers.len()), (0.05, 57));
+            let near = |d: f64| (0.08..0.25).contains(&d);
+            assert!(few.threshold.is_some_and(near), "{protocol:?} {few:?}");
+            assert_eq!(of(5).threshold, None);
+            let none = of(1);
+            assert_eq!((none.threshold, none.unmeasured_share), (None, 1.0));
         }
     }
 }
