@@ -13,7 +13,7 @@ pub struct TrialArgs {
     /// What to do instead of running a file.
     #[command(subcommand)]
     pub action: Option<TrialAction>,
-    /// The trial (TOML): [base], [grid] or [[condition]], seeds, repeats
+    /// The trial (TOML): `[base]`, `[grid]` or `[[condition]]`, seeds, repeats
     #[arg(required = true, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Sessions that run at once [default: all cores]
