@@ -140,7 +140,6 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
     // the stiffest line that a hand can still move with
     let light = rows.iter().rev().find(|row| row.inertia_kg <= INERTIA_KG);
     let best = *light.unwrap_or(&rows[0]);
-    let shows = best.stiffness_error.abs() <= STIFFNESS_ERROR;
     let why = match light {
         Some(_) => format!("largest of those considered whose line adds at most {INERTIA_KG} kg"),
         None => {
@@ -159,7 +158,35 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
         100.0 * best.stiffness_error,
         1.0 + best.contrast
     ));
-    let mode = if shows {
+    let mode = mode(&best, task, &mut reasons);
+    let half_s = 0.5 * PERIOD.s();
+    let direct_limit_npm = DEVICE_NSPM / (half_s + link.rtt_ms_p50 * 1e-3);
+    let local_limit_npm = DEVICE_NSPM / half_s;
+    reasons.push(format!(
+        "Direct coupling keeps no account of energy and is never proposed; here it would bear {direct_limit_npm:.0} \
+         N/m (E12, {DEVICE_NSPM} N s/m of handle and hand), a local twin {local_limit_npm:.0} N/m."
+    ));
+    let codec = codec(link, &mut reasons);
+    Proposal {
+        link: *link,
+        task: *task,
+        mode,
+        impedance_nspm: best.impedance_nspm,
+        codec: codec.to_owned(),
+        reasons,
+        impedances: rows.to_vec(),
+        direct_limit_npm,
+        local_limit_npm,
+        set: vec![
+            format!("coupling.mode={}", mode.name()),
+            format!("coupling.impedance_nspm={}", best.impedance_nspm),
+            format!("codec.kind={codec}"),
+        ],
+    }
+}
+
+fn mode(best: &Row, task: &Task, reasons: &mut Vec<String>) -> Mode {
+    if best.stiffness_error.abs() <= STIFFNESS_ERROR {
         reasons.push(format!(
             "That is within {:.0} %, so waves are enough, and they need no model.",
             100.0 * STIFFNESS_ERROR
@@ -185,30 +212,6 @@ pub fn propose(link: &Link, task: &Task) -> Proposal {
             100.0 * WEBER
         ));
         Mode::Wave
-    };
-    let half_s = 0.5 * PERIOD.s();
-    let direct_limit_npm = DEVICE_NSPM / (half_s + link.rtt_ms_p50 * 1e-3);
-    let local_limit_npm = DEVICE_NSPM / half_s;
-    reasons.push(format!(
-        "Direct coupling keeps no account of energy and is never proposed; here it would bear {direct_limit_npm:.0} \
-         N/m (E12, {DEVICE_NSPM} N s/m of handle and hand), a local twin {local_limit_npm:.0} N/m."
-    ));
-    let codec = codec(link, &mut reasons);
-    Proposal {
-        link: *link,
-        task: *task,
-        mode,
-        impedance_nspm: best.impedance_nspm,
-        codec: codec.to_owned(),
-        reasons,
-        impedances: rows.to_vec(),
-        direct_limit_npm,
-        local_limit_npm,
-        set: vec![
-            format!("coupling.mode={}", mode.name()),
-            format!("coupling.impedance_nspm={}", best.impedance_nspm),
-            format!("codec.kind={codec}"),
-        ],
     }
 }
 

@@ -102,6 +102,10 @@ fn stiffness_and_lump_of_drawn_tissue_are_felt_at_every_delay() {
                  {contrast:.2?} transmitted {transmission:.2?}, force step {step:.3?}"
             );
             assert!(step.is_none_or(|step| step < 0.0725), "{step:?}");
+            assert!(
+                transmission.is_some_and(|share| share > 0.8),
+                "{transmission:?}"
+            );
             errors.extend(error.map(f64::abs));
         }
     }

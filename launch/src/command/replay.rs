@@ -244,20 +244,11 @@ fn otherwise(
     let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => json,
         (false, true) => String::new(),
-        (false, false) => {
-            let evidence = Evidence {
-                config: &now.config,
-                master: &now.run.master,
-                slave: &now.run.slave,
-                judged: Some((&now.run.audit, &now.run.tally)),
-                facts: &now.facts,
-                comparison: None,
-                remarks: &[],
-            };
-            let rows = report::what_if::lines(&base.summary, &now.summary);
-            let table = table::table(&now.summary, &evidence);
-            format!("{rows}\n{table}\nresults    {}\n", folder.display())
-        }
+        (false, false) => format!(
+            "{}\nresults    {}\n",
+            compared(&base, &now),
+            folder.display()
+        ),
     };
     let early = stopped.then(|| "ended before its time, as was asked".to_owned());
     let damage = recording.damage.as_ref().map(ToString::to_string);
@@ -267,6 +258,21 @@ fn otherwise(
         warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         held: stopped || !promises || now.summary.good(),
     })
+}
+
+/// Both sessions beside each other, then the changed one by itself, for a terminal.
+fn compared(base: &Played, now: &Played) -> String {
+    let evidence = Evidence {
+        config: &now.config,
+        master: &now.run.master,
+        slave: &now.run.slave,
+        judged: Some((&now.run.audit, &now.run.tally)),
+        facts: &now.facts,
+        comparison: None,
+        remarks: &[],
+    };
+    let rows = report::what_if::lines(&base.summary, &now.summary);
+    format!("{rows}\n{}", table::table(&now.summary, &evidence))
 }
 
 fn judged(config: &Config, run: VirtualRun) -> Result<Played, Failure> {
