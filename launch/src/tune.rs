@@ -1,8 +1,8 @@
 //! What to set on a link that was measured: wave impedance, codec and mode, with reasons.
 //!
 //! Source: closed forms teleop E3 (what a wave line shows of a tissue) and E12 (what a delayed local loop
-//! may render), budgets of teleop section 4; the order of the decisions is ours. Checked against sessions in
-//! `tests` below: the stiffness that E3 promises is the one that a session shows. Pure: numbers in, a
+//! may render), budgets of teleop section 4; the order of the decisions is ours. That a session
+//! shows the stiffness of E3 is what [`crate::atlas`] finds. Pure: numbers in, a
 //! [`Proposal`] out. Delays are round trips.
 //!
 //! | symbol | is | unit |

@@ -1,45 +1,17 @@
 //! The reference plant RP-1 in virtual time against closed forms (teleop sections 6 and 8).
 
+use palpate::atlas::session;
 use palpate::config::Config;
 use palpate::lab::Session;
 use palpate_calib::fit;
 use palpate_master::device::grip::Grip;
 use palpate_master::device::script::{ScriptParams, SineParams};
-use palpate_transport::coupling::{Matching, Mode, Relayed};
+use palpate_transport::coupling::{Mode, Relayed};
 use palpate_transport::trace::Events;
 
-/// RP-1 as the sheet has it: no limits, no friction, no noise, a wall at 10 mm.
+/// RP-1 as the sheet has it, with a wall at 10 mm.
 fn rp1(mode: Mode, wall_npm: f64, oneway_ms: f64) -> Config {
-    let mut config = Config {
-        tissue: format!("wall:{wall_npm}"),
-        twin: "sheet".into(),
-        ..Config::default()
-    };
-    for link in [&mut config.link.forward, &mut config.link.back] {
-        link.oneway_ms = oneway_ms;
-        link.jitter_ms = 0.0;
-        link.loss = 0.0;
-    }
-    for assignment in [
-        "operator.handle=mass",
-        "robot.kind=mass",
-        "robot.start_m=[0.0, 0.0, 0.0, 0.02]",
-        "master.guard.force_n_max=[200.0, 200.0, 200.0, 200.0]",
-        "master.guard.slew_nps_max=[1e9, 1e9, 1e9, 1e9]",
-        "slave.guard.velocity_mps_max=[100.0, 100.0, 100.0, 100.0]",
-        "slave.guard.force_n_max=[1e4, 1e4, 1e4, 1e4]",
-        "slave.guard.contact_n_max=[1e4, 1e4, 1e4, 1e4]",
-        "slave.guard.workspace_m_min=[-9.0, -9.0, -9.0, -9.0]",
-        "slave.guard.workspace_m_max=[9.0, 9.0, 9.0, 9.0]",
-        "slave.guard.ramp_s=0.001",
-    ] {
-        config
-            .set(assignment)
-            .unwrap_or_else(|error| panic!("{error}"));
-    }
-    config.coupling.mode = mode;
-    config.coupling.matching = Matching::None;
-    config
+    session::plant(mode, format!("wall:{wall_npm}"), oneway_ms).expect("valid")
 }
 
 fn sine(config: &mut Config, hz: f64, duration_s: f64) {

@@ -40,7 +40,12 @@ pub const SLAVE_NPM: f64 = 2000.0;
 /// Slave's controller in the sheet: damping \[N s/m\].
 pub const SLAVE_NSPM: f64 = 50.0;
 
-fn plant(mode: Mode, tissue: String, oneway_ms: f64) -> Result<Config, ConfigError> {
+/// A session on the plant, in a mode and with a remote tissue such as `wall:300` or `free`, over a network that only
+/// delays, by `oneway_ms` each way \[ms\].
+///
+/// # Errors
+/// [`ConfigError`] if an assignment is refused.
+pub fn plant(mode: Mode, tissue: String, oneway_ms: f64) -> Result<Config, ConfigError> {
     let mut config = Config {
         tissue,
         ..Config::default()

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 use serde_json::{Value, json};
 
@@ -240,7 +239,6 @@ fn otherwise(
     output::write(&folder.join("report.html"), &page)?;
     let json = summary_json(&arguments.what_if, &base.summary, &now.summary)?;
     output::write(&folder.join("summary.json"), &json)?;
-    let promises = changed.coupling.mode.resolved() != Mode::Direct;
     let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => json,
         (false, true) => String::new(),
@@ -256,7 +254,7 @@ fn otherwise(
     Ok(Done {
         stdout,
         warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
-        held: stopped || !promises || now.summary.good(),
+        held: stopped || now.summary.good(),
     })
 }
 

@@ -9,8 +9,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_transport::coupling::Mode;
-
 use super::conclude::{self, Evidence};
 use super::{Done, Failure, interrupt, lab, output, truth};
 use crate::cli::{MergeArgs, TrialAction, TrialArgs};
@@ -179,11 +177,9 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         remarks: &[],
     };
     let (summary, _) = conclude::measure(&evidence);
-    // `direct` is kept to show what happens without an account, and promises nothing
-    let promises = config.coupling.mode.resolved() != Mode::Direct;
     Ok(Some(Row {
         index: cell.index,
-        held: promises.then(|| summary.good()),
+        held: Some(summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
     }))

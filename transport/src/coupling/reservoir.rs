@@ -84,7 +84,7 @@ impl Reservoir {
         self.send(axis, shipped)
     }
 
-    /// Ship `wanted_j` whether or not it is there; only `direct` mode does, and its account shows
+    /// Ship `wanted_j` whether or not it is there; only `direct` and `iss` do, and their account shows
     /// the debt \[J\].
     pub fn ship_unpaid(&mut self, axis: usize, wanted_j: f64) {
         let wanted = if wanted_j > 0.0 && wanted_j.is_finite() {

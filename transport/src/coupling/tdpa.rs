@@ -33,7 +33,7 @@
 //!
 //! Several axes are observed one by one, which is stricter than their sum.
 
-use crate::{AXES, Axes};
+use crate::Axes;
 
 use super::Reservoir;
 
@@ -77,11 +77,6 @@ impl Observer {
     #[must_use]
     pub fn gap_j(&self, axis: usize, account: &Reservoir) -> f64 {
         account.level_j()[axis] - self.owed_j[axis]
-    }
-
-    /// A peer that began anew is owed nothing that its former run was.
-    pub fn restart(&mut self) {
-        self.owed_j = [0.0; AXES];
     }
 }
 
