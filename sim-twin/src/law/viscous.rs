@@ -1,5 +1,5 @@
-//! Viscoelastic additions to an elastic law: Kelvin-Voigt and Prony series. The implicit solver has
-//! them; the servo's does not, so no session feels them.
+//! Viscoelastic additions to an elastic law: Kelvin-Voigt and Prony series, as the implicit solver
+//! steps them. The explicit one of sessions has Kelvin-Voigt and one branch, by its own cheaper rule.
 //!
 //! Source: Kelvin-Voigt in material form, Simo and Hughes 1998, section 10.1; quasi-linear
 //! viscoelasticity, Fung 1972, with the exact recursion for stress that is linear within a step

@@ -191,15 +191,23 @@ impl Block {
         Ok(all)
     }
 
-    /// A new tissue, at rest.
+    /// Its solver, at rest.
     ///
     /// # Errors
     /// If grids cannot be made or the solver refuses them.
-    pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
+    pub fn solver(&self) -> Result<Explicit, BlockError> {
         let (nested, stuff) = self.grids()?;
         let viscosities = self.viscosities(&nested)?;
-        let tissue = Explicit::with_viscosity(&nested, &stuff, &viscosities, &self.params)?;
-        Ok(Box::new(tissue))
+        let solver = Explicit::with_viscosity(&nested, &stuff, &viscosities, &self.params)?;
+        Ok(solver)
+    }
+
+    /// A new tissue, at rest.
+    ///
+    /// # Errors
+    /// As [`Block::solver`].
+    pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
+        Ok(Box::new(self.solver()?))
     }
 
     /// Index of the layer in which an inclusion's centre lies; none in a block without layers.

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, BlockError, SAMPLES};
+use super::block::{Block, SAMPLES};
 use super::{Body, Scene, SceneError};
 use crate::law::Family;
 use crate::mesh::grade::{GradeError, Grading};
 use crate::mesh::hex::{HexError, HexMesh, Side};
 use crate::mesh::region::{RegionError, Shares};
-use crate::model::fem::explicit::Explicit;
 use crate::model::fem::{
     Compliance, ComplianceError, Masked, Patch, Solid, SolidError, Support, Volumetric,
 };
@@ -139,10 +138,8 @@ impl Scene {
         let Body::Block(block) = &self.body else {
             return self.build();
         };
-        let (nested, stuff) = block.grids()?;
-        let tissue = Explicit::new(&nested, &stuff, &block.params).map_err(BlockError::from)?;
         let masked = Masked::new(Arc::clone(table));
-        Ok(Box::new(tissue.with_table(masked)))
+        Ok(Box::new(block.solver()?.with_table(masked)))
     }
 }
 

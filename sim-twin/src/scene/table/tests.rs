@@ -71,6 +71,36 @@ fn a_table_changes_no_step_that_takes_time() {
     assert_eq!(Snapshot::of(with.as_ref()), Snapshot::of(without.as_ref()));
 }
 
+/// A scene that relaxes keeps doing so with a table, which knows nothing of time.
+#[test]
+fn a_table_leaves_the_tissue_viscous() {
+    let text = "name = \"viscous\"\n[block]\nsize_m = [0.06, 0.06, 0.03]\ncell_m = 0.003\n\
+        levels = 2\nfine_half_m = [0.012, 0.012]\nfine_depth_m = 0.008\n\
+        [[layer]]\nyoung_pa = 5000.0\nshear_viscosity_pas = 5.0\n\
+        relaxing_share = 0.5\nrelaxing_time_s = 0.1\n\
+        [tool]\nradius_m = 0.008\nstiffness_npm = 3000.0\n";
+    let scene = load(text).unwrap();
+    let table = Arc::new(scene.condense().unwrap());
+    let mut pair = [
+        scene.build_with_table(&table).unwrap(),
+        scene.build().unwrap(),
+    ];
+    let mut most_n = 0.0_f64;
+    for tick in 0..400_u32 {
+        let depth_m = (2e-5 * f64::from(tick)).min(2e-3);
+        let tool = scene.tool_at(Vec3::new(0.0, 0.0, 0.008 - depth_m));
+        let [with, without] = pair
+            .each_mut()
+            .map(|tissue| felt(tissue.as_mut(), tool, TICK_S));
+        assert_eq!(with, without);
+        most_n = most_n.max(with.force_n.norm());
+        if tick == 399 {
+            let held_n = with.force_n.norm();
+            assert!(held_n < 0.8 * most_n, "relaxes: {held_n} N of {most_n} N");
+        }
+    }
+}
+
 /// Press 10 mm at 20 mm/s, then stroke at 20 mm/s: at every tick, what a masked tick would have said
 /// beside what the full step says.
 fn worst_jumps(tissue: &mut dyn Tissue) -> [f64; 2] {
