@@ -157,3 +157,42 @@ fn bad_recordings_and_scenes_are_named() {
         &["--twin", "no-such", "layered"],
     );
 }
+
+/// A session at 200 ms on tissue that is not the twin's, before and after `identify`: minutes, so by
+/// `cargo test --release --workspace --test identify -- --ignored --nocapture`.
+#[test]
+#[ignore = "minutes"]
+fn what_identify_gains_at_200_ms() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let session = |twin: &str, name: &str| {
+        let out = at(name);
+        let lab = palpate(&[
+            "lab",
+            "-q",
+            "--rtt-ms",
+            "200",
+            "--twin",
+            twin,
+            "--out",
+            text(&out),
+        ]);
+        assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+        let summary = std::fs::read(out.join("summary.json")).expect("a summary");
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        let of = |name: &str| summary["contact"][name].as_f64().expect("measured");
+        let [stiffness, contrast] = [of("stiffness_error").abs(), of("contrast_transmission")];
+        println!("{name}: stiffness off by {stiffness:.3}, contrast transmission {contrast:.2}");
+        (stiffness, contrast)
+    };
+    let before = session("layered", "before");
+    let (run, known) = (at("before"), at("known"));
+    let done = palpate(&["identify", text(&run), "--out", text(&known)]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let after = session(text(&known.join("tissue.toml")), "after");
+    assert!(after.0 <= before.0 + 0.02, "{before:?} {after:?}");
+    assert!(
+        (after.1 - 1.0).abs() <= (before.1 - 1.0).abs() + 0.05,
+        "{before:?} {after:?}"
+    );
+}
