@@ -279,16 +279,19 @@ pub struct OutputArgs {
 }
 
 /// What `palpate model` can do. A model is a .fem file, whose .plg file of the same stem gives
-/// the faces, one of the built-in data sets `printed` and `regular`, or a mesh of another program.
+/// the faces, one of the built-in data sets `printed` and `regular`, a mesh of another program, or a
+/// scene: a built-in one by its name, or a .toml file.
 #[derive(Debug, Subcommand)]
 pub enum ModelAction {
     /// Count, measure and describe a model
     #[command(
         after_help = "Examples:\n  palpate model inspect regular --units inch\n  \
-        palpate model inspect liver.msh --units mm"
+        palpate model inspect liver.msh --units mm\n  \
+        palpate model inspect layered"
     )]
     Inspect {
-        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
+        /// `regular`, or a built-in scene
         model: String,
         /// What the file counts in
         #[command(flatten)]
@@ -298,7 +301,8 @@ pub enum ModelAction {
     #[command(after_help = "Examples:\n  palpate model validate patch.fem\n  \
         palpate model validate liver.msh --units mm")]
     Validate {
-        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
+        /// `regular`, or a built-in scene
         model: String,
         /// What the file counts in
         #[command(flatten)]
@@ -307,9 +311,11 @@ pub enum ModelAction {
     /// Write a lattice as .fem and .plg, a mesh as .vtu, or the outside of either as .ply
     #[command(after_help = "Examples:\n  \
         palpate model convert regular patch.fem --units inch --to-units si\n  \
-        palpate model convert liver.msh liver.vtu --units mm")]
+        palpate model convert liver.msh liver.vtu --units mm\n  \
+        palpate model convert layered-lump layers.vtu --to-units mm")]
     Convert {
-        /// Model: .fem, .plg, .msh, .vtu, .obj, .stl or .ply, or `printed`, or `regular`
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
+        /// `regular`, or a built-in scene
         model: String,
         /// File to write: .fem, with the faces beside it as .plg, or .vtu, or .ply
         target: PathBuf,

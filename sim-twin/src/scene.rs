@@ -7,6 +7,7 @@
 
 mod block;
 mod lattice;
+mod parts;
 mod press;
 mod table;
 mod text;
@@ -58,7 +59,7 @@ pub struct Scene {
     pub tool_radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\].
     pub tool_stiffness_npm: f64,
-    /// What is hidden in the lattice: the truth that a palpation should find.
+    /// What is hidden in the tissue: the truth that a palpation should find.
     pub lumps: Vec<Lump>,
 }
 
@@ -76,7 +77,7 @@ pub enum Body {
     Block(Block),
 }
 
-/// A column of stiffer tissue, as deep as the sheet.
+/// Stiffer tissue, as seen from above: a column of a sheet as deep as it, or a ball in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lump {

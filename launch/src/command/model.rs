@@ -7,6 +7,7 @@
 mod condense;
 mod detect;
 mod mesh;
+mod scene;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::path::Path;
 use palpate_twin::Vec3;
 use palpate_twin::mesh::drape::{self, DrapeParams, Form};
 use palpate_twin::mesh::{Lattice, Parts, Surface, Units, check, fem, fixture, plg};
+use palpate_twin::scene::Body;
 
 use super::{Done, Failure};
 use crate::cli::{ModelAction, UnitArgs, UnitName};
@@ -26,11 +28,17 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
     match action {
         ModelAction::Inspect { model, units } => match load_mesh(model, *units)? {
             Some(parts) => Ok(mesh::inspect(&parts)),
-            None => inspect(model, *units),
+            None => match scene::load(model)? {
+                Some(scene) => scene::inspect(&scene),
+                None => inspect(model, *units),
+            },
         },
         ModelAction::Validate { model, units } => match load_mesh(model, *units)? {
             Some(parts) => Ok(mesh::validate(model, &parts)),
-            None => validate(model, *units),
+            None => match scene::load(model)? {
+                Some(scene) => scene::validate(model, &scene),
+                None => validate(model, *units),
+            },
         },
         ModelAction::Convert {
             model,
@@ -42,7 +50,14 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
             if let Some(parts) = load_mesh(model, *units)? {
                 return mesh::write(&parts, target, &to);
             }
-            let lattice = load(model, si_of(units.units))?;
+            let scene = scene::load(model)?;
+            if let Some(parts) = scene.as_ref().map(scene::parts).transpose()?.flatten() {
+                return mesh::write(&parts, target, &to);
+            }
+            let lattice = match scene.map(|scene| scene.body) {
+                Some(Body::Lattice { lattice, .. }) => lattice,
+                _ => load(model, si_of(units.units))?,
+            };
             match mesh::format_of(target) {
                 Some(_) => mesh::write(&skin(&lattice), target, &to),
                 None => write(&lattice, target, to),

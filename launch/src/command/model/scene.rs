@@ -1,0 +1,178 @@
+//! Scenes as models: what a session would touch, what it costs a tick, and its cells for other programs.
+//!
+//! Source: ours. Costs are counted, not measured: `palpate bench` measures.
+
+use std::fmt::Write as _;
+
+use palpate_twin::Tissue as _;
+use palpate_twin::law::tissue;
+use palpate_twin::mesh::Parts;
+use palpate_twin::scene::{self, Block, BlockError, Body, Scene};
+
+use super::{Done, Failure};
+use crate::lab;
+
+/// Servo period that costs are stated for \[s\].
+const TICK_S: f64 = 1e-3;
+
+/// The scene that a model's name means, if it means one.
+pub(super) fn load(model: &str) -> Result<Option<Scene>, Failure> {
+    let is_scene = scene::names().contains(&model) || model.ends_with(".toml");
+    let scene = is_scene.then(|| lab::load_scene(model, "MODEL"));
+    Ok(scene.transpose()?)
+}
+
+/// Describe it.
+pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
+    let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
+    let mut text = format!("scene    {}, {}\n", scene.name, scene.method());
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "tool     ball of {} mm, {} N/m",
+        scene.tool_radius_m * 1e3,
+        scene.tool_stiffness_npm
+    );
+    match &scene.body {
+        Body::Block(block) => {
+            materials(&mut text, block);
+            cost(&mut text, block).map_err(|error| named(&error))?;
+        }
+        Body::Lattice { .. } => {
+            let caps = scene.build().map_err(|error| named(&error))?.caps();
+            let _ = writeln!(
+                text,
+                "springs  {} nodes, {} links",
+                caps.nodes, caps.elements
+            );
+        }
+    }
+    Ok(done(text))
+}
+
+/// A scene that was read is fit if its tissue can be built.
+pub(super) fn validate(model: &str, scene: &Scene) -> Result<Done, Failure> {
+    let (verdict, held) = match scene.build() {
+        Ok(_) => (format!("{model}: fit to simulate\n"), true),
+        Err(error) => (format!("{model}: unfit to simulate: {error}\n"), false),
+    };
+    Ok(Done {
+        held,
+        ..done(verdict)
+    })
+}
+
+/// Layers and inclusions, with the source of those of the library.
+fn materials(text: &mut String, block: &Block) {
+    let [x, y, z] = block.size_m.map(|size_m| size_m * 1e3);
+    let _ = writeln!(
+        text,
+        "block    {x:.1} x {y:.1} x {z:.1} mm on a rigid ground"
+    );
+    let layers = block.layers.iter().map(|layer| {
+        let what = format!("{:.1} mm", layer.thickness_m * 1e3);
+        ("layer    ", &layer.name, layer.material, what)
+    });
+    let inclusions = block.inclusions.iter().map(|inclusion| {
+        let at = inclusion.centre_m * 1e3;
+        let radius_mm = inclusion.radius_m * 1e3;
+        let what = format!(
+            "ball of {radius_mm:.1} mm at {:.1}, {:.1}, {:.1} mm",
+            at.x, at.y, at.z
+        );
+        ("inclusion", &inclusion.name, inclusion.material, what)
+    });
+    for (kind, name, material, what) in layers.chain(inclusions) {
+        let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
+        let density = material.density_kgpm3();
+        let _ = writeln!(
+            text,
+            "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
+        );
+        let published = tissue::find(name).filter(|known| known.young_pa == material.young_pa());
+        if let Some(known) = published {
+            let _ = writeln!(text, "          {}: {}", known.source, known.note);
+        }
+    }
+}
+
+/// Cells, sub-steps and the mass that makes stiff cells steppable.
+fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
+    let solver = block.solver()?;
+    let (caps, classes) = (solver.caps(), solver.class_cells());
+    let slowest = classes.iter().rposition(|&cells| cells > 0).unwrap_or(0);
+    // cells of class c go every 2^c sub-steps, and all of them at the end of a tick
+    let least = (TICK_S / solver.substep_s()).ceil().max(1.0) as usize;
+    let substeps = least.next_multiple_of(1 << slowest);
+    let rows = classes.iter().enumerate();
+    let steps: usize = rows.map(|(class, cells)| cells * (substeps >> class)).sum();
+    let added = 100.0 * solver.stiff_mass_kg() / mass_kg(block)?;
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "cells    {}, with {} nodes\nstep     {:.0} us at rest: {substeps} sub-steps a tick of 1 ms, \
+         {steps} cell steps\nmass     {added:.1} % more at rest, on cells too stiff for that step",
+        caps.elements,
+        caps.nodes,
+        solver.substep_s() * 1e6,
+    );
+    Ok(())
+}
+
+/// Mass of its cells \[kg\].
+fn mass_kg(block: &Block) -> Result<f64, BlockError> {
+    let (nested, stuff) = block.grids()?;
+    let levels = nested.levels.iter().zip(&stuff);
+    let masses = levels.map(|(level, stuff)| {
+        let [wide, long, _] = level.cells;
+        let kept = stuff
+            .densities_kgpm3
+            .iter()
+            .enumerate()
+            .filter(|(cell, _)| {
+                !level.is_replaced([cell % wide, cell / wide % long, cell / (wide * long)])
+            });
+        let volume_m3: f64 = level.edge_m.iter().product();
+        kept.map(|(_, density)| density * volume_m3).sum::<f64>()
+    });
+    Ok(masses.sum())
+}
+
+/// Its cells as a mesh.
+pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
+    match &scene.body {
+        Body::Lattice { .. } => Ok(None),
+        Body::Block(block) => block
+            .parts()
+            .map(Some)
+            .map_err(|error| Failure::Usage(format!("{}: {error}", scene.name))),
+    }
+}
+
+fn done(stdout: String) -> Done {
+    Done {
+        stdout,
+        held: true,
+        ..Done::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scene_is_described_with_its_sources_and_its_cost() {
+        let scene = load("layered").expect("built in").expect("a scene");
+        let text = inspect(&scene).expect("a block").stdout;
+        for part in ["muscle", "Pailler-Mattei", "sub-steps", "% more at rest"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let sheet = load("sheet").expect("built in").expect("a scene");
+        assert!(inspect(&sheet).expect("springs").stdout.contains("springs"));
+        assert!(parts(&sheet).expect("known").is_none());
+        assert!(load("regular").expect("no scene").is_none());
+        let error = load("none.toml").expect_err("missing").to_string();
+        assert!(error.contains("none.toml"), "{error}");
+    }
+}
