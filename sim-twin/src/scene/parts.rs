@@ -41,9 +41,8 @@ impl Block {
                 }
                 let most = shares.of(cell).iter().copied();
                 let (region, _) = most.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
-                parts
-                    .hexes
-                    .push(corners.map(|node| first + node), region as u32 + 1);
+                let nodes = corners.map(|node| node_of(mesh.nodes_m[node as usize]));
+                hexes.push(nodes, region as u32 + 1);
             }
         }
         let layers = self.layers.iter().map(|layer| &layer.name);
