@@ -5,8 +5,8 @@ use libfuzzer_sys::fuzz_target;
 use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
 use palpate_transport::codec::{CodecKind, CodecParams, Ends};
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{HapticFrame, Parties};
-use palpate_transport::inbox::Inbox;
+use palpate_transport::frame::HapticFrame;
+use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 
