@@ -277,8 +277,8 @@ impl Settings {
 const EXCESS: f64 = 1.5;
 /// Most fits of one set of touches.
 const ROUNDS: u32 = 3;
-/// Most steps of the fit of the shallow part.
-const STEPS_SHALLOW: u32 = 4;
+/// Most steps of a fit that only begins another or goes on from it.
+const STEPS_FEW: u32 = 4;
 /// Steps of the fit without a lump that one with a lump is compared with.
 const STEPS_WITHOUT: u32 = 3;
 
@@ -346,7 +346,8 @@ pub fn identify(
 }
 
 /// A fit whose noise is as large as its misfit says. It begins with the shallow part of the touches:
-/// in the deep one, where soft layers give way, are valleys that lead astray. One that does not meet the
+/// in the deep one, where soft layers give way, are valleys that lead astray; `from`, if it is given, is
+/// such a beginning. One that does not meet the
 /// record goes on with less trust in what is far off the rest.
 fn settle(
     body: &Body<'_>,
@@ -355,20 +356,25 @@ fn settle(
     from: &[f64],
 ) -> Result<Fitted, TouchError> {
     let few = Settings {
-        steps_max: settings.steps_max.min(STEPS_SHALLOW),
+        steps_max: settings.steps_max.min(STEPS_FEW),
         ..*settings
     };
-    let shallow = Fit::new(body, touch, &few, 1.0).trusting(Trust::Shallow);
-    let shallow = shallow.solve(from)?;
-    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(&shallow.end.unknowns)?;
-    fitted.runs += shallow.runs;
+    let mut begin = from.to_vec();
+    let mut runs = 0;
+    if from.is_empty() {
+        let shallow = Fit::new(body, touch, &few, 1.0).trusting(Trust::Shallow);
+        let shallow = shallow.solve(from)?;
+        (begin, runs) = (shallow.end.unknowns, shallow.runs);
+    }
+    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(&begin)?;
+    fitted.runs += runs;
     for _ in 1..ROUNDS {
         let excess = doubt::excess(&fitted);
         if excess <= EXCESS && (excess >= 1.0 / EXCESS || fitted.scale <= 1.0) {
             break;
         }
         let scale = (excess * fitted.scale).max(1.0);
-        let again = Fit::new(body, touch, settings, scale).trusting(Trust::Usual);
+        let again = Fit::new(body, touch, &few, scale).trusting(Trust::Usual);
         let again = again.solve(&fitted.end.unknowns)?;
         let runs = fitted.runs + again.runs;
         fitted = Fitted { runs, ..again };

@@ -33,6 +33,11 @@ fuzz_target!(|bytes: &[u8]| {
         }
         inbox.take(shown);
         let _ = (inbox.stale(now, 0.1, 0.1), inbox.sync().estimate_at(now));
-        let _ = ends.encode(&frame, inbox.newest());
+        // what this side says is its own, at its own time
+        let own = HapticFrame {
+            sent_ns: now.0,
+            ..frame
+        };
+        let _ = ends.encode(&own, inbox.newest());
     }
 });
