@@ -10,7 +10,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::model::{Body, Pushed};
 use super::record::{Bin, Mean, Touch};
-use super::solve::{Fit, Fitted, NUISANCES};
+use super::solve::{Fit, Fitted, NUISANCES, weighted};
 use super::{Estimate, Identified, Part, Search, Settings, TouchError};
 
 /// Parts of a direction below this share of its largest go without a word.
@@ -61,7 +61,7 @@ impl Case<'_> {
         } = *self;
         let parts = body.parts();
         let count = parts.len();
-        let excess = excess(fitted);
+        let excess = excess(fitted).max(1.0);
         let told = normal(&fitted.columns) / (excess * excess);
         let all = fitted.columns.len();
         let spread = inverse(&(&told + DMatrix::identity(all, all)));
@@ -113,6 +113,7 @@ impl Case<'_> {
             misfit_n: misfit_n(&bins),
             bins,
             excess: excess * fitted.scale,
+            left_out: left_out(fitted),
             runs: fitted.runs + u32::from(settings.finer_mesh),
             settled: fitted.settled,
             prior_log: settings.prior_log,
@@ -148,6 +149,7 @@ impl Case<'_> {
             return None;
         }
         let mut sum = DMatrix::zeros(all, all);
+        let misfits = fitted.trusted();
         let mut from = 0;
         for visit in visits {
             let bins = from..from + visit.bins.len();
@@ -155,7 +157,7 @@ impl Case<'_> {
             let score = DVector::from_fn(all, |unknown, _| {
                 dot(
                     &fitted.columns[unknown][bins.clone()],
-                    &fitted.misfits[bins.clone()],
+                    &misfits[bins.clone()],
                 )
             });
             sum += &score * score.transpose();
@@ -178,6 +180,7 @@ impl Case<'_> {
                 (here.force_n - finer.force_n) / sd_n
             })
             .collect();
+        let change = weighted(&change, &fitted.trust);
         let columns = &fitted.columns;
         let all = columns.len();
         let pull = DVector::from_fn(all, |i, _| dot(&columns[i], &change));
@@ -214,16 +217,28 @@ fn correlation(spread: &DMatrix<f64>, count: usize) -> Vec<Vec<f64>> {
     (0..count).map(row).collect()
 }
 
-/// Factor by which noise must grow further to explain the misfit; at least 1.
+/// Factor by which noise must grow further to explain the misfit of what is trusted.
 pub(super) fn excess(fitted: &Fitted) -> f64 {
+    let misfits = touched(fitted, &fitted.trusted());
+    let weight: f64 = touched(fitted, &fitted.trust).iter().sum();
+    let freedom = (weight - fitted.columns.len() as f64).max(1.0);
+    let square = dot(&misfits, &misfits) / freedom;
+    (square * persistence(&misfits)).sqrt()
+}
+
+/// Values of the bins that have force.
+fn touched(fitted: &Fitted, values: &[f64]) -> Vec<f64> {
     let force_n = &fitted.end.read_n;
     let strongest = force_n.iter().fold(0.0_f64, |most, value| most.max(*value));
-    let touched = |(force_n, _): &(&f64, &f64)| **force_n > strongest * TOUCHED;
-    let misfits = force_n.iter().zip(&fitted.misfits).filter(touched);
-    let misfits: Vec<f64> = misfits.map(|(_, misfit)| *misfit).collect();
-    let freedom = misfits.len().saturating_sub(fitted.columns.len()).max(1);
-    let square = dot(&misfits, &misfits) / freedom as f64;
-    (square * persistence(&misfits)).sqrt().max(1.0)
+    let pairs = force_n.iter().zip(values);
+    let touched = pairs.filter(|(force_n, _)| **force_n > strongest * TOUCHED);
+    touched.map(|(_, value)| *value).collect()
+}
+
+/// Share of the bins that have force which is not trusted.
+fn left_out(fitted: &Fitted) -> f64 {
+    let trust = touched(fitted, &fitted.trust);
+    1.0 - trust.iter().sum::<f64>() / trust.len().max(1) as f64
 }
 
 /// Of how many successive values one tells something new (integrated autocorrelation); at least 1.

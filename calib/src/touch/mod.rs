@@ -32,7 +32,7 @@ use model::Body;
 pub use record::{Bin, Noise};
 pub use search::Search;
 use search::Survey;
-use solve::{Fit, Fitted};
+use solve::{Fit, Fitted, Trust};
 
 /// One reading of a record of touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,6 +169,9 @@ pub struct Identified {
     pub misfit_n: [f64; 2],
     /// Misfit after the fit over what noise explains, at least 1; uncertainties grow by it.
     pub excess: f64,
+    /// Share of the record that no fit could follow though it followed the rest of the same touches,
+    /// 0 to 1; it does not count in the excess.
+    pub left_out: f64,
     /// Number of times that the model was run.
     pub runs: u32,
     /// Whether the fit came to rest.
@@ -269,11 +272,13 @@ impl Settings {
     }
 }
 
-/// Excess of the misfit above which the noise is taken as larger and the fit done again: a prior
-/// must hold against a model that is wrong.
+/// Excess of the misfit above which the noise is taken as larger and the fit done again, and below the
+/// inverse of which it is taken as smaller: a prior must hold against a model that is wrong.
 const EXCESS: f64 = 1.5;
 /// Most fits of one set of touches.
 const ROUNDS: u32 = 3;
+/// Most steps of a fit that only begins another or goes on from it.
+const STEPS_FEW: u32 = 4;
 /// Steps of the fit without a lump that one with a lump is compared with.
 const STEPS_WITHOUT: u32 = 3;
 
@@ -340,21 +345,37 @@ pub fn identify(
     .judge(searches)
 }
 
-/// A fit whose noise is as large as its misfit says.
+/// A fit whose noise is as large as its misfit says. It begins with the shallow part of the touches:
+/// in the deep one, where soft layers give way, are valleys that lead astray; `from`, if it is given, is
+/// such a beginning. One that does not meet the
+/// record goes on with less trust in what is far off the rest.
 fn settle(
     body: &Body<'_>,
     touch: &record::Touch,
     settings: &Settings,
     from: &[f64],
 ) -> Result<Fitted, TouchError> {
-    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(from)?;
+    let few = Settings {
+        steps_max: settings.steps_max.min(STEPS_FEW),
+        ..*settings
+    };
+    let mut begin = from.to_vec();
+    let mut runs = 0;
+    if from.is_empty() {
+        let shallow = Fit::new(body, touch, &few, 1.0).trusting(Trust::Shallow);
+        let shallow = shallow.solve(from)?;
+        (begin, runs) = (shallow.end.unknowns, shallow.runs);
+    }
+    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(&begin)?;
+    fitted.runs += runs;
     for _ in 1..ROUNDS {
         let excess = doubt::excess(&fitted);
-        if excess <= EXCESS {
+        if excess <= EXCESS && (excess >= 1.0 / EXCESS || fitted.scale <= 1.0) {
             break;
         }
-        let scale = excess * fitted.scale;
-        let again = Fit::new(body, touch, settings, scale).solve(&fitted.end.unknowns)?;
+        let scale = (excess * fitted.scale).max(1.0);
+        let again = Fit::new(body, touch, &few, scale).trusting(Trust::Usual);
+        let again = again.solve(&fitted.end.unknowns)?;
         let runs = fitted.runs + again.runs;
         fitted = Fitted { runs, ..again };
     }

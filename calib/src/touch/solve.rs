@@ -5,6 +5,19 @@
 //! deviation of its prior: the parameters of `model`, then what the instrument does. Of that only the
 //! height asks for runs of the model; the force of a bin is
 //! `F + gain F - lag dF/dt + mass a - drag v`, the drag in contact only.
+//!
+//! A tissue may do what its model cannot, as when a layer gives way under a deep press: for a while its
+//! misfit is many times that of the rest of the touch. Least squares would bend every parameter to
+//! it. [`Trust::Usual`] trusts such bins less (iterated weights, Huber and Ronchetti 2009, section 7.8,
+//! with a loss that falls as Hampel's), from a start that [`Trust::Shallow`] found without the deep
+//! ones: what is off stands out only beside what is met. A touch of which most is off keeps its weight:
+//! that is a wrong model, such as a lump that the scene lacks.
+//!
+//! The model itself gives way where a deep press squeezes a soft layer to nothing: its force leaps, and
+//! when it does hangs on every parameter. Slopes there say more than is true, and are known by it:
+//! force is of the first degree in all moduli together, so that by Euler's theorem the slopes by the
+//! layers' logarithms sum up to it, and none has more than all of it. Where that fails a bin counts for
+//! nothing.
 
 use super::doubt::dot;
 use super::model::{Body, Pushed};
@@ -24,6 +37,28 @@ const SETTLED: f64 = 5e-3;
 /// Damping at the start, over the sum of squares of a column.
 const DAMPING: f64 = 1e-3;
 
+/// Misfit from which a bin is trusted less, over the usual one of its touch or of the noise.
+const USUAL: f64 = 3.0;
+/// By how much of the force the layers' slopes may miss it in sum, or one of a modulus may exceed it or
+/// fall below nothing, before the tissue is taken to give way: waves take some percent, and so do
+/// slopes by steps of a tenth.
+const LEAP: f64 = 0.15;
+/// Share of a touch's depth to which bins count as shallow.
+const SHALLOW: f64 = 0.7;
+/// A normal standard deviation over the median of its size.
+const NORMAL: f64 = 1.4826;
+
+/// Which bins a fit goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// All alike.
+    All,
+    /// Those of the shallow part of every touch.
+    Shallow,
+    /// Less by those that are far off the rest of their touch.
+    Usual,
+}
+
 /// What the instrument does, after the parameters: gain, height, lag, mass, drag.
 pub(super) const NUISANCES: usize = 5;
 
@@ -42,10 +77,13 @@ pub(super) struct Fitted {
     pub(super) end: Point,
     /// Standard deviations of the parameters' priors.
     pub(super) priors: Vec<f64>,
-    /// Slopes of the forces by the unknowns, over their standard deviations; a column an unknown.
+    /// Slopes of the forces by the unknowns, over their standard deviations and as far as trusted; a
+    /// column an unknown.
     pub(super) columns: Vec<Vec<f64>>,
     /// Misfits over their standard deviations.
     pub(super) misfits: Vec<f64>,
+    /// How far each bin is trusted, 0 to 1.
+    pub(super) trust: Vec<f64>,
     pub(super) spread_n: Vec<f64>,
     /// Factor on the standard deviations of the noise that all this was done with.
     pub(super) scale: f64,
@@ -59,6 +97,31 @@ impl Fitted {
         let pairs = self.end.unknowns.iter().zip(&self.priors);
         pairs.map(|(x, prior)| x * prior).collect()
     }
+
+    /// Misfits as far as they are trusted.
+    pub(super) fn trusted(&self) -> Vec<f64> {
+        weighted(&self.misfits, &self.trust)
+    }
+}
+
+/// Values times the roots of their weights.
+pub(super) fn weighted(values: &[f64], weights: &[f64]) -> Vec<f64> {
+    let pairs = values.iter().zip(weights);
+    pairs.map(|(value, weight)| value * weight.sqrt()).collect()
+}
+
+/// How far the bins of one touch are trusted, by their misfits over standard deviations of which the
+/// noise has `noise`.
+fn trust(misfits: &[f64], noise: f64) -> Vec<f64> {
+    let mut sizes: Vec<f64> = misfits.iter().map(|misfit| misfit.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+    let usual = USUAL * (NORMAL * median).max(noise);
+    let one = |misfit: &f64| {
+        let over = (misfit.abs() / usual).max(1.0);
+        1.0 / (over * over * over * over)
+    };
+    misfits.iter().map(one).collect()
 }
 
 /// Slopes at a place, and what a bin is worth there.
@@ -66,6 +129,7 @@ impl Fitted {
 struct Slopes {
     columns: Vec<Vec<f64>>,
     spread_n: Vec<f64>,
+    trust: Vec<f64>,
 }
 
 /// A body, touched as a record was.
@@ -76,6 +140,7 @@ pub(super) struct Fit<'a> {
     parts: Vec<Part>,
     priors: Vec<f64>,
     scale: f64,
+    trust: Trust,
     runs: u32,
 }
 
@@ -96,8 +161,14 @@ impl<'a> Fit<'a> {
             priors: priors.collect(),
             parts,
             scale,
+            trust: Trust::All,
             runs: 0,
         }
+    }
+
+    /// The same, which goes by these bins.
+    pub(super) fn trusting(self, trust: Trust) -> Self {
+        Self { trust, ..self }
     }
 
     /// From these unknowns; from the scene's, which are 0, if there are none.
@@ -135,12 +206,13 @@ impl<'a> Fit<'a> {
                 break;
             }
         }
-        let misfits = self.misfits(&here, &slopes);
+        let misfits = self.misfits(&here, &slopes.spread_n);
         Ok(Fitted {
             end: here,
             priors: self.priors,
             columns: slopes.columns,
             misfits,
+            trust: slopes.trust,
             spread_n: slopes.spread_n,
             scale: self.scale,
             runs: self.runs,
@@ -256,29 +328,87 @@ impl<'a> Fit<'a> {
             .collect();
         let mut spread_n = self.touch.spread_n(&here.read_n, &slopes_npm);
         spread_n.iter_mut().for_each(|sd_n| *sd_n *= self.scale);
+        let mut trust = self.trust(&self.misfits(here, &spread_n), &here.plain);
+        for (bin, trust) in trust.iter_mut().enumerate() {
+            let margin_n = LEAP * here.read_n[bin].abs() + USUAL * spread_n[bin];
+            if self.leaps(bin, &columns, (here.read_n[bin], margin_n)) {
+                *trust = 0.0;
+            }
+        }
         for column in &mut columns {
-            let pairs = column.iter_mut().zip(&spread_n);
-            pairs.for_each(|(slope, sd_n)| *slope /= sd_n);
+            let pairs = column.iter_mut().zip(spread_n.iter().zip(&trust));
+            pairs.for_each(|(slope, (sd_n, trust))| *slope *= trust.sqrt() / sd_n);
         }
         self.runs += changed.len() as u32;
-        Ok(Slopes { columns, spread_n })
+        Ok(Slopes {
+            columns,
+            spread_n,
+            trust,
+        })
     }
 
-    fn misfits(&self, point: &Point, slopes: &Slopes) -> Vec<f64> {
-        let all = self.touch.bins().zip(&point.read_n).zip(&slopes.spread_n);
+    /// Whether the moduli do not share the force of a bin among them.
+    fn leaps(&self, bin: usize, columns: &[Vec<f64>], (force_n, margin_n): (f64, f64)) -> bool {
+        let mut layers_n = 0.0;
+        for ((part, prior), column) in self.parts.iter().zip(&self.priors).zip(columns) {
+            let slope_n = column[bin] / prior;
+            match part {
+                Part::Layer(_) => layers_n += slope_n,
+                Part::Contrast(_) => {}
+                _ => continue,
+            }
+            if slope_n < -margin_n || slope_n > force_n.max(0.0) + margin_n {
+                return true;
+            }
+        }
+        (layers_n - force_n).abs() > margin_n
+    }
+
+    /// How far every bin is trusted; those without contact tell nothing of what is usual.
+    fn trust(&self, misfits: &[f64], plain: &[Pushed]) -> Vec<f64> {
+        let mut all = vec![1.0; misfits.len()];
+        if self.trust == Trust::All {
+            return all;
+        }
+        let mut from = 0;
+        for visit in &self.touch.visits {
+            let (bins_before, bins) = (from, from..from + visit.bins.len());
+            from = bins.end;
+            let touching: Vec<usize> = bins.filter(|&bin| plain[bin].force_n > 0.0).collect();
+            let own: Vec<f64> = touching.iter().map(|&bin| misfits[bin]).collect();
+            let found = if self.trust == Trust::Usual {
+                trust(&own, 1.0 / self.scale)
+            } else {
+                let low_m = SHALLOW * visit.depth_m();
+                let first = bins_before;
+                let shallow = |&bin: &usize| -visit.bins[bin - first].height_m <= low_m;
+                touching
+                    .iter()
+                    .map(|bin| f64::from(u8::from(shallow(bin))))
+                    .collect()
+            };
+            for (bin, trust) in touching.into_iter().zip(found) {
+                all[bin] = trust;
+            }
+        }
+        all
+    }
+
+    fn misfits(&self, point: &Point, spread_n: &[f64]) -> Vec<f64> {
+        let all = self.touch.bins().zip(&point.read_n).zip(spread_n);
         all.map(|((bin, read_n), sd_n)| (bin.force_n - read_n) / sd_n)
             .collect()
     }
 
     fn cost(&self, point: &Point, slopes: &Slopes) -> f64 {
-        let misfits = self.misfits(point, slopes);
+        let misfits = weighted(&self.misfits(point, &slopes.spread_n), &slopes.trust);
         dot(&misfits, &misfits) + dot(&point.unknowns, &point.unknowns)
     }
 
     /// Change of the unknowns that meets the record best by the slopes.
     fn step(&self, here: &Point, slopes: &Slopes, damping: f64) -> Result<Vec<f64>, TouchError> {
         let unknowns = here.unknowns.len();
-        let mut observed = self.misfits(here, slopes);
+        let mut observed = weighted(&self.misfits(here, &slopes.spread_n), &slopes.trust);
         observed.extend(here.unknowns.iter().map(|x| -x));
         observed.extend(vec![0.0; unknowns]);
         let row = |unknown: usize, value: f64| {
@@ -309,4 +439,22 @@ impl<'a> Fit<'a> {
 fn nuisances(unknowns: &[f64]) -> [f64; NUISANCES] {
     let first = unknowns.len() - NUISANCES;
     core::array::from_fn(|k| unknowns[first + k])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_far_off_the_rest_is_trusted_less_and_a_rest_that_is_off_is_not() {
+        let mut misfits = vec![0.5, -1.0, 1.5, -0.8, 1.2, 2.5];
+        assert_eq!(trust(&misfits, 1.0), vec![1.0; 6]);
+        misfits.extend([-60.0, 9.0]);
+        let found = trust(&misfits, 1.0);
+        assert!(found[..6].iter().all(|&t| t == 1.0) && found[6] < 1e-3 && found[7] < 1.0);
+        // a wrong model is off everywhere
+        let wrong: Vec<f64> = misfits[..6].iter().map(|m| 50.0 * m).collect();
+        assert_eq!(trust(&wrong, 1.0), vec![1.0; 6]);
+        assert_eq!(trust(&[], 1.0), Vec::<f64>::new());
+    }
 }

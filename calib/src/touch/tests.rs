@@ -14,6 +14,21 @@ fn normals(random: &mut Xoshiro256PlusPlus) -> [f64; 2] {
     [radius * cos, radius * sin]
 }
 
+/// A built-in scene whose fine cells are in a strip along x only: a third of the time.
+fn strip(name: &str, half_m: f64) -> Scene {
+    let mut scene = scene::load(name).unwrap();
+    let Body::Block(block) = &mut scene.body else {
+        panic!("not a block");
+    };
+    block.zone.half_m[1] = half_m;
+    scene
+}
+
+/// The scene of most records, fine where [`BOTH`] presses.
+fn layered_lump() -> Scene {
+    strip("layered-lump", 0.01)
+}
+
 /// Presses of equal length at places, to depths, as smooth as a hand: the path of the tool.
 fn presses(radius_m: f64, visits: &[([f64; 2], f64)], seconds: f64) -> Vec<Vec3> {
     let ticks = (seconds * 1e3) as usize;
@@ -85,18 +100,24 @@ fn errors(found: &Identified, logs: &[f64]) -> Vec<f64> {
     found.estimates.iter().zip(logs).map(error).collect()
 }
 
-/// The bar of identification: two seconds at 1 kHz, two deep presses, other moduli than the scene's.
-fn two_deep_presses(truth: &Scene, scene: &Scene, seed: u64, common: [f64; 2]) -> Identified {
-    let path = presses(scene.tool_radius_m, &BOTH, 2.0);
+/// The bar of identification: at most two seconds at 1 kHz, two deep presses, other moduli than the
+/// scene's.
+fn two_deep_presses(
+    (truth, scene): (&Scene, &Scene),
+    seconds: f64,
+    seed: u64,
+    common: [f64; 2],
+) -> Identified {
+    let path = presses(scene.tool_radius_m, &BOTH, seconds);
     let samples = record(truth, &path, seed, common);
     identify(scene, &samples, &settings()).unwrap()
 }
 
 #[test]
 fn two_deep_presses_tell_every_layer_and_the_lump_within_a_tenth() {
-    let scene = scene::load("layered-lump").unwrap();
+    let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.3, 0.7, 1.25, 0.6]);
-    let found = two_deep_presses(&truth, &scene, 7, [0.7, -0.7]);
+    let found = two_deep_presses((&truth, &scene), 1.4, 7, [0.7, -0.7]);
     assert!(found.settled && found.excess < 1.5, "{}", found.excess);
     for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
         assert!(error.abs() < 0.1, "{estimate:?}: {error}");
@@ -119,61 +140,81 @@ fn two_deep_presses_tell_every_layer_and_the_lump_within_a_tenth() {
     );
 }
 
-/// Misfit over noise of a fit that has gone astray and says so.
-const ASTRAY: f64 = 5.0;
-
-/// Errors of several seeds, over their standard deviations and as they are, and how many fits say that
-/// they have gone astray.
-fn trials(truths: &[(Scene, Vec<f64>)], scene: &Scene) -> (Vec<(f64, f64)>, usize) {
-    let (mut all, mut astray) = (Vec::new(), 0);
-    for (seed, (truth, logs)) in truths.iter().enumerate() {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(100 + seed as u64);
-        let found = two_deep_presses(truth, scene, seed as u64, normals(&mut random));
-        if found.excess > ASTRAY {
-            astray += 1;
-            continue;
-        }
-        let pairs = found.estimates.iter().zip(errors(&found, logs));
-        all.extend(pairs.map(|(estimate, error)| (error / estimate.sd, error)));
+/// Errors of several seeds, over their standard deviations and as they are.
+fn trials(truths: &[Vec<f64>], scene: &Scene, first: u64) -> Vec<(f64, f64)> {
+    let mut all = Vec::new();
+    for (seed, factors) in (first..).zip(truths) {
+        let (truth, logs) = other(scene, factors);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(100 + seed);
+        let found = two_deep_presses((&truth, scene), 2.0, seed, normals(&mut random));
+        let errors = errors(&found, &logs);
+        let pairs = found.estimates.iter().zip(errors);
+        let own: Vec<_> = pairs.map(|(own, error)| (error / own.sd, error)).collect();
+        println!(
+            "{seed} {factors:.2?}: excess {:.2}, {own:.3?}",
+            found.excess
+        );
+        all.extend(own);
     }
-    (all, astray)
+    all
 }
 
-#[test]
-#[ignore = "three minutes"]
-fn over_seeds_errors_are_as_large_as_said() {
-    let scene = scene::load("layered-lump").unwrap();
-    let factors = [
-        [1.3, 0.7, 1.25, 0.6],
-        [0.8, 1.4, 0.9, 1.3],
-        [1.1, 1.1, 0.7, 0.8],
-        [0.7, 0.9, 1.4, 1.2],
-        [1.5, 1.2, 1.1, 0.5],
-    ];
-    let truths = factors.map(|factors| other(&scene, &factors));
-    let (all, astray) = trials(&truths, &scene);
-    let tenth = all.iter().filter(|(_, error)| error.abs() < 0.1).count();
-    let sure = all.iter().filter(|(over, _)| over.abs() < 2.0).count();
-    // one of the five ends in another valley, at 18 times the noise: gain makes up for layers
-    assert!(astray <= 1, "{astray}");
-    let (told, few) = (all.len(), all.len() / 10);
+/// Every modulus within a tenth, and errors as large as said.
+fn judge(all: &[(f64, f64)]) {
+    assert!(all.iter().all(|(_, error)| error.abs() < 0.1), "{all:?}");
+    let within = |sds: f64| all.iter().filter(|(over, _)| over.abs() < sds).count();
+    let (one, two, all) = (within(1.0), within(2.0), all.len());
+    println!("{one} within one deviation and {two} within two, of {all}");
     assert!(
-        tenth + few >= told && sure + few >= told,
-        "{tenth} {sure} of {told}: {all:?}"
+        2 * one >= all && 10 * two >= 9 * all,
+        "{one} {two} of {all}"
     );
-    assert!(all.iter().all(|(over, _)| over.abs() < 4.0), "{all:?}");
+}
+
+/// Truths up to twice as stiff or as soft: `cargo test --release -p palpate-calib --lib over_seeds --
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "five minutes"]
+fn over_seeds_errors_are_as_large_as_said() {
+    let draw = |seed: u64| {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1000 + seed);
+        let four = [normals(&mut random), normals(&mut random)].concat();
+        let factors = four.iter().map(|x| libm::exp(0.35 * x.clamp(-2.0, 2.0)));
+        factors.collect::<Vec<f64>>()
+    };
+    let truths: Vec<Vec<f64>> = (0..12).map(draw).collect();
+    judge(&trials(&truths, &layered_lump(), 20));
+}
+
+/// Under the press beside the lump this fat is squeezed to nothing: force falls from 1.7 N to 1 N and
+/// comes back on another way. Least squares from the scene's values ended in another valley, with
+/// muscle three times too stiff.
+#[test]
+fn issue_a_tissue_that_gives_way_led_astray() {
+    let scene = layered_lump();
+    let (truth, logs) = other(&scene, &[0.7, 0.9, 1.4, 1.2]);
+    let found = two_deep_presses((&truth, &scene), 1.0, 3, [-0.5, -0.6]);
+    for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
+        assert!(error.abs() < 0.1, "{estimate:?}: {error}");
+        assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
+    }
+    assert!(
+        found.left_out > 0.0 && found.left_out < 0.4,
+        "{}",
+        found.left_out
+    );
 }
 
 #[test]
 fn another_mesh_is_in_what_is_said_to_be_sure() {
-    let scene = scene::load("layered-lump").unwrap();
+    let scene = layered_lump();
     let (mut truth, logs) = other(&scene, &[1.2, 0.8, 1.15, 0.8]);
     let Body::Block(block) = &mut truth.body else {
         panic!("not a block");
     };
     // finer across: as high as before, since cells are to end where skin does
     block.zone.cell_m *= 0.75;
-    let path = presses(scene.tool_radius_m, &BOTH, 1.0);
+    let path = presses(scene.tool_radius_m, &BOTH, 0.6);
     let samples = record(&truth, &path, 3, [0.0, 0.0]);
     let asked = Settings {
         finer_mesh: true,
@@ -188,21 +229,22 @@ fn another_mesh_is_in_what_is_said_to_be_sure() {
 #[test]
 fn a_lump_that_the_scene_lacks_is_found() {
     // the truth has other layers, another mesh, and a lump of which the scene knows nothing
-    let truth = scene::load("layered-lump").unwrap();
-    let scene = scene::load("layered").unwrap();
-    let sites = [[-0.02, 0.0], [0.0, 0.0], [0.02, 0.0], [0.02, 0.02]];
+    let truth = strip("layered-lump", 0.016);
+    let scene = strip("layered", 0.016);
+    let sites = [[-0.02, 0.0], [0.0, 0.0], [0.02, 0.0], [0.02, 0.008]];
     let visits = sites.map(|site| (site, 0.0065));
-    let mut path = presses(scene.tool_radius_m, &visits, 2.4);
+    let mut path = presses(scene.tool_radius_m, &visits, 1.8);
     // and along the line of sites, 4 mm deep
-    path.extend((0..1200).map(|tick| {
-        let share = f64::from(tick) / 1200.0;
+    path.extend((0..700).map(|tick| {
+        let share = f64::from(tick) / 700.0;
         let down = (8.0 * share).min(8.0 - 8.0 * share).min(1.0);
         let x = -0.01 + 0.04 * ((share - 0.125) / 0.75).clamp(0.0, 1.0);
         Vec3::new(x, 0.0, scene.tool_radius_m + 1e-3 - 5e-3 * down)
     }));
     let samples = record(&truth, &path, 9, [0.5, 0.5]);
     let few = Settings {
-        touch_s: 1.5,
+        touch_s: 1.0,
+        steps_max: 6,
         ..settings()
     };
     let found = identify(&scene, &samples, &few).unwrap();
@@ -254,7 +296,7 @@ fn a_lump_that_the_scene_lacks_is_found() {
 
 #[test]
 fn a_lag_of_the_sensor_is_not_taken_for_stiffness() {
-    let scene = scene::load("layered-lump").unwrap();
+    let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.2, 0.8, 1.15, 0.8]);
     // quick presses, and a low-pass of 100 Hz
     let path = presses(scene.tool_radius_m, &BOTH, 0.6);
@@ -277,7 +319,7 @@ fn a_lag_of_the_sensor_is_not_taken_for_stiffness() {
 
 #[test]
 fn a_shallow_press_beside_the_lump_keeps_what_it_cannot_tell() {
-    let scene = scene::load("layered-lump").unwrap();
+    let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.3, 0.7, 1.25, 0.6]);
     let path = presses(scene.tool_radius_m, &[([-0.012, 0.0], 0.003)], 0.4);
     let samples = record(&truth, &path, 3, [0.0, 0.0]);
@@ -297,10 +339,10 @@ fn a_shallow_press_beside_the_lump_keeps_what_it_cannot_tell() {
 
 #[test]
 fn a_scene_without_the_lump_is_found_out_and_does_not_run_away() {
-    let scene = scene::load("layered-lump").unwrap();
+    let scene = layered_lump();
     let path = presses(scene.tool_radius_m, &BOTH, 0.5);
     let samples = record(&scene, &path, 5, [0.0, 0.0]);
-    let twin = scene::load("layered").unwrap();
+    let twin = strip("layered", 0.01);
     let few = Settings {
         steps_max: 6,
         ..settings()
@@ -318,7 +360,7 @@ fn a_scene_without_the_lump_is_found_out_and_does_not_run_away() {
 
 #[test]
 fn what_the_mesh_does_is_reported_beside_the_noise() {
-    let mut scene = scene::load("layered-lump").unwrap();
+    let mut scene = layered_lump();
     let path = presses(
         scene.tool_radius_m,
         &[(BOTH[0].0, 0.007), (BOTH[1].0, 0.007)],
@@ -327,7 +369,7 @@ fn what_the_mesh_does_is_reported_beside_the_noise() {
     let Body::Block(block) = &mut scene.body else {
         panic!("not a block");
     };
-    block.zone.half_m = [0.024; 2];
+    block.zone.half_m = [0.024, 0.01];
     let finer = model::Body::of(&scene).unwrap().finer();
     let samples = record(&finer, &path, 11, [0.0, 0.0]);
     let found = identify(

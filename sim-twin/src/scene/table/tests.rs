@@ -111,10 +111,11 @@ fn worst_jumps(tissue: &mut dyn Tissue) -> [f64; 2] {
         let tool = tool(x_m, depth_m);
         let masked_n = felt(tissue, tool, 0.0).force_n;
         let full_n = felt(tissue, tool, TICK_S).force_n;
-        // what cannot be felt does not count: 3 mN, a tenth of what a fingertip tells
-        let jump = (masked_n - full_n).norm() / full_n.norm().max(0.15);
         let way = usize::from(tick >= 600);
-        worst[way] = worst[way].max(jump);
+        // what cannot be felt does not count: a fingertip tells five times as much
+        if full_n.norm() > 5e-3 {
+            worst[way] = worst[way].max((masked_n - full_n).norm() / full_n.norm());
+        }
     }
     worst
 }

@@ -62,6 +62,23 @@ fn a_shallow_touch_is_within_four_percent_of_the_nonlinear_truth() {
 }
 
 #[test]
+fn a_touch_of_few_faces_grows_as_hertz_says() {
+    // E / (1 - nu^2) of the block, whose ground is twenty radii below
+    let hertz_n =
+        |depth_m: f64| 4.0 / 3.0 * 5e3 / (1.0 - 0.45 * 0.45) * (5e-3 * depth_m.powi(3)).sqrt();
+    for aside_m in [0.0, 0.3e-3, 0.5e-3] {
+        for depth_m in [0.02e-3, 0.1e-3, 0.2e-3, 0.5e-3, 0.7e-3] {
+            let answer = press(above(depth_m) + Vec3::x() * aside_m);
+            let ratio = answer.force_n.z / hertz_n(depth_m);
+            assert!(
+                (0.97..1.08).contains(&ratio),
+                "{aside_m} {depth_m}: {ratio}"
+            );
+        }
+    }
+}
+
+#[test]
 fn weight_fades_to_the_depth_and_the_border_and_the_force_goes_no_farther() {
     assert_eq!(press(above(1.4e-3)).weight, 1.0);
     assert!((0.1..0.9).contains(&press(above(1.75e-3)).weight));
@@ -172,7 +189,7 @@ proptest! {
     #[test]
     fn wild_tools_get_a_finite_force_and_leave_no_trace(
         wild in prop::collection::vec(
-            (prop::array::uniform3(-1.0..1.0_f64), 0..6_u8, 1e-6..1.0_f64), 1..20,
+            (prop::array::uniform3(-1.0..1.0_f64), 0..7_u8, 1e-6..1.0_f64), 1..20,
         ),
     ) {
         let mut contacts = Contacts::default();
@@ -184,6 +201,7 @@ proptest! {
                 2 => (at_m, 1e-300, 0.0),
                 3 => (at_m * 1e200, radius_m, -1.0),
                 4 => (at_m, radius_m, f64::NAN),
+                5 => (at_m, 1e200, 1e3),
                 _ => (at_m, radius_m, 1e6),
             };
             let answer = contacts.press(table(), &Ball { centre_m, radius_m, stiffness_npm });

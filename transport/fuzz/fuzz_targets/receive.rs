@@ -1,0 +1,43 @@
+//! Any bytes as one frame after another: what a side takes in, and what its codec shows and answers, stays finite.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
+use palpate_transport::codec::{CodecKind, CodecParams, Ends};
+use palpate_transport::coupling::CouplingParams;
+use palpate_transport::frame::HapticFrame;
+use palpate_transport::inbox::{Inbox, Parties};
+use palpate_transport::trace::Side;
+use palpate_transport::{Span, Time};
+
+fuzz_target!(|bytes: &[u8]| {
+    let params = CodecParams {
+        kind: CodecKind::Deadband,
+        ..CodecParams::default()
+    };
+    let (side, coupling) = (Side::Master, CouplingParams::default());
+    let mut ends = Ends::new(&params, side, &coupling, Span(1_000_000));
+    let mut inbox = Inbox::new(Parties::default());
+    let mut packet = [0; HAPTIC_FRAME_BYTES];
+    let _ = encode(&HapticFrame::default(), &mut packet);
+    let mut now = Time(0);
+    for part in bytes.chunks(HAPTIC_FRAME_BYTES - 4) {
+        packet[4..4 + part.len()].copy_from_slice(part);
+        let Ok(frame) = decode_frame(&packet) else {
+            continue;
+        };
+        now = now + Span(1_000_000);
+        let shown = ends.decode(Some((frame, now)), now + Span(5_000_000));
+        if let Some((shown, _)) = shown {
+            assert!(!frame.is_plausible() || shown.is_plausible());
+        }
+        inbox.take(shown);
+        let _ = (inbox.stale(now, 0.1, 0.1), inbox.sync().estimate_at(now));
+        // what this side says is its own, at its own time
+        let own = HapticFrame {
+            sent_ns: now.0,
+            ..frame
+        };
+        let _ = ends.encode(&own, inbox.newest());
+    }
+});
