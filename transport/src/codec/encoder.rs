@@ -125,7 +125,7 @@ impl Encoder {
         let now = Time(frame.sent_ns);
         let silent = now - before;
         // a tick that would come too late for the keep-alive is the last that may send it
-        if silent.0 < 0 || silent.0 + self.period.0 / 2 >= self.keep_alive.0 {
+        if silent.0 < 0 || silent + Span(self.period.0 / 2) >= self.keep_alive {
             return true;
         }
         let marks = marks(frame);
