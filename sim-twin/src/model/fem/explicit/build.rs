@@ -6,11 +6,11 @@
 //!
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
-use super::cells::{Buffer, Cells, RUN, pull};
+use super::cells::{Buffer, Cells, Onto, RUN, pull};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
 use super::matter::{Matter, check, edge, greatest_bound, own, scale, wave};
-use super::schedule::{classes, sheets, slabs};
+use super::schedule::{classes, cut};
 use super::seam::Seam;
 use super::skin::Skin;
 use super::viscous::Viscous;
@@ -224,7 +224,7 @@ impl Model {
                         ),
                         weight,
                         &motion.u,
-                        &mut motion.f,
+                        &mut Onto::whole(&mut motion.f),
                         &mut buffer,
                     );
                 }
@@ -304,6 +304,7 @@ fn empty(cells: [usize; 3], edge: [f64; 3], low: [f64; 3], params: &Params) -> G
         viscous: None,
         slabs: Vec::new(),
         sheets: Vec::new(),
+        chunks: Vec::new(),
         mass: field(),
         ease: field(),
     }
@@ -344,8 +345,7 @@ fn grid(
             viscous.set(at, &viscosity, size, (scale.stress_pa, scale.time_s()));
         }
     }
-    grid.slabs = slabs(&grid, classes);
-    grid.sheets = sheets(&grid, classes);
+    cut(&mut grid, classes, nested.levels.len());
     for (k, &class) in classes.iter().enumerate() {
         let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;
         let range = k * grid.plane..(k + 1) * grid.plane;

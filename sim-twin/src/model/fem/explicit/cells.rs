@@ -59,6 +59,47 @@ impl Found {
     }
 }
 
+/// Impulses that cells add to.
+#[derive(Debug)]
+pub(super) struct Onto<'a> {
+    /// Node of the first of `own`.
+    pub(super) from: usize,
+    /// Those of a chunk's nodes.
+    pub(super) own: [&'a mut [f32]; 3],
+    /// Those of the plane beyond, if it is another chunk's; nothing if there is none.
+    pub(super) over: [&'a mut [f32]; 3],
+}
+
+impl<'a> Onto<'a> {
+    /// The whole field.
+    pub(super) fn whole(f: &'a mut [Field; 3]) -> Self {
+        Self {
+            from: 0,
+            own: f.each_mut().map(Vec::as_mut_slice),
+            over: [(); 3].map(|()| <&mut [f32]>::default()),
+        }
+    }
+
+    /// Takes rows of both ends of cells from the nodes that begin at `to`. Beyond the plane beyond,
+    /// rows are those of no cell, and zero.
+    #[inline(always)]
+    fn take(&mut self, axis: usize, to: usize, (near, far): (&[f32], &[f32])) {
+        let (own, over) = (&mut *self.own[axis], &mut *self.over[axis]);
+        let at = to - self.from;
+        let first = own.len().saturating_sub(at).min(near.len());
+        if first > 0 {
+            take(&mut own[at..at + first], &near[..first], &far[..first]);
+        }
+        if first < near.len() && !over.is_empty() {
+            let at = at + first - own.len();
+            let end = over.len().min(at + near.len() - first);
+            if at < end {
+                take(&mut over[at..end], &near[first..], &far[first..]);
+            }
+        }
+    }
+}
+
 /// Forces of a run by corner and component. Those of the far end in x stand one place on, so that
 /// both ends of a row are one sum.
 #[derive(Debug, Clone)]
@@ -184,7 +225,7 @@ fn fill<const BOOKS: bool>(
     (start, length): Run,
     weight: f32,
     u: &[Field; 3],
-    (buffer, needs): (&mut Buffer, &mut [f32]),
+    (buffer, needs, from): (&mut Buffer, &mut [f32], usize),
 ) -> Found {
     let mut found = Found::default();
     let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
@@ -228,7 +269,7 @@ fn fill<const BOOKS: bool>(
                     f32::MAX
                 };
             }
-            needs[at..at + LANES].copy_from_slice(&demand);
+            needs[at - from..at - from + LANES].copy_from_slice(&demand);
         }
     }
     if BOOKS {
@@ -250,7 +291,7 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
 pub(super) fn scatter(
     cells: &Cells,
     (start, length): Run,
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     buffer: &mut Buffer,
 ) {
     // what a longer run left behind
@@ -260,38 +301,29 @@ pub(super) fn scatter(
             buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
         }
     }
-    for (i, f) in f.iter_mut().enumerate() {
+    let wide = length + LANES;
+    for i in 0..3 {
         for a in [0, 2, 4, 6] {
-            let from = start + cells.corners[a];
-            let wide = length + LANES;
-            take(
-                &mut f[from..from + wide],
-                &buffer.0[a][i][..wide],
-                &buffer.0[a + 1][i][..wide],
-            );
+            let rows = (&buffer.0[a][i][..wide], &buffer.0[a + 1][i][..wide]);
+            onto.take(i, start + cells.corners[a], rows);
         }
     }
 }
 
-/// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
+/// Takes `weight` times the forces of the cells in `runs` at the displacements `u`.
 #[inline(always)]
 fn pull_runs<const BOOKS: bool>(
     (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     (buffer, needs): (&mut Buffer, &mut [f32]),
 ) -> Found {
     let mut found = Found::default();
     for &run in runs {
-        found = found.join(fill::<BOOKS>(
-            (cells, stiff),
-            run,
-            weight,
-            u,
-            (buffer, needs),
-        ));
-        scatter(cells, run, f, buffer);
+        let with = (&mut *buffer, &mut *needs, onto.from);
+        found = found.join(fill::<BOOKS>((cells, stiff), run, weight, u, with));
+        scatter(cells, run, onto, buffer);
     }
     found
 }
@@ -302,22 +334,22 @@ pub(super) fn pull(
     cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     buffer: &mut Buffer,
 ) {
-    pull_runs::<false>(cells, weight, u, f, (buffer, &mut []));
+    pull_runs::<false>(cells, weight, u, onto, (buffer, &mut []));
 }
 
-/// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
+/// As [`pull_runs`], with energies and demands, those of the cells at `onto`'s places in the slice too.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull_and_book(
     cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     with: (&mut Buffer, &mut [f32]),
 ) -> Found {
-    pull_runs::<true>(cells, weight, u, f, with)
+    pull_runs::<true>(cells, weight, u, onto, with)
 }
 
 /// As [`pull`], one cell after the other.

@@ -68,7 +68,7 @@ impl Explicit {
 
     /// Elastic energy as the cells are now; their impulses have to be taken anew after it.
     fn stored_j(&mut self) -> f64 {
-        let found = self.pull_due::<true>(self.model.slowest, 1.0, 0.0);
+        let found = self.energies();
         self.state.demand = found.demand;
         found.energy * self.model.energy_j()
     }

@@ -4,7 +4,7 @@
 //! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `viscous` what is viscous, `build` makes
+//! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -23,6 +23,7 @@ mod motion;
 mod points;
 mod schedule;
 mod seam;
+mod shares;
 mod skin;
 mod squeeze;
 mod state;
@@ -32,6 +33,7 @@ mod tests;
 mod viscous;
 
 use crate::Vec3;
+use crate::crew::{Alone, Crew};
 use crate::law::viscous::ViscousError;
 use crate::law::{Moduli, Viscosity};
 use crate::mesh::nested::Nested;
@@ -41,7 +43,7 @@ use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
 use build::{CLASSES, Model};
-use cells::Buffer;
+use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
 use state::{BODIES, State, TOOLS};
@@ -229,7 +231,7 @@ pub enum ExplicitError {
 pub struct Explicit {
     model: Arc<Model>,
     state: State,
-    buffer: Buffer,
+    shares: Shares,
     touches: Touches,
     loads: Loads,
     /// What the stiffness of every cell was before an edit, by grid.
@@ -315,7 +317,7 @@ impl Explicit {
         let surface = Surface::new(&model);
         Self {
             state: State::new(&model),
-            buffer: Buffer::new(),
+            shares: Shares::new(&model),
             touches: Touches::new(&model.skin),
             loads: Loads::new(&model.grids),
             stiffened: model
@@ -389,6 +391,24 @@ impl Explicit {
         self.model.added * self.model.mass_kg()
     }
 
+    /// As [`Tissue::step`], with a crew that shares the work; the same bits with any.
+    pub fn step_with(
+        &mut self,
+        crew: &mut impl Crew,
+        (tools, dt_s): (&[Tool], f64),
+        reactions: &mut [Reaction],
+    ) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            if let Some(masked) = &mut self.masked {
+                masked.refine(&self.hold, tools, reactions);
+            }
+            return;
+        }
+        self.advance(crew, (tools, dt_s), reactions);
+        self.hold.keep(tools, dt_s, reactions);
+    }
+
     /// Brings the surface that [`Tissue::view`] shows up to date.
     fn see(&mut self) {
         let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
@@ -436,15 +456,7 @@ impl Tissue for Explicit {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
-        if dt_s == 0.0 {
-            self.hold.answer(tools, reactions);
-            if let Some(masked) = &mut self.masked {
-                masked.refine(&self.hold, tools, reactions);
-            }
-            return;
-        }
-        self.advance(tools, dt_s, reactions);
-        self.hold.keep(tools, dt_s, reactions);
+        self.step_with(&mut Alone, (tools, dt_s), reactions);
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
