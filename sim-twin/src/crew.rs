@@ -7,6 +7,10 @@
 
 /// Somebody who does parts of a step.
 pub trait Crew {
+    /// Whether it pays to share a step whose largest pass takes about `pass_ns` \[ns\] on one thread.
+    /// Who says no is not asked to.
+    fn pays(&self, pass_ns: f64) -> bool;
+
     /// Calls `work` once with every item, in any order and on any thread, and returns when all are
     /// done. A crew of a servo neither allocates nor waits without bound here.
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T) + Sync);
@@ -17,6 +21,10 @@ pub trait Crew {
 pub struct Alone;
 
 impl Crew for Alone {
+    fn pays(&self, _pass_ns: f64) -> bool {
+        false
+    }
+
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
         items.iter_mut().for_each(work);
     }

@@ -301,7 +301,8 @@ impl BlockRow {
             self.wall.us_p99,
             alone(self.real_time_cpu, 2),
             self.real_time_wall,
-            self.speedup.map_or("-".to_owned(), |gain| format!("{gain:.2}")),
+            self.speedup
+                .map_or("-".to_owned(), |gain| format!("{gain:.2}")),
             format!("{a:+.1} {b:+.1} {c:+.1}"),
             alone(self.ns_per_cell, 1),
             if self.threads == 1 { &bound } else { "-" },
@@ -335,7 +336,10 @@ impl TissueReport {
         for row in &self.blocks {
             text += &row.line();
         }
-        let differing = self.blocks.iter().filter(|row| row.same_bits == Some(false));
+        let differing = self
+            .blocks
+            .iter()
+            .filter(|row| row.same_bits == Some(false));
         for row in differing {
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -424,7 +428,7 @@ mod tests {
             panic!("no block");
         };
         let (block, stop) = (even(&graded, 12), AtomicBool::new(false));
-        let mut crew = Threads::new(2).expect("threads");
+        let mut crew = Threads::new(2).expect("threads").always();
         let alone = measure(("2197", &block), &mut Alone, &MACHINE, &stop).expect("fits");
         let mut shared = measure(("2197", &block), &mut crew, &MACHINE, &stop).expect("fits");
         shared.compare(&alone, crew.hands());

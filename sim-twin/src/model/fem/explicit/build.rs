@@ -9,6 +9,7 @@
 use super::cells::{Buffer, Cells, Onto, RUN, pull};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
+use super::laws::{Lanes, with_law};
 use super::matter::{Matter, check, edge, greatest_bound, own, scale, wave};
 use super::schedule::{classes, cut};
 use super::seam::Seam;
@@ -214,20 +215,7 @@ impl Model {
                 seam.follow_rim(&above[index], &mut fine[0]);
             }
             for (grid, motion) in self.grids.iter().zip(&mut motions) {
-                for slab in &grid.slabs {
-                    let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
-                    pull(
-                        (
-                            &grid.cells,
-                            [&motion.stiff[0], &motion.stiff[1]],
-                            &slab.runs,
-                        ),
-                        weight,
-                        &motion.u,
-                        &mut Onto::whole(&mut motion.f),
-                        &mut buffer,
-                    );
-                }
+                with_law!(self.params.law, law => pull_all(law, grid, motion, &mut buffer));
             }
             for (motion, springs) in motions.iter_mut().zip(&springs) {
                 for (node, spring) in springs.iter().enumerate() {
@@ -263,6 +251,17 @@ impl Model {
             }
         }
         work / mass
+    }
+}
+
+/// Forces of all cells of a grid, each times the square of its step.
+fn pull_all(law: impl Lanes, grid: &Grid, motion: &mut Motion, buffer: &mut Buffer) {
+    for slab in &grid.slabs {
+        let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
+        let stiff = [&motion.stiff[0], &motion.stiff[1]];
+        let cells = (&grid.cells, stiff, &slab.runs[..]);
+        let mut onto = Onto::whole(&mut motion.f);
+        pull(law, cells, weight, &motion.u, &mut onto, buffer);
     }
 }
 

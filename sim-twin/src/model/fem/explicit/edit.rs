@@ -9,6 +9,7 @@
 use super::Explicit;
 use super::grid::Grid;
 use crate::Vec3;
+use crate::crew::Alone;
 use crate::law::Real;
 use crate::mesh::region::Shape;
 use crate::twin::{Edit, EditError, EditReport};
@@ -58,7 +59,7 @@ impl Explicit {
         books.edit_j += energy_j;
         (self.state.stale, self.state.still) = (true, false);
         // stiffer cells need their mass before they go again
-        self.weigh();
+        self.weigh(&mut Alone);
         Ok(EditReport {
             elements,
             energy_j,

@@ -1,7 +1,7 @@
 //! Continuum tissue at the servo's rate: explicit dynamics in single precision on nested grids.
 //!
-//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
-//! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
+//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
+//! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
 //! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
@@ -9,7 +9,7 @@
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
-//! [`crate::law::NeoHookean`]. Damping is proportional to mass.
+//! any [`Family`], one for all cells. Damping is proportional to mass.
 
 mod build;
 mod cells;
@@ -18,6 +18,7 @@ mod friction;
 mod grid;
 mod jaws;
 mod lane;
+mod laws;
 mod matter;
 mod motion;
 mod points;
@@ -35,7 +36,7 @@ mod viscous;
 use crate::Vec3;
 use crate::crew::{Alone, Crew};
 use crate::law::viscous::ViscousError;
-use crate::law::{Moduli, Viscosity};
+use crate::law::{Family, FamilyError, Moduli, Viscosity};
 use crate::mesh::nested::Nested;
 use crate::model::fem::Masked;
 use crate::model::hold::Hold;
@@ -48,6 +49,9 @@ use skin::{Met, Touches};
 use squeeze::Loads;
 use state::{BODIES, State, TOOLS};
 use std::sync::Arc;
+
+/// About what a cell takes to pull \[ns\], so that a crew can tell whether a step is worth sharing.
+const CELL_NS: f64 = 12.0;
 
 /// What one may choose; all but the damping without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +75,8 @@ pub struct Params {
     pub jaw_friction: Option<f64>,
     /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
     pub substeps_max: u32,
+    /// The law of all cells.
+    pub law: Family,
 }
 
 impl Default for Params {
@@ -85,12 +91,17 @@ impl Default for Params {
             friction: 0.0,
             jaw_friction: None,
             substeps_max: 32,
+            law: Family::NeoHookean,
         }
     }
 }
 
 impl Params {
     fn check(&self) -> Result<(), ExplicitError> {
+        self.law.check().map_err(|source| ExplicitError::Law {
+            law: laws::name(self.law),
+            source,
+        })?;
         // written so that what is not a number is refused
         let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
         let above = |value: f64, high: f64| value > 0.0 && value <= high;
@@ -200,6 +211,14 @@ pub enum ExplicitError {
         level: usize,
         /// The cell.
         cell: usize,
+    },
+    /// The explicit solver cannot take a law.
+    #[error("the explicit solver cannot take the law `{law}`: {source}")]
+    Law {
+        /// Its name.
+        law: &'static str,
+        /// What is wrong.
+        source: FamilyError,
     },
     /// A viscosity is out of range.
     #[error("cell {cell} of grid {level}: {source}")]
@@ -405,7 +424,11 @@ impl Explicit {
             }
             return;
         }
-        self.advance(crew, (tools, dt_s), reactions);
+        if crew.pays(CELL_NS * self.model.cells as f64) {
+            self.advance(crew, (tools, dt_s), reactions);
+        } else {
+            self.advance(&mut Alone, (tools, dt_s), reactions);
+        }
         self.hold.keep(tools, dt_s, reactions);
     }
 

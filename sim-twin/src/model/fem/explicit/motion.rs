@@ -121,12 +121,12 @@ fn taken(twice: &[f32], pace: &Pace) -> f64 {
     0.5 * twice.iter().copied().map(f64::from).sum::<f64>() * (1.0 / (slow * slow) - 1.0)
 }
 
-/// Kinetic energy of all nodes.
+/// Kinetic energy of nodes, a multiple of [`super::lane::LANES`] of them.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn kinetic(motion: &Motion) -> f64 {
+pub(super) fn kinetic(mass: &[f32], v: &[&mut [f32]; 3]) -> f64 {
     let mut sum = 0.0;
-    let (mass, _) = motion.mass.as_chunks::<PARTS>();
-    for v in &motion.v {
+    let (mass, _) = mass.as_chunks::<PARTS>();
+    for v in v {
         let mut parts = [0.0_f32; PARTS];
         for (v, mass) in v.as_chunks::<PARTS>().0.iter().zip(mass) {
             for l in 0..PARTS {

@@ -8,11 +8,35 @@
 use super::build::Model;
 use super::cells::{Buffer, Field, Found, Onto, pull, pull_and_book};
 use super::grid::{Chunk, Grid, Motion};
+use super::laws::{Lanes, with_law};
 use super::motion::{self, Nodes, Pace};
 use super::schedule::CHUNKS;
 use super::viscous::{self, Heat, Past, Viscous};
 use crate::crew::Crew;
-use crate::law::Real;
+use crate::law::{Family, Real};
+
+/// What chunks have to do, of which there are as many as chunks at most.
+pub(super) struct Works<T> {
+    all: [Option<T>; CHUNKS],
+    count: usize,
+}
+
+impl<T> Works<T> {
+    pub(super) const NEW: Self = Self {
+        all: [const { None }; CHUNKS],
+        count: 0,
+    };
+
+    pub(super) fn push(&mut self, work: T) {
+        self.all[self.count] = Some(work);
+        self.count += 1;
+    }
+
+    /// Those that there are, none of them empty.
+    pub(super) fn parts(&mut self) -> &mut [Option<T>] {
+        &mut self.all[..self.count]
+    }
+}
 
 /// What a chunk works with and what it found.
 #[derive(Debug, Clone)]
@@ -37,6 +61,7 @@ struct Room {
 #[derive(Debug, Clone)]
 pub(super) struct Shares {
     rooms: Vec<Room>,
+    law: Family,
     /// Whether impulses join before nodes go: seams need them whole.
     early: bool,
 }
@@ -88,6 +113,7 @@ impl Shares {
         };
         Self {
             rooms: model.grids.iter().map(room).collect(),
+            law: model.params.law,
             early: !model.seams.is_empty(),
         }
     }
@@ -106,8 +132,7 @@ impl Shares {
         (grids, motions): (&[Grid], &mut [Motion]),
         needs: &mut [Vec<f32>],
     ) -> (Found, f64) {
-        let mut works = [const { None }; CHUNKS];
-        let mut count = 0;
+        let mut works = Works::NEW;
         let rooms = self.rooms.iter_mut().zip(needs);
         for (grid, (motion, (room, needs))) in grids.iter().zip(motions.iter_mut().zip(rooms)) {
             let Motion {
@@ -125,10 +150,13 @@ impl Shares {
                 };
                 let past = cut_each(&mut past, length);
                 let needs = cut(&mut needs, length);
-                if !grid.slabs[chunk.slabs.clone()].iter().any(|slab| slab.class <= due.class) {
+                if !grid.slabs[chunk.slabs.clone()]
+                    .iter()
+                    .any(|slab| slab.class <= due.class)
+                {
                     continue;
                 }
-                works[count] = Some(Pull {
+                works.push(Pull {
                     grid,
                     chunk,
                     stiff: [&stiff[0], &stiff[1]],
@@ -138,17 +166,13 @@ impl Shares {
                     onto,
                     desk,
                 });
-                count += 1;
             }
         }
-        let works = &mut works[..count];
-        crew.each(works, |work| {
-            if let Some(work) = work {
-                work.run::<BOOKS>(due);
-            }
-        });
+        with_law!(self.law, law => crew.each(works.parts(), |part| {
+            part.iter_mut().for_each(|work| work.run::<BOOKS>(law, due));
+        }));
         let (mut found, mut taken) = (Found::default(), 0.0);
-        for work in works.iter().flatten() {
+        for work in works.parts().iter().flatten() {
             found = found.join(work.desk.found);
             found.energy += work.desk.heat.held;
             taken += work.desk.heat.taken;
@@ -179,8 +203,7 @@ impl Shares {
         (due, pace): (usize, impl Fn(usize) -> Pace + Sync),
         (grids, motions): (&[Grid], &mut [Motion]),
     ) -> f64 {
-        let mut works = [const { None }; CHUNKS];
-        let mut count = 0;
+        let mut works = Works::NEW;
         for (grid, (motion, room)) in grids.iter().zip(motions.iter_mut().zip(&mut self.rooms)) {
             let Motion {
                 mass,
@@ -207,28 +230,30 @@ impl Shares {
                 if over.is_none() && !sheets.any(|sheet| sheet.class <= due) {
                     continue;
                 }
-                works[count] = Some(Go {
+                works.push(Go {
                     grid,
                     chunk,
                     nodes,
                     over,
                     desk,
                 });
-                count += 1;
             }
         }
-        let works = &mut works[..count];
-        crew.each(works, |work| {
-            if let Some(work) = work {
-                work.run::<LAST>(due, &pace);
-            }
+        crew.each(works.parts(), |part| {
+            part.iter_mut()
+                .for_each(|work| work.run::<LAST>(due, &pace));
         });
-        works.iter().flatten().map(|work| work.desk.taken).sum()
+        works
+            .parts()
+            .iter()
+            .flatten()
+            .map(|work| work.desk.taken)
+            .sum()
     }
 }
 
 impl Pull<'_> {
-    fn run<const BOOKS: bool>(&mut self, due: &Due) {
+    fn run<const BOOKS: bool>(&mut self, law: impl Lanes, due: &Due) {
         let (grid, desk) = (self.grid, &mut *self.desk);
         (desk.found, desk.heat) = (Found::default(), Heat::default());
         let slabs = grid.slabs[self.chunk.slabs.clone()].iter();
@@ -238,17 +263,14 @@ impl Pull<'_> {
             let (cells, buffer) = ((&grid.cells, self.stiff, &slab.runs[..]), &mut desk.buffer);
             if BOOKS {
                 let with = (&mut *buffer, &mut *self.needs);
-                let found = pull_and_book(cells, weight, self.u, &mut self.onto, with);
+                let found = pull_and_book(law, cells, weight, self.u, &mut self.onto, with);
                 desk.found = desk.found.join(found);
             } else {
-                pull(cells, weight, self.u, &mut self.onto, buffer);
+                pull(law, cells, weight, self.u, &mut self.onto, buffer);
             }
             let viscous = grid.viscous.as_ref();
             if let Some(viscous) = viscous.filter(|_: &&Viscous| !slab.viscous.is_empty()) {
-                let (cells, pace) = (
-                    (grid, viscous, &slab.viscous[..]),
-                    f32::of(due.dt * times),
-                );
+                let (cells, pace) = ((grid, viscous, &slab.viscous[..]), f32::of(due.dt * times));
                 let remembered = (self.u, &mut self.past);
                 let with = (&mut self.onto, buffer);
                 let heat = viscous::pull(cells, (weight, pace), remembered, with);
@@ -276,12 +298,12 @@ impl Go<'_> {
     }
 }
 
-fn slices(fields: &mut [Field; 3]) -> [&mut [f32]; 3] {
+pub(super) fn slices(fields: &mut [Field; 3]) -> [&mut [f32]; 3] {
     fields.each_mut().map(Vec::as_mut_slice)
 }
 
 /// The first of a slice, which keeps the rest; of nothing, nothing.
-fn cut<'a>(rest: &mut &'a mut [f32], length: usize) -> &'a mut [f32] {
+pub(super) fn cut<'a>(rest: &mut &'a mut [f32], length: usize) -> &'a mut [f32] {
     let whole = std::mem::take(rest);
     let length = length.min(whole.len());
     let (first, others) = whole.split_at_mut(length);
@@ -289,6 +311,9 @@ fn cut<'a>(rest: &mut &'a mut [f32], length: usize) -> &'a mut [f32] {
     first
 }
 
-fn cut_each<'a, const N: usize>(rest: &mut [&'a mut [f32]; N], length: usize) -> [&'a mut [f32]; N] {
+pub(super) fn cut_each<'a, const N: usize>(
+    rest: &mut [&'a mut [f32]; N],
+    length: usize,
+) -> [&'a mut [f32]; N] {
     rest.each_mut().map(|rest| cut(rest, length))
 }

@@ -10,9 +10,8 @@ use super::Explicit;
 use super::build::Model;
 use super::cells::Found;
 use super::friction;
-use super::grid::Motion;
 use super::jaws;
-use super::motion::{self, Pace};
+use super::motion::Pace;
 use super::shares::Due;
 use super::skin::{Beat, Met, Rod};
 use super::squeeze::FALLEN;
@@ -168,21 +167,18 @@ impl Explicit {
             ..*before
         };
         self.state.demand = found.demand;
-        self.weigh();
+        self.weigh(&mut Alone);
     }
 
     /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
-    pub(super) fn weigh(&mut self) {
-        let unit_j = self.model.energy_j();
-        let kinetic_j =
-            |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
-        let light_j = kinetic_j(&self.state.motions);
+    pub(super) fn weigh(&mut self, crew: &mut impl Crew) {
         let parts = (&self.model.grids[..], &self.model.seams[..]);
         let greatest = self.state.demand * self.state.stiffest;
-        self.loads.apply(greatest, parts, &mut self.state.motions);
-        let books = &mut self.state.ledger;
-        books.kinetic_j = kinetic_j(&self.state.motions);
-        books.mass_j += books.kinetic_j - light_j;
+        let motions = &mut self.state.motions;
+        let (light, heavy) = self.loads.apply(crew, greatest, parts, motions);
+        let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
+        books.kinetic_j = heavy * unit_j;
+        books.mass_j += (heavy - light) * unit_j;
     }
 
     /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
@@ -324,12 +320,7 @@ impl Explicit {
     }
 
     /// Moves the nodes whose class is due; the `LAST` time of a tick only their speeds change.
-    fn move_due<const LAST: bool>(
-        &mut self,
-        crew: &mut impl Crew,
-        due: usize,
-        plan: &Plan,
-    ) -> f64 {
+    fn move_due<const LAST: bool>(&mut self, crew: &mut impl Crew, due: usize, plan: &Plan) -> f64 {
         let model = Arc::clone(&self.model);
         let pace = |class: usize| model.pace(plan, class);
         let mut taken = 0.0;
@@ -397,7 +388,7 @@ impl Explicit {
         self.met = met;
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
-        self.book(paths, taken, found.energy);
+        self.book(crew, paths, (taken, found.energy));
     }
 
     /// Lets every tool push and drag.
@@ -428,9 +419,14 @@ impl Explicit {
         }
     }
 
-    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64) {
+    fn book(
+        &mut self,
+        crew: &mut impl Crew,
+        paths: &[Option<Path>; BODIES],
+        (taken, elastic): (f64, f64),
+    ) {
         let unit_j = self.model.energy_j();
-        self.weigh();
+        self.weigh(crew);
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;

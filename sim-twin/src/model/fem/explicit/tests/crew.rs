@@ -9,6 +9,10 @@ use crate::twin::Snapshot;
 struct Backwards;
 
 impl Crew for Backwards {
+    fn pays(&self, _pass_ns: f64) -> bool {
+        true
+    }
+
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
         items.iter_mut().rev().for_each(work);
     }
@@ -21,6 +25,10 @@ struct Threads {
 }
 
 impl Crew for Threads {
+    fn pays(&self, _pass_ns: f64) -> bool {
+        true
+    }
+
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
         if items.is_empty() {
             return;
@@ -114,10 +122,7 @@ fn chunks_divide_what_there_is() {
         assert_eq!(begun, next);
         next = (chunk.places.end, chunk.slabs.end, chunk.sheets.end);
     }
-    assert_eq!(
-        next,
-        (grid.mass.len(), grid.slabs.len(), grid.sheets.len())
-    );
+    assert_eq!(next, (grid.mass.len(), grid.slabs.len(), grid.sheets.len()));
 }
 
 /// The same tissue with every grid in one chunk.

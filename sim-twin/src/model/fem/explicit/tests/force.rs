@@ -50,7 +50,15 @@ fn forces(model: &Model, motions: &mut [Motion]) -> f64 {
             let stiff = [&motion.stiff[0], &motion.stiff[1]];
             let cells = (&grid.cells, stiff, &slab.runs[..]);
             let mut onto = Onto::whole(&mut motion.f);
-            energy += pull_and_book(cells, 1.0, &motion.u, &mut onto, with).energy;
+            energy += pull_and_book(
+                super::super::laws::NeoHookean,
+                cells,
+                1.0,
+                &motion.u,
+                &mut onto,
+                with,
+            )
+            .energy;
         }
     }
     gather(model, motions);
@@ -240,6 +248,7 @@ fn lanes_give_the_bits_of_a_single_cell() {
         for slab in &grid.slabs {
             let mut f = motion.f.clone();
             pull(
+                super::super::laws::NeoHookean,
                 (
                     &grid.cells,
                     [&motion.stiff[0], &motion.stiff[1]],
@@ -252,6 +261,7 @@ fn lanes_give_the_bits_of_a_single_cell() {
             );
             let mut plain = motion.f.clone();
             super::super::cells::pull_plainly(
+                super::super::laws::NeoHookean,
                 (
                     &grid.cells,
                     [&motion.stiff[0], &motion.stiff[1]],

@@ -1,9 +1,9 @@
 //! What is viscous: relaxes and resists as its law says, pays for it, and costs others nothing.
 
+use super::super::cells::{Buffer, Onto};
 use super::super::grid::Motion;
 use super::super::viscous;
 use super::*;
-use super::super::cells::{Buffer, Onto};
 use crate::law::Family;
 use crate::law::viscous::{KelvinVoigt, Prony};
 use crate::mesh::hex::Side;
