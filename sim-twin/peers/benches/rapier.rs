@@ -50,7 +50,9 @@ struct Row {
 }
 
 fn main() {
-    let given = std::env::args().skip(1).filter_map(|word| word.parse().ok());
+    let given = std::env::args()
+        .skip(1)
+        .filter_map(|word| word.parse().ok());
     let mut edges: Vec<usize> = given.collect();
     if edges.is_empty() {
         edges = vec![8, 12];
@@ -95,9 +97,9 @@ fn three(values: &[f64; 3]) -> String {
 }
 
 fn line(nodes: usize, (name, step_ms): (&str, f64), row: &Row, ours: &Row) {
-    let carried = row
-        .carried_n
-        .map_or(String::new(), |carried| format!(", carried {}", three(&carried)));
+    let carried = row.carried_n.map_or(String::new(), |carried| {
+        format!(", carried {}", three(&carried))
+    });
     println!(
         "{nodes:>6} {name:<28}{step_ms:>8}{:>10.4}{:>9.3}{:>9.1}  reported {}{carried}{}",
         row.ms_per_ms,
@@ -244,9 +246,12 @@ impl Peer {
             spent_ms.push((thread_cpu_now() - begun).s() * 1e3);
             let velocities = self.world.soft_bodies[self.block].particle_velocities();
             // what is not a number counts as fast
-            fastest = velocities.fold(fastest, |most, v| {
-                if v.length() <= most { most } else { v.length() }
-            });
+            fastest = velocities.fold(
+                fastest,
+                |most, v| {
+                    if v.length() <= most { most } else { v.length() }
+                },
+            );
             for (k, at_mm) in DEPTHS_MM.into_iter().enumerate() {
                 if (depth_mm - at_mm).abs() < 1e-6 {
                     (reported_n[k], carried_n[k]) = (self.reported_n(), self.carried_n());
@@ -267,7 +272,9 @@ impl Peer {
     /// Force that contacts with the sphere report.
     fn reported_n(&self) -> f64 {
         let pairs = self.world.narrow_phase.contact_pairs_with(self.touch);
-        let impulse: f64 = pairs.map(|pair| f64::from(pair.total_impulse().z).abs()).sum();
+        let impulse: f64 = pairs
+            .map(|pair| f64::from(pair.total_impulse().z).abs())
+            .sum();
         impulse / (self.step_ms * 1e-3) * 1e-3
     }
 
@@ -287,7 +294,11 @@ impl Peer {
             let forces = -cell.volume * stress * cell.inverse.transpose();
             for k in 0..3 {
                 let force = forces[(2, k)];
-                sum += if self.top[cell.nodes[k + 1]] { force } else { 0.0 };
+                sum += if self.top[cell.nodes[k + 1]] {
+                    force
+                } else {
+                    0.0
+                };
                 sum -= if self.top[cell.nodes[0]] { force } else { 0.0 };
             }
         }

@@ -59,6 +59,7 @@ impl Model {
         params: &Params,
     ) -> Result<Self, ExplicitError> {
         params.check()?;
+        params.check_law()?;
         let scale = scale(nested, stuff)?;
         check(nested, viscosities)?;
         let matter = Matter {

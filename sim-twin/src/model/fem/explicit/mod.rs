@@ -97,11 +97,14 @@ impl Default for Params {
 }
 
 impl Params {
-    fn check(&self) -> Result<(), ExplicitError> {
+    fn check_law(&self) -> Result<(), ExplicitError> {
         self.law.check().map_err(|source| ExplicitError::Law {
             law: laws::name(self.law),
             source,
-        })?;
+        })
+    }
+
+    fn check(&self) -> Result<(), ExplicitError> {
         // written so that what is not a number is refused
         let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
         let above = |value: f64, high: f64| value > 0.0 && value <= high;
