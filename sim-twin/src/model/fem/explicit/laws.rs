@@ -169,8 +169,8 @@ impl Isochoric {
         let i1 = shrink * (at.stretch + 3.0);
         let (along, round) = (2.0 * shrink, -(2.0 / 3.0) * i1 * slope);
         let mut first = [0.0; 9];
-        for k in 0..9 {
-            first[k] = along.mul_add(at.f[k], round * at.c[k]);
+        for (first, (f, c)) in first.iter_mut().zip(at.f.iter().zip(&at.c)) {
+            *first = along.mul_add(*f, round * c);
         }
         Self {
             log,
@@ -219,8 +219,8 @@ fn bulk(mu: f32, lambda: f32) -> f32 {
 #[inline(always)]
 fn stress(at: &Shape, along: f32, round: f32) -> [f32; 9] {
     let mut out = [0.0; 9];
-    for k in 0..9 {
-        out[k] = along.mul_add(at.f[k], round * at.c[k]);
+    for (out, (f, c)) in out.iter_mut().zip(at.f.iter().zip(&at.c)) {
+        *out = along.mul_add(*f, round * c);
     }
     out
 }
@@ -405,8 +405,8 @@ impl Lanes for Fung {
         let value = steep.mul_add(beyond, steep - 1.0);
         let (energy, push) = part.volume(at.j);
         let mut out = [0.0; 9];
-        for k in 0..9 {
-            out[k] = (0.5 * mu * steep).mul_add(part.first[k], kappa * push * at.c[k]);
+        for (out, (first, c)) in out.iter_mut().zip(part.first.iter().zip(&at.c)) {
+            *out = (0.5 * mu * steep).mul_add(*first, kappa * push * c);
         }
         let stiff = kappa + mu * (4.0 / 3.0);
         let inverse = if stiff > 0.0 { 1.0 / stiff } else { 0.0 };
