@@ -328,7 +328,9 @@ mod tests {
     fn sleepers_wake() {
         let mut crew = Threads::new(3).expect("threads");
         for _ in 0..20 {
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            while crew.table.more.sleepers.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
             let mut items = [0_u32; 8];
             crew.each(&mut items, |item| *item += 1);
             assert_eq!(items, [1; 8]);
