@@ -63,7 +63,7 @@ pub struct BlockRow {
     pub nodes_free: usize,
     /// Cells.
     pub cells: usize,
-    /// Threads that step it.
+    /// Threads that may step it; on small meshes one does not ask the others (`Crew::pays`).
     pub threads: u32,
     /// Sub-steps in a tick of 1 ms.
     pub substeps: u32,
