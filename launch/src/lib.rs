@@ -13,6 +13,7 @@ pub mod bench;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod crew;
 pub mod detect;
 pub mod doctor;
 pub mod environment;

@@ -1,12 +1,13 @@
 //! Kernels of the explicit tissue, through its public step.
 //!
 //! `cargo bench -p palpate-twin --bench explicit`. A tissue that moves and is not touched costs what
-//! its cells and nodes cost; the same tissue pressed costs contact on top.
+//! its cells and nodes cost; the same tissue pressed costs contact on top. Then every law on the same
+//! cells.
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use palpate_twin::law::{Material, Viscosity};
+use palpate_twin::law::{Family, Material, Viscosity};
 use palpate_twin::model::fem::explicit::Explicit;
 use palpate_twin::scene::{self, Block, Body, Inclusion, Layer};
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
@@ -143,5 +144,28 @@ fn ticks(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ticks);
+fn laws(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("law");
+    let families = [
+        ("neo-hookean", Family::NeoHookean),
+        ("linear", Family::Linear),
+        ("st-venant-kirchhoff", Family::StVenantKirchhoff),
+        ("stable-neo-hookean", Family::StableNeoHookean),
+        ("mooney-rivlin", Family::MooneyRivlin { second: 0.3 }),
+        ("fung", Family::Fung { growth: 4.0 }),
+    ];
+    for (name, law) in families {
+        let mut block = even(12);
+        block.params.law = law;
+        let mut held = pressed(build(&block));
+        let mut reaction = [Reaction::default()];
+        group.throughput(Throughput::Elements(held.caps().elements as u64));
+        group.bench_function(format!("{name}, pressed 5 mm"), |bencher| {
+            bencher.iter(|| held.step(black_box(&[tool(5e-3)]), TICK_S, &mut reaction));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, ticks, laws);
 criterion_main!(benches);

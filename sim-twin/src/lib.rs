@@ -3,11 +3,13 @@
 //! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it
 //! gives back. [`mesh`] holds neutral descriptions of lattices and their files and the hexahedral
 //! blocks of continuum tissue, [`law`] what such tissue is made of, [`model`] the tissue models,
-//! [`contact`] the geometry of touching, [`integrate`] the stability advisor, and [`scene`] turns a
-//! typed scene file into a boxed model. This crate knows nothing of networks,
-//! clocks or devices: every step is a pure function of state, tools and `dt`.
+//! [`contact`] the geometry of touching, [`integrate`] the stability advisor, [`crew`] the seam for
+//! threads that share a step, and [`scene`] turns a typed scene file into a boxed model. This crate
+//! knows nothing of networks, clocks, threads or devices: every step is a pure function of state,
+//! tools and `dt`.
 
 pub mod contact;
+pub mod crew;
 pub mod integrate;
 pub mod law;
 pub mod mesh;

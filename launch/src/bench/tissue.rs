@@ -2,9 +2,11 @@
 //!
 //! Source: the specification of tissue engines, section 3: a cube of 0.1 m (E = 5 kPa, nu = 0.45),
 //! pressed 10 mm by a frictionless sphere of 5 mm within 0.5 s and held, on even cells of four
-//! sizes and on the graded mesh of the scene `block`. Converged neo-Hookean forces from its table 3.1.
+//! sizes and on the graded mesh of the scene `block`, on one thread and on two. Converged neo-Hookean
+//! forces from its table 3.1.
 
 use palpate_transport::clock::thread_cpu_now;
+use palpate_twin::crew::{Alone, Crew};
 use palpate_twin::model::fem::explicit::Explicit;
 use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Vec3};
@@ -15,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use super::peers::{self, Peer};
 use super::roofline::{BYTES_PER_CELL, Bound, FLOPS_PER_CELL, Roofline};
 use super::{BenchError, Stats, go_on, now};
+use crate::crew::Threads;
 use crate::run::allocation::held_bytes;
 
 /// Depths at which the force is judged \[mm\].
@@ -29,13 +32,15 @@ const DOWN_M: f64 = 2e-5;
 const PRESS_TICKS: u32 = 500;
 /// Ticks in all: the press, and a hold.
 const TICKS: u32 = 750;
+/// Threads that share a tick in the second row of a mesh.
+const THREADS: usize = 2;
 /// First ticks that are not timed: the touch is not yet whole.
 const WARM_TICKS: usize = 50;
 
 /// The block test on every mesh, beside what the machine can do and what others need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TissueReport {
-    /// One row a mesh.
+    /// Two rows a mesh, of one thread and of two.
     pub blocks: Vec<BlockRow>,
     /// Limits of one core.
     pub machine: Roofline,
@@ -58,18 +63,22 @@ pub struct BlockRow {
     pub nodes_free: usize,
     /// Cells.
     pub cells: usize,
-    /// Threads that step it.
+    /// Threads that may step it; on small meshes one does not ask the others (`Crew::pays`).
     pub threads: u32,
     /// Sub-steps in a tick of 1 ms.
     pub substeps: u32,
-    /// Own CPU time of a tick under contact.
+    /// CPU time of a tick under contact, of the thread that steps; others are not counted.
     pub cpu: Stats,
     /// Wall time of a tick under contact.
     pub wall: Stats,
-    /// Simulated time over own CPU time.
+    /// Simulated time over CPU time of the thread that steps.
     pub real_time_cpu: f64,
     /// Simulated time over wall time.
     pub real_time_wall: f64,
+    /// Median wall time on one thread over that on these; unknown for one.
+    pub speedup: Option<f64>,
+    /// Whether every force has the bits that it has on one thread; unknown for one.
+    pub same_bits: Option<bool>,
     /// Force at 2, 5 and 10 mm, while it is pressed \[N\].
     pub force_n: [f64; 3],
     /// Its error against the converged force, as a share.
@@ -101,12 +110,24 @@ pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
         }));
     };
     let (machine, peers) = (Roofline::measure(), peers::peers());
+    let mut crew = Threads::new(THREADS).map_err(|source| BenchError::System {
+        action: "making a thread",
+        source,
+    })?;
+    let mut meshes: Vec<(String, Block, usize)> = peers::NODES
+        .into_iter()
+        .zip([8_u32, 12, 20, 30])
+        .map(|(nodes, edges)| (nodes.to_string(), even(&graded, edges), nodes))
+        .collect();
+    meshes.push(("graded".to_owned(), graded, 0));
     let mut blocks = Vec::new();
-    for (nodes, edges) in peers::NODES.into_iter().zip([8_u32, 12, 20, 30]) {
-        let row = measure(&nodes.to_string(), &even(&graded, edges), &machine, stop)?;
-        blocks.push(beside(row, &peers, nodes));
+    for (name, block, nodes) in meshes {
+        let alone = measure((&name, &block), &mut Alone, &machine, stop)?;
+        let mut shared = measure((&name, &block), &mut crew, &machine, stop)?;
+        shared.compare(&alone, crew.hands());
+        blocks.push(beside(alone.row, &peers, nodes));
+        blocks.push(shared.row);
     }
-    blocks.push(measure("graded", &graded, &machine, stop)?);
     Ok(TissueReport {
         blocks,
         machine,
@@ -130,14 +151,31 @@ struct Pressed {
     cpu: Vec<palpate_transport::Span>,
     wall: Vec<palpate_transport::Span>,
     force_n: [f64; 3],
+    /// Bits of the force of every tick.
+    bits: Vec<u64>,
+}
+
+/// A row, and the bits of its forces.
+struct Measured {
+    row: BlockRow,
+    bits: Vec<u64>,
+}
+
+impl Measured {
+    /// Puts this, on so many threads, beside the same on one.
+    fn compare(&mut self, alone: &Self, threads: usize) {
+        self.row.threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        self.row.speedup = Some(alone.row.wall.us_p50 / self.row.wall.us_p50);
+        self.row.same_bits = Some(self.bits == alone.bits);
+    }
 }
 
 fn measure(
-    name: &str,
-    block: &Block,
+    (name, block): (&str, &Block),
+    crew: &mut impl Crew,
     machine: &Roofline,
     stop: &AtomicBool,
-) -> Result<BlockRow, BenchError> {
+) -> Result<Measured, BenchError> {
     go_on(stop)?;
     let (before, begun) = (held_bytes(), now());
     let mut tissue = {
@@ -147,7 +185,7 @@ fn measure(
     let build_s = (now() - begun).s();
     // without the counting allocator nothing is ever held
     let memory_bytes = u64::try_from(held_bytes() - before).ok().filter(|&b| b > 0);
-    let pressed = press(&mut tissue, stop)?;
+    let pressed = press(&mut tissue, crew, stop)?;
     let seconds = |spans: &[palpate_transport::Span]| spans.iter().map(|s| s.s()).sum::<f64>();
     let simulated_s = TICK_S * pressed.cpu.len() as f64;
     let (cpu_s, wall_s) = (seconds(&pressed.cpu), seconds(&pressed.wall));
@@ -158,7 +196,7 @@ fn measure(
     for (error, (force_n, reference_n)) in force_error.iter_mut().zip(pairs) {
         *error = force_n / reference_n - 1.0;
     }
-    Ok(BlockRow {
+    let row = BlockRow {
         name: name.to_owned(),
         nodes_free: tissue.caps().nodes,
         cells,
@@ -176,6 +214,12 @@ fn measure(
         bound: machine.bound(cells),
         peer_over_ours_1ms: None,
         peer_over_ours_best: None,
+        speedup: None,
+        same_bits: None,
+    };
+    Ok(Measured {
+        row,
+        bits: pressed.bits,
     })
 }
 
@@ -184,12 +228,17 @@ fn substeps(tissue: &Explicit) -> u32 {
     (TICK_S / tissue.substep_s()).ceil().max(1.0) as u32
 }
 
-fn press(tissue: &mut Explicit, stop: &AtomicBool) -> Result<Pressed, BenchError> {
+fn press(
+    tissue: &mut Explicit,
+    crew: &mut impl Crew,
+    stop: &AtomicBool,
+) -> Result<Pressed, BenchError> {
     let mut reaction = [Reaction::default()];
     let mut pressed = Pressed {
         cpu: Vec::with_capacity(TICKS as usize),
         wall: Vec::with_capacity(TICKS as usize),
         force_n: [0.0; 3],
+        bits: Vec::with_capacity(3 * TICKS as usize + 3),
     };
     for tick in 0..=TICKS {
         go_on(stop)?;
@@ -203,9 +252,11 @@ fn press(tissue: &mut Explicit, stop: &AtomicBool) -> Result<Pressed, BenchError
             jaws: None,
         };
         let (wall, cpu) = (now(), thread_cpu_now());
-        tissue.step(&[tool], TICK_S, &mut reaction);
+        tissue.step_with(crew, (&[tool], TICK_S), &mut reaction);
         pressed.cpu.push(thread_cpu_now() - cpu);
         pressed.wall.push(now() - wall);
+        let bits = reaction[0].force_n.iter().map(|x| x.to_bits());
+        pressed.bits.extend(bits);
         for (force_n, depth_mm) in pressed.force_n.iter_mut().zip(DEPTHS_MM) {
             if tick == 50 * depth_mm {
                 *force_n = reaction[0].force_n.z;
@@ -224,13 +275,49 @@ fn beside(mut row: BlockRow, peers: &[Peer], nodes: usize) -> BlockRow {
     row
 }
 
+impl BlockRow {
+    /// A line of the table. What the thread that steps spends says nothing where others share it.
+    fn line(&self) -> String {
+        let [a, b, c] = self.force_error.map(|e| 100.0 * e);
+        let memory = self
+            .memory_bytes
+            .map_or("?".to_owned(), |b| format!("{:.1}", b as f64 * 1e-6));
+        let alone = |value: f64, digits: usize| match self.threads {
+            1 => format!("{value:.digits$}"),
+            _ => "-".to_owned(),
+        };
+        let bound = format!("{:.1} {}", self.bound.ns_per_cell, self.bound.by);
+        format!(
+            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9}{:>7.2}{:>6}{:>21}{memory:>6}\
+             {:>9}{:>16}\n",
+            self.name,
+            self.threads,
+            self.nodes_free,
+            self.cells,
+            self.substeps,
+            self.cpu.us_p50,
+            self.cpu.us_p99,
+            self.wall.us_p50,
+            self.wall.us_p99,
+            alone(self.real_time_cpu, 2),
+            self.real_time_wall,
+            self.speedup
+                .map_or("-".to_owned(), |gain| format!("{gain:.2}")),
+            format!("{a:+.1} {b:+.1} {c:+.1}"),
+            alone(self.ns_per_cell, 1),
+            if self.threads == 1 { &bound } else { "-" },
+        )
+    }
+}
+
 impl TissueReport {
     /// As a table for people; times in microseconds unless said otherwise.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>21}{:>6}{:>9}{:>16}\n",
+            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>6}{:>21}{:>6}{:>9}{:>16}\n",
             "block test",
+            "thr",
             "free n",
             "cells",
             "sub",
@@ -240,34 +327,25 @@ impl TissueReport {
             "p99",
             "rtf cpu",
             "wall",
+            "gain",
             "force 2/5/10 mm [%]",
             "MB",
             "ns/cell",
             "bound"
         );
         for row in &self.blocks {
-            let [a, b, c] = row.force_error.map(|e| 100.0 * e);
-            let memory = row
-                .memory_bytes
-                .map_or("?".to_owned(), |b| format!("{:.1}", b as f64 * 1e-6));
+            text += &row.line();
+        }
+        let differing = self
+            .blocks
+            .iter()
+            .filter(|row| row.same_bits == Some(false));
+        for row in differing {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{:<10}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9.2}{:>7.2}{:>21}{memory:>6}\
-                 {:>9.1}{:>16}",
-                row.name,
-                row.nodes_free,
-                row.cells,
-                row.substeps,
-                row.cpu.us_p50,
-                row.cpu.us_p99,
-                row.wall.us_p50,
-                row.wall.us_p99,
-                row.real_time_cpu,
-                row.real_time_wall,
-                format!("{a:+.1} {b:+.1} {c:+.1}"),
-                row.ns_per_cell,
-                format!("{:.1} {}", row.bound.ns_per_cell, row.bound.by),
+                "{} on {} threads has OTHER FORCES than on one",
+                row.name, row.threads
             );
         }
         let Roofline {
@@ -322,7 +400,10 @@ mod tests {
             panic!("no block");
         };
         let stop = AtomicBool::new(false);
-        measure("729", &even(&graded, 8), &MACHINE, &stop).expect("fits")
+        let block = even(&graded, 8);
+        measure(("729", &block), &mut Alone, &MACHINE, &stop)
+            .expect("fits")
+            .row
     }
 
     #[test]
@@ -339,6 +420,23 @@ mod tests {
             "{row:?}"
         );
         assert!(row.real_time_cpu > 0.0 && row.ns_per_cell > 0.0);
+    }
+
+    #[test]
+    fn two_threads_give_the_bits_of_one() {
+        let Body::Block(graded) = scene::load("block").expect("built in").body else {
+            panic!("no block");
+        };
+        let (block, stop) = (even(&graded, 12), AtomicBool::new(false));
+        let mut crew = Threads::new(2).expect("threads").always();
+        let alone = measure(("2197", &block), &mut Alone, &MACHINE, &stop).expect("fits");
+        let mut shared = measure(("2197", &block), &mut crew, &MACHINE, &stop).expect("fits");
+        shared.compare(&alone, crew.hands());
+        assert_eq!((shared.row.threads, shared.row.same_bits), (2, Some(true)));
+        assert!(shared.row.speedup.is_some_and(|gain| gain > 0.0));
+        shared.bits[700] ^= 1;
+        shared.compare(&alone, 2);
+        assert_eq!(shared.row.same_bits, Some(false));
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //!
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
-use super::cells::{Buffer, Cells, RUN, pull};
+use super::cells::{Buffer, Cells, Onto, RUN, pull};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
+use super::laws::{Lanes, with_law};
 use super::matter::{Matter, check, edge, greatest_bound, own, scale, wave};
-use super::schedule::{classes, sheets, slabs};
+use super::schedule::{classes, cut};
 use super::seam::Seam;
 use super::skin::Skin;
 use super::viscous::Viscous;
@@ -58,6 +59,7 @@ impl Model {
         params: &Params,
     ) -> Result<Self, ExplicitError> {
         params.check()?;
+        params.check_law()?;
         let scale = scale(nested, stuff)?;
         check(nested, viscosities)?;
         let matter = Matter {
@@ -214,20 +216,7 @@ impl Model {
                 seam.follow_rim(&above[index], &mut fine[0]);
             }
             for (grid, motion) in self.grids.iter().zip(&mut motions) {
-                for slab in &grid.slabs {
-                    let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
-                    pull(
-                        (
-                            &grid.cells,
-                            [&motion.stiff[0], &motion.stiff[1]],
-                            &slab.runs,
-                        ),
-                        weight,
-                        &motion.u,
-                        &mut motion.f,
-                        &mut buffer,
-                    );
-                }
+                with_law!(self.params.law, law => pull_all(law, grid, motion, &mut buffer));
             }
             for (motion, springs) in motions.iter_mut().zip(&springs) {
                 for (node, spring) in springs.iter().enumerate() {
@@ -263,6 +252,17 @@ impl Model {
             }
         }
         work / mass
+    }
+}
+
+/// Forces of all cells of a grid, each times the square of its step.
+fn pull_all(law: impl Lanes, grid: &Grid, motion: &mut Motion, buffer: &mut Buffer) {
+    for slab in &grid.slabs {
+        let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
+        let stiff = [&motion.stiff[0], &motion.stiff[1]];
+        let cells = (&grid.cells, stiff, &slab.runs[..]);
+        let mut onto = Onto::whole(&mut motion.f);
+        pull(law, cells, weight, &motion.u, &mut onto, buffer);
     }
 }
 
@@ -304,6 +304,7 @@ fn empty(cells: [usize; 3], edge: [f64; 3], low: [f64; 3], params: &Params) -> G
         viscous: None,
         slabs: Vec::new(),
         sheets: Vec::new(),
+        chunks: Vec::new(),
         mass: field(),
         ease: field(),
     }
@@ -344,8 +345,7 @@ fn grid(
             viscous.set(at, &viscosity, size, (scale.stress_pa, scale.time_s()));
         }
     }
-    grid.slabs = slabs(&grid, classes);
-    grid.sheets = sheets(&grid, classes);
+    cut(&mut grid, classes, nested.levels.len());
     for (k, &class) in classes.iter().enumerate() {
         let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;
         let range = k * grid.plane..(k + 1) * grid.plane;

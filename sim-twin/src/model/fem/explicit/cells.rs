@@ -8,7 +8,8 @@
 //! Symbols: `u` displacement, `f` impulse; corner `a` of a cell is at its first one plus 1, the row
 //! and the plane by the bits of `a`.
 
-use super::lane::{LANES, strain};
+use super::lane::LANES;
+use super::laws::Lanes;
 use multiversion::multiversion;
 
 /// One component of a field on a grid.
@@ -55,6 +56,47 @@ impl Found {
         Self {
             energy: self.energy + other.energy,
             demand: self.demand.max(other.demand),
+        }
+    }
+}
+
+/// Impulses that cells add to.
+#[derive(Debug)]
+pub(super) struct Onto<'a> {
+    /// Node of the first of `own`.
+    pub(super) from: usize,
+    /// Those of a chunk's nodes.
+    pub(super) own: [&'a mut [f32]; 3],
+    /// Those of the plane beyond, if it is another chunk's; nothing if there is none.
+    pub(super) over: [&'a mut [f32]; 3],
+}
+
+impl<'a> Onto<'a> {
+    /// The whole field.
+    pub(super) fn whole(f: &'a mut [Field; 3]) -> Self {
+        Self {
+            from: 0,
+            own: f.each_mut().map(Vec::as_mut_slice),
+            over: [(); 3].map(|()| <&mut [f32]>::default()),
+        }
+    }
+
+    /// Takes rows of both ends of cells from the nodes that begin at `to`. Beyond the plane beyond,
+    /// rows are those of no cell, and zero.
+    #[inline(always)]
+    fn take(&mut self, axis: usize, to: usize, (near, far): (&[f32], &[f32])) {
+        let (own, over) = (&mut *self.own[axis], &mut *self.over[axis]);
+        let at = to - self.from;
+        let first = own.len().saturating_sub(at).min(near.len());
+        if first > 0 {
+            take(&mut own[at..at + first], &near[..first], &far[..first]);
+        }
+        if first < near.len() && !over.is_empty() {
+            let at = at + first - own.len();
+            let end = over.len().min(at + near.len() - first);
+            if at < end {
+                take(&mut over[at..end], &near[first..], &far[first..]);
+            }
         }
     }
 }
@@ -135,7 +177,8 @@ pub(super) fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32;
 
 /// Forces of one cell by component and corner; with `BOOKS` its energy and demand.
 #[inline(always)]
-fn cell<const BOOKS: bool>(
+fn cell<const BOOKS: bool, L: Lanes>(
+    law: L,
     x: [[f32; 8]; 3],
     (mu, lambda): (f32, f32),
     (s, held): ([f32; 3], [f32; 4]),
@@ -150,7 +193,7 @@ fn cell<const BOOKS: bool>(
             gradient[3 * axis + i] = linear[i][axis] * s[axis];
         }
     }
-    let strained = strain(gradient, mu, lambda);
+    let strained = law.strain(gradient, mu, lambda);
     let mut out = [[0.0; 8]; 3];
     let mut twice = 0.0;
     for i in 0..3 {
@@ -179,12 +222,12 @@ fn cell<const BOOKS: bool>(
 
 /// Forces of a run into the buffer.
 #[inline(always)]
-fn fill<const BOOKS: bool>(
-    (cells, stiff): (&Cells, Stiff),
+fn fill<const BOOKS: bool, L: Lanes>(
+    (law, cells, stiff): (L, &Cells, Stiff),
     (start, length): Run,
     weight: f32,
     u: &[Field; 3],
-    (buffer, needs): (&mut Buffer, &mut [f32]),
+    (buffer, needs, from): (&mut Buffer, &mut [f32], usize),
 ) -> Found {
     let mut found = Found::default();
     let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
@@ -202,7 +245,8 @@ fn fill<const BOOKS: bool>(
         for l in 0..LANES {
             let own = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
             let moduli = (mu[l] * weight, lambda[l] * weight);
-            let (pull, stored, need) = cell::<BOOKS>(own, moduli, (cells.slope, cells.hourglass));
+            let (pull, stored, need) =
+                cell::<BOOKS, L>(law, own, moduli, (cells.slope, cells.hourglass));
             for i in 0..3 {
                 for a in 0..8 {
                     out[i][a][l] = pull[i][a];
@@ -228,7 +272,7 @@ fn fill<const BOOKS: bool>(
                     f32::MAX
                 };
             }
-            needs[at..at + LANES].copy_from_slice(&demand);
+            needs[at - from..at - from + LANES].copy_from_slice(&demand);
         }
     }
     if BOOKS {
@@ -247,12 +291,7 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
 
 /// Takes the forces in the buffer from the impulses of a run's corners.
 #[inline(always)]
-pub(super) fn scatter(
-    cells: &Cells,
-    (start, length): Run,
-    f: &mut [Field; 3],
-    buffer: &mut Buffer,
-) {
+pub(super) fn scatter(cells: &Cells, (start, length): Run, onto: &mut Onto, buffer: &mut Buffer) {
     // what a longer run left behind
     for a in [0, 2, 4, 6] {
         for i in 0..3 {
@@ -260,69 +299,64 @@ pub(super) fn scatter(
             buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
         }
     }
-    for (i, f) in f.iter_mut().enumerate() {
+    let wide = length + LANES;
+    for i in 0..3 {
         for a in [0, 2, 4, 6] {
-            let from = start + cells.corners[a];
-            let wide = length + LANES;
-            take(
-                &mut f[from..from + wide],
-                &buffer.0[a][i][..wide],
-                &buffer.0[a + 1][i][..wide],
-            );
+            let rows = (&buffer.0[a][i][..wide], &buffer.0[a + 1][i][..wide]);
+            onto.take(i, start + cells.corners[a], rows);
         }
     }
 }
 
-/// Takes `weight` times the forces of the cells in `runs` at the displacements `u` from `f`.
+/// Takes `weight` times the forces of the cells in `runs` at the displacements `u`.
 #[inline(always)]
-fn pull_runs<const BOOKS: bool>(
+fn pull_runs<const BOOKS: bool, L: Lanes>(
+    law: L,
     (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     (buffer, needs): (&mut Buffer, &mut [f32]),
 ) -> Found {
     let mut found = Found::default();
     for &run in runs {
-        found = found.join(fill::<BOOKS>(
-            (cells, stiff),
-            run,
-            weight,
-            u,
-            (buffer, needs),
-        ));
-        scatter(cells, run, f, buffer);
+        let with = (&mut *buffer, &mut *needs, onto.from);
+        found = found.join(fill::<BOOKS, L>((law, cells, stiff), run, weight, u, with));
+        scatter(cells, run, onto, buffer);
     }
     found
 }
 
 /// As [`pull_runs`], without energies and demands.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull(
+pub(super) fn pull<L: Lanes>(
+    law: L,
     cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     buffer: &mut Buffer,
 ) {
-    pull_runs::<false>(cells, weight, u, f, (buffer, &mut []));
+    pull_runs::<false, L>(law, cells, weight, u, onto, (buffer, &mut []));
 }
 
-/// As [`pull_runs`], with energies and demands, those of every cell in the slice too.
+/// As [`pull_runs`], with energies and demands, those of the cells at `onto`'s places in the slice too.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull_and_book(
+pub(super) fn pull_and_book<L: Lanes>(
+    law: L,
     cells: (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
-    f: &mut [Field; 3],
+    onto: &mut Onto,
     with: (&mut Buffer, &mut [f32]),
 ) -> Found {
-    pull_runs::<true>(cells, weight, u, f, with)
+    pull_runs::<true, L>(law, cells, weight, u, onto, with)
 }
 
 /// As [`pull`], one cell after the other.
 #[cfg(test)]
-pub(super) fn pull_plainly(
+pub(super) fn pull_plainly<L: Lanes>(
+    law: L,
     (cells, stiff, runs): (&Cells, Stiff, &[Run]),
     weight: f32,
     u: &[Field; 3],
@@ -334,7 +368,7 @@ pub(super) fn pull_plainly(
         for (own, at) in out.iter_mut().zip(start..) {
             let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
             let moduli = (stiff[0][at] * weight, stiff[1][at] * weight);
-            *own = cell::<false>(x, moduli, (cells.slope, cells.hourglass)).0;
+            *own = cell::<false, L>(law, x, moduli, (cells.slope, cells.hourglass)).0;
         }
         for (i, f) in f.iter_mut().enumerate() {
             for a in [0, 2, 4, 6] {

@@ -9,6 +9,7 @@
 use super::Explicit;
 use super::grid::Grid;
 use crate::Vec3;
+use crate::crew::Alone;
 use crate::law::Real;
 use crate::mesh::region::Shape;
 use crate::twin::{Edit, EditError, EditReport};
@@ -58,7 +59,7 @@ impl Explicit {
         books.edit_j += energy_j;
         (self.state.stale, self.state.still) = (true, false);
         // stiffer cells need their mass before they go again
-        self.weigh();
+        self.weigh(&mut Alone);
         Ok(EditReport {
             elements,
             energy_j,
@@ -68,7 +69,7 @@ impl Explicit {
 
     /// Elastic energy as the cells are now; their impulses have to be taken anew after it.
     fn stored_j(&mut self) -> f64 {
-        let found = self.pull_due::<true>(self.model.slowest, 1.0, 0.0);
+        let found = self.energies();
         self.state.demand = found.demand;
         found.energy * self.model.energy_j()
     }

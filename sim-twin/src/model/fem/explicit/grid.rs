@@ -3,7 +3,7 @@
 //! Source: ours. Cells and nodes share one numbering, x fastest, so that a cell is where its first
 //! node is. Planes of equal cost are a slab: its cells push and its nodes go every `2^class`
 //! sub-steps. Nodes that hang on the grid above or that the finer grid hangs on go with
-//! [`super::seam`].
+//! [`super::seam`]. A chunk is what one of a crew works on at a time, see [`super::shares`].
 
 use super::cells::{Cells, Field, Run};
 use super::viscous::{PAST, Viscous};
@@ -26,6 +26,16 @@ pub(super) struct Sheet {
     pub(super) nodes: Range<usize>,
 }
 
+/// Planes of cells that are worked on together, with the nodes below and between them; the last has
+/// the grid's last plane of nodes too. What they are depends on the grid and on nothing else.
+#[derive(Debug, Clone)]
+pub(super) struct Chunk {
+    pub(super) slabs: Range<usize>,
+    pub(super) sheets: Range<usize>,
+    /// Places of its cells and nodes in fields; the chunks of a grid divide them without a gap.
+    pub(super) places: Range<usize>,
+}
+
 /// What never changes of one grid.
 #[derive(Debug, Clone)]
 pub(super) struct Grid {
@@ -42,6 +52,7 @@ pub(super) struct Grid {
     pub(super) viscous: Option<Viscous>,
     pub(super) slabs: Vec<Slab>,
     pub(super) sheets: Vec<Sheet>,
+    pub(super) chunks: Vec<Chunk>,
     /// Mass of every node that goes with its sheet or a seam, what hangs on it included.
     pub(super) mass: Field,
     /// Inverse mass of those that go with their sheet, else 0.

@@ -1,9 +1,9 @@
-//! The neo-Hookean law in single precision, one number a lane.
+//! The neo-Hookean law in single precision, one number a lane, and what other laws share with it.
 //!
 //! Source: `law/neo_hookean.rs`, `W = mu/2 (I1 - 3) - mu ln J + lambda/2 (ln J)^2`. Below `J` of
 //! [`THIN`] the logarithm goes on as its second-order series, so that an inverted cell has finite
 //! forces, which are still the energy's gradient, and finds back. Logarithm after Moshier (Cephes
-//! `logf`), without branches, so that the compiler does all lanes at once. Products and sums are
+//! `logf`, `expf`), without branches, so that the compiler does all lanes at once. Products and sums are
 //! fused by name, which rounds alike on every machine; one without the instruction is slow.
 
 /// Cells that are worked on at once.
@@ -14,7 +14,7 @@ const THIN: f32 = 0.1;
 
 /// Natural logarithm of a normal number above zero.
 #[inline(always)]
-fn logarithm(x: f32) -> f32 {
+pub(super) fn logarithm(x: f32) -> f32 {
     let bits = x.to_bits();
     // mantissa from sqrt(1/2) to sqrt(2)
     #[expect(clippy::cast_possible_wrap, reason = "the sign is wanted")]
@@ -36,9 +36,32 @@ fn logarithm(x: f32) -> f32 {
     e.mul_add(0.693_359_4, f + tail)
 }
 
+/// Exponents beyond which the exponential stays: no sound cell has them, and products of some such
+/// exponentials are finite still.
+const STEEPEST: f32 = 30.0;
+/// Adding this leaves a whole number in the last bits.
+const ROUNDING: f32 = 12_582_912.0;
+
+/// Exponential, of an exponent kept to [`STEEPEST`]; exact at zero.
+#[inline(always)]
+pub(super) fn exponential(x: f32) -> f32 {
+    let x = x.clamp(-STEEPEST, STEEPEST);
+    let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUNDING);
+    let whole = rounded - ROUNDING;
+    let r = whole.mul_add(2.121_944_4e-4, whole.mul_add(-0.693_359_4, x));
+    let mut p = 1.987_569_1e-4_f32.mul_add(r, 1.398_199_9e-3);
+    p = p.mul_add(r, 8.333_452e-3);
+    p = p.mul_add(r, 4.166_579_6e-2);
+    p = p.mul_add(r, 1.666_666_5e-1);
+    p = p.mul_add(r, 0.5);
+    let power = rounded.to_bits().wrapping_sub(ROUNDING.to_bits());
+    let scale = f32::from_bits(power.wrapping_add(127) << 23);
+    (r * r).mul_add(p, r + 1.0) * scale
+}
+
 /// `ln J` and its slope, continued below [`THIN`].
 #[inline(always)]
-fn log_volume(j: f32) -> (f32, f32) {
+pub(super) fn log_volume(j: f32) -> (f32, f32) {
     let high = j.max(THIN);
     let low = (j - high) * (1.0 / THIN);
     let log = logarithm(high) + (-0.5 * low).mul_add(low, low);
@@ -59,7 +82,7 @@ pub(super) struct Strained {
 
 /// `a b - c d`
 #[inline(always)]
-fn minor(a: f32, b: f32, c: f32, d: f32) -> f32 {
+pub(super) fn minor(a: f32, b: f32, c: f32, d: f32) -> f32 {
     a.mul_add(b, -(c * d))
 }
 
@@ -121,6 +144,16 @@ mod tests {
             assert!((logarithm(x) - libm::logf(x)).abs() <= 3e-7 * libm::logf(x).abs().max(0.1));
         }
         assert_eq!(logarithm(1.0), 0.0);
+    }
+
+    #[test]
+    fn the_exponential_is_that_of_the_library() {
+        for i in -2990..2990 {
+            let x = 0.01 * i as f32;
+            assert!((exponential(x) / libm::expf(x) - 1.0).abs() <= 5e-7, "{x}");
+        }
+        assert_eq!(exponential(0.0), 1.0);
+        assert!(exponential(f32::MAX).is_finite() && exponential(f32::MIN) > 0.0);
     }
 
     #[test]

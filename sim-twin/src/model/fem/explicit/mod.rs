@@ -1,15 +1,15 @@
 //! Continuum tissue at the servo's rate: explicit dynamics in single precision on nested grids.
 //!
-//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `lane` is the
-//! law, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
+//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
+//! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `viscous` what is viscous, `build` makes
+//! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
-//! [`crate::law::NeoHookean`]. Damping is proportional to mass.
+//! any [`Family`], one for all cells. Damping is proportional to mass.
 
 mod build;
 mod cells;
@@ -18,11 +18,13 @@ mod friction;
 mod grid;
 mod jaws;
 mod lane;
+mod laws;
 mod matter;
 mod motion;
 mod points;
 mod schedule;
 mod seam;
+mod shares;
 mod skin;
 mod squeeze;
 mod state;
@@ -32,8 +34,9 @@ mod tests;
 mod viscous;
 
 use crate::Vec3;
+use crate::crew::{Alone, Crew};
 use crate::law::viscous::ViscousError;
-use crate::law::{Moduli, Viscosity};
+use crate::law::{Family, FamilyError, Moduli, Viscosity};
 use crate::mesh::nested::Nested;
 use crate::model::fem::Masked;
 use crate::model::hold::Hold;
@@ -41,11 +44,14 @@ use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
 use build::{CLASSES, Model};
-use cells::Buffer;
+use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
 use state::{BODIES, State, TOOLS};
 use std::sync::Arc;
+
+/// About what a cell takes to pull \[ns\], so that a crew can tell whether a step is worth sharing.
+const CELL_NS: f64 = 12.0;
 
 /// What one may choose; all but the damping without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,6 +75,8 @@ pub struct Params {
     pub jaw_friction: Option<f64>,
     /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
     pub substeps_max: u32,
+    /// The law of all cells.
+    pub law: Family,
 }
 
 impl Default for Params {
@@ -83,11 +91,19 @@ impl Default for Params {
             friction: 0.0,
             jaw_friction: None,
             substeps_max: 32,
+            law: Family::NeoHookean,
         }
     }
 }
 
 impl Params {
+    fn check_law(&self) -> Result<(), ExplicitError> {
+        self.law.check().map_err(|source| ExplicitError::Law {
+            law: laws::name(self.law),
+            source,
+        })
+    }
+
     fn check(&self) -> Result<(), ExplicitError> {
         // written so that what is not a number is refused
         let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
@@ -199,6 +215,14 @@ pub enum ExplicitError {
         /// The cell.
         cell: usize,
     },
+    /// The explicit solver cannot take a law.
+    #[error("the explicit solver cannot take the law `{law}`: {source}")]
+    Law {
+        /// Its name.
+        law: &'static str,
+        /// What is wrong.
+        source: FamilyError,
+    },
     /// A viscosity is out of range.
     #[error("cell {cell} of grid {level}: {source}")]
     Viscosity {
@@ -229,7 +253,7 @@ pub enum ExplicitError {
 pub struct Explicit {
     model: Arc<Model>,
     state: State,
-    buffer: Buffer,
+    shares: Shares,
     touches: Touches,
     loads: Loads,
     /// What the stiffness of every cell was before an edit, by grid.
@@ -315,7 +339,7 @@ impl Explicit {
         let surface = Surface::new(&model);
         Self {
             state: State::new(&model),
-            buffer: Buffer::new(),
+            shares: Shares::new(&model),
             touches: Touches::new(&model.skin),
             loads: Loads::new(&model.grids),
             stiffened: model
@@ -389,6 +413,28 @@ impl Explicit {
         self.model.added * self.model.mass_kg()
     }
 
+    /// As [`Tissue::step`], with a crew that shares the work; the same bits with any.
+    pub fn step_with(
+        &mut self,
+        crew: &mut impl Crew,
+        (tools, dt_s): (&[Tool], f64),
+        reactions: &mut [Reaction],
+    ) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            if let Some(masked) = &mut self.masked {
+                masked.refine(&self.hold, tools, reactions);
+            }
+            return;
+        }
+        if crew.pays(CELL_NS * self.model.cells as f64) {
+            self.advance(crew, (tools, dt_s), reactions);
+        } else {
+            self.advance(&mut Alone, (tools, dt_s), reactions);
+        }
+        self.hold.keep(tools, dt_s, reactions);
+    }
+
     /// Brings the surface that [`Tissue::view`] shows up to date.
     fn see(&mut self) {
         let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
@@ -436,15 +482,7 @@ impl Tissue for Explicit {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
-        if dt_s == 0.0 {
-            self.hold.answer(tools, reactions);
-            if let Some(masked) = &mut self.masked {
-                masked.refine(&self.hold, tools, reactions);
-            }
-            return;
-        }
-        self.advance(tools, dt_s, reactions);
-        self.hold.keep(tools, dt_s, reactions);
+        self.step_with(&mut Alone, (tools, dt_s), reactions);
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {

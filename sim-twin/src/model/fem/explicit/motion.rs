@@ -58,17 +58,36 @@ fn one<const LAST: bool>(
 /// Sums are taken in this many parts, so that the compiler does them at once.
 const PARTS: usize = 16;
 
+/// Adds impulses that were kept apart to those of the first nodes of `f`, and leaves none.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+pub(super) fn join(f: &mut [f32], over: &mut [f32]) {
+    for (f, over) in f.iter_mut().zip(over) {
+        *f += *over;
+        *over = 0.0;
+    }
+}
+
+/// Nodes that go together.
+#[derive(Debug)]
+pub(super) struct Nodes<'a> {
+    pub(super) mass: &'a [f32],
+    pub(super) ease: &'a [f32],
+    pub(super) u: [&'a mut [f32]; 3],
+    pub(super) v: [&'a mut [f32]; 3],
+    pub(super) f: [&'a mut [f32]; 3],
+}
+
 /// Spends the impulses of a range of nodes, a multiple of [`super::lane::LANES`], and moves them;
 /// gives the energy that damping took.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn go<const LAST: bool>(range: Range<usize>, motion: &mut Motion, pace: &Pace) -> f64 {
+pub(super) fn go<const LAST: bool>(range: Range<usize>, nodes: &mut Nodes, pace: &Pace) -> f64 {
     let mut parts = [0.0_f32; PARTS];
-    let (mass, _) = motion.mass[range.clone()].as_chunks::<PARTS>();
-    let (ease, _) = motion.ease[range.clone()].as_chunks::<PARTS>();
+    let (mass, _) = nodes.mass[range.clone()].as_chunks::<PARTS>();
+    let (ease, _) = nodes.ease[range.clone()].as_chunks::<PARTS>();
     for axis in 0..3 {
-        let (u, _) = motion.u[axis][range.clone()].as_chunks_mut::<PARTS>();
-        let (v, _) = motion.v[axis][range.clone()].as_chunks_mut::<PARTS>();
-        let (f, _) = motion.f[axis][range.clone()].as_chunks_mut::<PARTS>();
+        let (u, _) = nodes.u[axis][range.clone()].as_chunks_mut::<PARTS>();
+        let (v, _) = nodes.v[axis][range.clone()].as_chunks_mut::<PARTS>();
+        let (f, _) = nodes.f[axis][range.clone()].as_chunks_mut::<PARTS>();
         let all = u.iter_mut().zip(v).zip(f).zip(mass.iter().zip(ease));
         for (((u, v), f), (mass, ease)) in all {
             for l in 0..PARTS {
@@ -102,12 +121,12 @@ fn taken(twice: &[f32], pace: &Pace) -> f64 {
     0.5 * twice.iter().copied().map(f64::from).sum::<f64>() * (1.0 / (slow * slow) - 1.0)
 }
 
-/// Kinetic energy of all nodes.
+/// Kinetic energy of nodes, a multiple of [`super::lane::LANES`] of them.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn kinetic(motion: &Motion) -> f64 {
+pub(super) fn kinetic(mass: &[f32], v: &[&mut [f32]; 3]) -> f64 {
     let mut sum = 0.0;
-    let (mass, _) = motion.mass.as_chunks::<PARTS>();
-    for v in &motion.v {
+    let (mass, _) = mass.as_chunks::<PARTS>();
+    for v in v {
         let mut parts = [0.0_f32; PARTS];
         for (v, mass) in v.as_chunks::<PARTS>().0.iter().zip(mass) {
             for l in 0..PARTS {

@@ -1,14 +1,15 @@
-//! Who goes when: classes of planes, and what goes together.
+//! Who goes when: classes of planes, what goes together, and what is worked on together.
 //!
 //! Source: ours; multiple time stepping by impulses, as [`super::step`].
 
 use super::Params;
 use super::build::CLASSES;
 use super::cells::{RUN, Run};
-use super::grid::{Grid, Sheet, Slab};
+use super::grid::{Chunk, Grid, Sheet, Slab};
 use super::lane::LANES;
 use super::matter::{Matter, own};
-use crate::mesh::nested::Nested;
+use crate::mesh::nested::{LEVELS_MAX, Nested};
+use std::ops::Range;
 
 /// Class of every plane of cells of every grid: the slowest that its cells bear, and at most one
 /// slower than planes beside it. Impulses that are saved up for `n` sub-steps drive what swings in
@@ -70,11 +71,49 @@ pub(super) fn class(need: f64, greatest: f64, params: &Params) -> usize {
     (0..params.classes).rev().find(fits).unwrap_or(0)
 }
 
+/// Most chunks of all grids.
+pub(super) const CHUNKS: usize = 30;
+/// Most chunks of a grid.
+const CHUNKS_OF_GRID: usize = 8;
+/// Fewest cells of a chunk: what takes some microseconds, against less than one to hand it over.
+const CHUNK_CELLS: usize = 500;
+
+const _: () = assert!(CHUNKS / LEVELS_MAX > 1);
+
+/// Cuts a grid, one of so many, into chunks of whole planes, with the slabs and sheets of each.
+pub(super) fn cut(grid: &mut Grid, classes: &[usize], grids: usize) {
+    let cells = classes.len() * (grid.nodes[0] - 1) * (grid.nodes[1] - 1);
+    let most = (CHUNKS / grids).min(CHUNKS_OF_GRID).min(classes.len());
+    let count = (cells / CHUNK_CELLS).clamp(1, most);
+    let mut from = 0;
+    for chunk in 1..=count {
+        let planes = from..classes.len() * chunk / count;
+        let (slab, sheet) = (grid.slabs.len(), grid.sheets.len());
+        let end = if chunk == count {
+            grid.mass.len()
+        } else {
+            planes.end * grid.plane
+        };
+        let (slabs, sheets) = (
+            slabs(grid, classes, planes.clone()),
+            sheets(grid, classes, planes.clone()),
+        );
+        grid.slabs.extend(slabs);
+        grid.sheets.extend(sheets);
+        grid.chunks.push(Chunk {
+            slabs: slab..grid.slabs.len(),
+            sheets: sheet..grid.sheets.len(),
+            places: planes.start * grid.plane..end,
+        });
+        from = planes.end;
+    }
+}
+
 /// Neighbouring planes of equal class, with the runs of their cells.
-pub(super) fn slabs(grid: &Grid, classes: &[usize]) -> Vec<Slab> {
+fn slabs(grid: &Grid, classes: &[usize], planes: Range<usize>) -> Vec<Slab> {
     let mut slabs: Vec<Slab> = Vec::new();
-    let mut first = 0;
-    for group in classes.chunk_by(|a, b| a == b) {
+    let mut first = planes.start;
+    for group in classes[planes].chunk_by(|a, b| a == b) {
         let (from, to) = (first * grid.plane, (first + group.len()) * grid.plane);
         first += group.len();
         let mut runs: Vec<Run> = Vec::new();
@@ -121,13 +160,14 @@ pub(super) fn of_lanes(runs: &[Run], wanted: impl Fn(usize) -> bool) -> Vec<Run>
 }
 
 /// Neighbouring planes of nodes that go together: as often as the faster cells beside them.
-pub(super) fn sheets(grid: &Grid, classes: &[usize]) -> Vec<Sheet> {
+fn sheets(grid: &Grid, classes: &[usize], planes: Range<usize>) -> Vec<Sheet> {
     let class = |k: usize| {
         let below = k.checked_sub(1).map_or(usize::MAX, |k| classes[k]);
         below.min(classes.get(k).copied().unwrap_or(usize::MAX))
     };
+    let last = usize::from(planes.end == classes.len());
     let mut sheets: Vec<Sheet> = Vec::new();
-    for k in 0..=classes.len() {
+    for k in planes.start..planes.end + last {
         let nodes = k * grid.plane..(k + 1) * grid.plane;
         match sheets.last_mut() {
             Some(sheet) if sheet.class == class(k) => sheet.nodes.end = nodes.end,

@@ -9,8 +9,12 @@
 //! (measured: it never came to rest).
 
 use super::grid::{Grid, Motion};
+use super::motion::kinetic;
 use super::seam::Seam;
+use super::shares::{Works, cut, cut_each, slices};
+use crate::crew::Crew;
 use multiversion::multiversion;
+use std::ops::Range;
 
 /// Demand that the step's safety covers, over that at rest.
 const BORNE: f32 = 1.15;
@@ -39,31 +43,69 @@ impl Loads {
         }
     }
 
-    /// Masses for the demands now; `greatest` is the greatest of them.
+    /// Masses for the demands now; `greatest` is the greatest of them. Gives the kinetic energy before
+    /// and after.
     pub(super) fn apply(
         &mut self,
+        crew: &mut impl Crew,
         greatest: f32,
         (grids, seams): (&[Grid], &[Seam]),
         motions: &mut [Motion],
-    ) {
-        if greatest <= BORNE && !self.loaded {
-            return;
-        }
+    ) -> (f64, f64) {
+        let all = greatest > BORNE || self.loaded;
         self.loaded = greatest > BORNE;
-        let fields = self.needs.iter_mut().zip(&mut self.nodes).zip(&*motions);
-        for (grid, ((needs, nodes), motion)) in grids.iter().zip(fields) {
-            for (need, stiffened) in needs.iter_mut().zip(&motion.stiffened) {
-                *need *= stiffened;
+        if all {
+            let mut works = self.works(grids, motions);
+            crew.each(works.parts(), |part| {
+                part.iter_mut().for_each(Weigh::spread)
+            });
+            for (index, seam) in seams.iter().enumerate().rev() {
+                let (above, fine) = self.nodes.split_at_mut(index + 1);
+                seam.raise(&mut above[index], &fine[0]);
             }
-            spread(grid, needs, nodes);
         }
-        for (index, seam) in seams.iter().enumerate().rev() {
-            let (above, fine) = self.nodes.split_at_mut(index + 1);
-            seam.raise(&mut above[index], &fine[0]);
+        let mut works = self.works(grids, motions);
+        crew.each(works.parts(), |part| {
+            part.iter_mut().for_each(|weigh| weigh.apply(all));
+        });
+        let (mut light, mut heavy) = (0.0, 0.0);
+        for weigh in works.parts().iter().flatten() {
+            light += weigh.light;
+            heavy += weigh.heavy;
         }
-        for (grid, (nodes, motion)) in grids.iter().zip(self.nodes.iter().zip(motions)) {
-            load(grid, nodes, motion);
+        (light, heavy)
+    }
+
+    fn works<'a>(&'a mut self, grids: &'a [Grid], motions: &'a mut [Motion]) -> Works<Weigh<'a>> {
+        let mut works = Works::NEW;
+        let fields = self.needs.iter().zip(&mut self.nodes).zip(motions);
+        for (grid, ((needs, nodes), motion)) in grids.iter().zip(fields) {
+            let Motion {
+                mass,
+                ease,
+                v,
+                stiffened,
+                ..
+            } = motion;
+            let (mut mass, mut ease) = (mass.as_mut_slice(), ease.as_mut_slice());
+            let (mut v, mut loads) = (slices(v), nodes.as_mut_slice());
+            for chunk in &grid.chunks {
+                let length = chunk.places.len();
+                works.push(Weigh {
+                    grid,
+                    places: chunk.places.clone(),
+                    needs,
+                    stiffened,
+                    mass: cut(&mut mass, length),
+                    ease: cut(&mut ease, length),
+                    v: cut_each(&mut v, length),
+                    loads: cut(&mut loads, length),
+                    light: 0.0,
+                    heavy: 0.0,
+                });
+            }
         }
+        works
     }
 
     /// Whether anything was loaded after the last time; a copy of a state has to say.
@@ -72,28 +114,71 @@ impl Loads {
     }
 }
 
-/// Load of every node: the greatest of its cells.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn spread(grid: &Grid, needs: &[f32], nodes: &mut [f32]) {
-    nodes.fill(1.0);
-    let count = grid.count();
-    for corner in grid.cells.corners {
-        let to = &mut nodes[corner..corner + count];
-        for (load, need) in to.iter_mut().zip(needs) {
-            let own = need * (1.0 / BORNE);
-            let own = if own < FALLEN { own } else { FALLEN };
-            *load = if own > *load { own } else { *load };
+/// Nodes of a chunk, with the demands of all cells.
+struct Weigh<'a> {
+    grid: &'a Grid,
+    places: Range<usize>,
+    needs: &'a [f32],
+    stiffened: &'a [f32],
+    mass: &'a mut [f32],
+    ease: &'a mut [f32],
+    v: [&'a mut [f32]; 3],
+    loads: &'a mut [f32],
+    /// Kinetic energy before and after.
+    light: f64,
+    heavy: f64,
+}
+
+impl Weigh<'_> {
+    /// Load of every node: the greatest of its cells.
+    fn spread(&mut self) {
+        self.loads.fill(1.0);
+        let (from, to) = (self.places.start, self.places.end);
+        for corner in self.grid.cells.corners {
+            let (low, high) = (from.max(corner), to.min(corner + self.grid.count()));
+            if low < high {
+                let cells = low - corner..high - corner;
+                let (needs, stiffened) = (&self.needs[cells.clone()], &self.stiffened[cells]);
+                raise(needs, stiffened, &mut self.loads[low - from..high - from]);
+            }
+        }
+    }
+
+    /// Gives nodes the masses that their loads ask for, if anything is loaded.
+    fn apply(&mut self, loaded: bool) {
+        self.light = kinetic(self.mass, &self.v);
+        self.heavy = self.light;
+        if loaded {
+            let rest = (
+                &self.grid.mass[self.places.clone()],
+                &self.grid.ease[self.places.clone()],
+            );
+            let [x, y, z] = &mut self.v;
+            load(rest, self.loads, (self.mass, self.ease), [x, y, z]);
+            self.heavy = kinetic(self.mass, &self.v);
         }
     }
 }
 
-/// Gives nodes the masses that their loads ask for.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn load(grid: &Grid, loads: &[f32], motion: &mut Motion) {
-    let [x, y, z] = &mut motion.v;
+fn raise(needs: &[f32], stiffened: &[f32], loads: &mut [f32]) {
+    for (load, (need, stiffened)) in loads.iter_mut().zip(needs.iter().zip(stiffened)) {
+        let own = need * stiffened * (1.0 / BORNE);
+        let own = if own < FALLEN { own } else { FALLEN };
+        *load = if own > *load { own } else { *load };
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn load(
+    (mass_at_rest, ease_at_rest): (&[f32], &[f32]),
+    loads: &[f32],
+    (mass, ease): (&mut [f32], &mut [f32]),
+    [x, y, z]: [&mut [f32]; 3],
+) {
     let speeds = x.iter_mut().zip(y).zip(z);
-    let masses = motion.mass.iter_mut().zip(&mut motion.ease);
-    let rest = grid.mass.iter().zip(&grid.ease).zip(loads);
+    let masses = mass.iter_mut().zip(ease);
+    let rest = mass_at_rest.iter().zip(ease_at_rest).zip(loads);
     for ((((x, y), z), (mass, ease)), ((light, easy), load)) in speeds.zip(masses).zip(rest) {
         let (bound, after) = (TANGLED * light, light * load);
         let least = if *mass > bound { *mass } else { bound };

@@ -8,17 +8,17 @@
 
 use super::Explicit;
 use super::build::Model;
-use super::cells::{Found, pull, pull_and_book};
+use super::cells::Found;
 use super::friction;
-use super::grid::Motion;
 use super::jaws;
-use super::motion::{self, Pace};
+use super::motion::Pace;
+use super::shares::Due;
 use super::skin::{Beat, Met, Rod};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
-use super::viscous;
 use crate::Vec3;
 use crate::contact::usable;
+use crate::crew::{Alone, Crew};
 use crate::law::Real;
 use crate::twin::{Ledger, Reaction, Tool};
 use std::sync::Arc;
@@ -90,7 +90,12 @@ struct Sum {
 
 impl Explicit {
     /// The body of [`crate::Tissue::step`].
-    pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+    pub(super) fn advance(
+        &mut self,
+        crew: &mut impl Crew,
+        (tools, dt_s): (&[Tool], f64),
+        reactions: &mut [Reaction],
+    ) {
         reactions.fill(Reaction::default());
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
@@ -105,9 +110,9 @@ impl Explicit {
         }
         self.state.still = false;
         if self.state.stale {
-            self.begin(&paths);
+            self.begin(crew, &paths);
         }
-        self.go(&paths, &plan);
+        self.go(crew, &paths, &plan);
         // written so that what is not a number counts too
         let sound = self.state.demand < FALLEN && self.state.ledger.stored_j().is_finite();
         if sound {
@@ -150,7 +155,7 @@ impl Explicit {
         for tool in &mut self.state.tools {
             *tool = ToolState::NEW;
         }
-        let found = self.pull_due::<true>(self.model.slowest, 1.0, 0.0);
+        let found = self.energies();
         let stored_j = before.stored_j();
         // what cannot be known yet stays in the books until the next tick
         let left_j = (found.energy * self.model.energy_j()).min(stored_j);
@@ -162,21 +167,18 @@ impl Explicit {
             ..*before
         };
         self.state.demand = found.demand;
-        self.weigh();
+        self.weigh(&mut Alone);
     }
 
     /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
-    pub(super) fn weigh(&mut self) {
-        let unit_j = self.model.energy_j();
-        let kinetic_j =
-            |motions: &[Motion]| motions.iter().map(motion::kinetic).sum::<f64>() * unit_j;
-        let light_j = kinetic_j(&self.state.motions);
+    pub(super) fn weigh(&mut self, crew: &mut impl Crew) {
         let parts = (&self.model.grids[..], &self.model.seams[..]);
         let greatest = self.state.demand * self.state.stiffest;
-        self.loads.apply(greatest, parts, &mut self.state.motions);
-        let books = &mut self.state.ledger;
-        books.kinetic_j = kinetic_j(&self.state.motions);
-        books.mass_j += books.kinetic_j - light_j;
+        let motions = &mut self.state.motions;
+        let (light, heavy) = self.loads.apply(crew, greatest, parts, motions);
+        let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
+        books.kinetic_j = heavy * unit_j;
+        books.mass_j += (heavy - light) * unit_j;
     }
 
     /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
@@ -256,12 +258,18 @@ impl Explicit {
     }
 
     /// Takes all forces anew; what energy tools then have more or less, they brought.
-    fn begin(&mut self, paths: &[Option<Path>; BODIES]) {
+    fn begin(&mut self, crew: &mut impl Crew, paths: &[Option<Path>; BODIES]) {
         for motion in &mut self.state.motions {
             motion.f.iter_mut().for_each(|f| f.fill(0.0));
         }
+        self.shares.clear();
         let slowest = self.model.slowest;
-        self.pull_due::<false>(slowest, 0.5, 0.0);
+        let due = Due {
+            class: slowest,
+            weight: 0.5,
+            dt: 0.0,
+        };
+        self.pull_due::<false>(crew, &due);
         let mut met = [Met::default(); BODIES];
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
@@ -282,42 +290,29 @@ impl Explicit {
         self.state.stale = false;
     }
 
-    /// Forces of the cells whose class is due, on what they touch; `dt` is the shortest sub-step, 0 if
-    /// no time has passed.
-    pub(super) fn pull_due<const BOOKS: bool>(
-        &mut self,
-        due: usize,
-        weight: f32,
-        dt: f64,
-    ) -> Found {
-        let mut all = Found::default();
-        let motions = self.state.motions.iter_mut().zip(&mut self.loads.needs);
-        for (grid, (motion, needs)) in self.model.grids.iter().zip(motions) {
-            for slab in grid.slabs.iter().filter(|slab| slab.class <= due) {
-                let times = f64::from(1_u32 << slab.class);
-                let weight = weight * f32::of(times);
-                let stiff = [&motion.stiff[0], &motion.stiff[1]];
-                let (cells, buffer) = ((&grid.cells, stiff, &slab.runs[..]), &mut self.buffer);
-                if BOOKS {
-                    let with = (&mut *buffer, &mut needs[..]);
-                    let found = pull_and_book(cells, weight, &motion.u, &mut motion.f, with);
-                    all = all.join(found);
-                } else {
-                    pull(cells, weight, &motion.u, &mut motion.f, buffer);
-                }
-                if let Some(viscous) = grid.viscous.as_ref().filter(|_| !slab.viscous.is_empty()) {
-                    let (cells, pace) = ((grid, viscous, &slab.viscous[..]), f32::of(dt * times));
-                    let heat = viscous::pull(cells, (weight, pace), motion, buffer);
-                    self.heat += heat.taken;
-                    all.energy += heat.held;
-                }
-            }
-        }
-        all
+    /// Forces of the cells that are due, on what they touch.
+    fn pull_due<const BOOKS: bool>(&mut self, crew: &mut impl Crew, due: &Due) -> Found {
+        let parts = (&self.model.grids[..], &mut self.state.motions[..]);
+        let needs = &mut self.loads.needs;
+        let (found, heat) = self.shares.pull::<BOOKS>(crew, due, parts, needs);
+        self.heat += heat;
+        found
+    }
+
+    /// Energies and demands of all cells as they are; their impulses have to be taken anew after it.
+    pub(super) fn energies(&mut self) -> Found {
+        let due = Due {
+            class: self.model.slowest,
+            weight: 1.0,
+            dt: 0.0,
+        };
+        self.pull_due::<true>(&mut Alone, &due)
     }
 
     /// Impulses of hanging nodes to their rims, finest first.
     fn gather(&mut self) {
+        self.shares
+            .join_early(&self.model.grids, &mut self.state.motions);
         for (index, seam) in self.model.seams.iter().enumerate().rev() {
             let (above, fine) = self.state.motions.split_at_mut(index + 1);
             seam.gather_forces(&mut above[index], &mut fine[0]);
@@ -325,7 +320,7 @@ impl Explicit {
     }
 
     /// Moves the nodes whose class is due; the `LAST` time of a tick only their speeds change.
-    fn move_due<const LAST: bool>(&mut self, due: usize, plan: &Plan) -> f64 {
+    fn move_due<const LAST: bool>(&mut self, crew: &mut impl Crew, due: usize, plan: &Plan) -> f64 {
         let model = Arc::clone(&self.model);
         let pace = |class: usize| model.pace(plan, class);
         let mut taken = 0.0;
@@ -334,11 +329,8 @@ impl Explicit {
                 taken += seam.go::<LAST>(above, &pace(seam.class));
             }
         }
-        for (grid, motion) in model.grids.iter().zip(&mut self.state.motions) {
-            for sheet in grid.sheets.iter().filter(|sheet| sheet.class <= due) {
-                taken += motion::go::<LAST>(sheet.nodes.clone(), motion, &pace(sheet.class));
-            }
-        }
+        let parts = (&model.grids[..], &mut self.state.motions[..]);
+        taken += self.shares.go::<LAST>(crew, (due, pace), parts);
         for (index, seam) in model.seams.iter().enumerate() {
             if !LAST && seam.class <= due {
                 let (above, fine) = self.state.motions.split_at_mut(index + 1);
@@ -348,7 +340,7 @@ impl Explicit {
         taken
     }
 
-    fn go(&mut self, paths: &[Option<Path>; BODIES], plan: &Plan) {
+    fn go(&mut self, crew: &mut impl Crew, paths: &[Option<Path>; BODIES], plan: &Plan) {
         let slowest = self.model.slowest;
         let mut sums = self.state.tools.map(|tool| Sum {
             push: 0.5 * Vec3::from(tool.push),
@@ -359,22 +351,31 @@ impl Explicit {
         let whole = paths.iter().flatten().any(|path| path.friction > 0.0);
         let mut met = [Met::default(); BODIES];
         for substep in 0..plan.substeps {
-            self.move_due::<false>(class_of(substep, slowest), plan);
+            self.move_due::<false>(crew, class_of(substep, slowest), plan);
             let now = substep + 1;
             let last = now == plan.substeps;
             let weight = if last { 0.5 } else { 1.0 };
-            let due = if last {
+            let class = if last {
                 slowest
             } else {
                 class_of(now, slowest)
             };
+            let due = Due {
+                class,
+                weight,
+                dt: plan.dt,
+            };
             if last {
-                found = self.pull_due::<true>(due, weight, plan.dt);
+                found = self.pull_due::<true>(crew, &due);
             } else {
-                self.pull_due::<false>(due, weight, plan.dt);
+                self.pull_due::<false>(crew, &due);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
-            let beat = Beat { weight, due, whole };
+            let beat = Beat {
+                weight,
+                due: class,
+                whole,
+            };
             self.press(paths, (share, plan), &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
@@ -382,12 +383,12 @@ impl Explicit {
                 sum.twist += f64::from(weight) * Vec3::from(met.twist);
             }
         }
-        let taken = self.move_due::<true>(slowest, plan);
+        let taken = self.move_due::<true>(crew, slowest, plan);
         self.state.demand = found.demand;
         self.met = met;
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
-        self.book(paths, taken, found.energy);
+        self.book(crew, paths, (taken, found.energy));
     }
 
     /// Lets every tool push and drag.
@@ -418,9 +419,14 @@ impl Explicit {
         }
     }
 
-    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64) {
+    fn book(
+        &mut self,
+        crew: &mut impl Crew,
+        paths: &[Option<Path>; BODIES],
+        (taken, elastic): (f64, f64),
+    ) {
         let unit_j = self.model.energy_j();
-        self.weigh();
+        self.weigh(crew);
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;

@@ -1,11 +1,13 @@
 //! What the explicit tissue must do; one idea a file.
 
 mod block;
+mod crew;
 mod edit;
 mod energy;
 mod force;
 mod friction;
 mod jaws;
+mod laws;
 mod layers;
 mod mesh;
 mod seam;
@@ -136,6 +138,17 @@ fn what_is_unfit_is_named() {
     assert_eq!(
         words.as_deref(),
         Some("`damping_hz` is -20; expected 0 to 1e6")
+    );
+    let steep = Params {
+        law: Family::Fung { growth: 0.0 },
+        ..plain
+    };
+    let words = build(&sound, &steep).map(|error| error.to_string());
+    assert_eq!(
+        words.as_deref(),
+        Some(
+            "the explicit solver cannot take the law `fung`: `growth` is 0; expected a finite number above 0"
+        )
     );
     let wrong = build(&sound[..1], &plain);
     assert_eq!(

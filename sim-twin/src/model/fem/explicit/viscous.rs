@@ -9,8 +9,8 @@
 //! Heat is that of the rates booked when a cell pulls, and of the branch by the trapezoid rule,
 //! `r (h0 + h1)^2 / (4 k)` with `r` the step over its time, `h` its stress and `k` its stiffness.
 
-use super::cells::{Buffer, Field, RUN, Run, corners, modes, row, scatter};
-use super::grid::{Grid, Motion};
+use super::cells::{Buffer, Field, Onto, RUN, Run, corners, modes, row, scatter};
+use super::grid::Grid;
 use super::lane::LANES;
 use crate::law::Real;
 use crate::law::Viscosity;
@@ -171,14 +171,23 @@ fn cell(
     (out, now, taken, held)
 }
 
+/// What the cells at `onto`'s places remember, by number.
+pub(super) type Past<'a> = [&'a mut [f32]; PAST];
+
+/// Fields of what cells remember, or nothing.
+pub(super) fn past(fields: &mut [Field]) -> Past<'_> {
+    let mut fields = fields.iter_mut().map(Vec::as_mut_slice);
+    std::array::from_fn(|_| fields.next().unwrap_or_default())
+}
+
 /// Takes `weight` times the viscous forces of the cells in `runs` from the impulses; `dt` is the time
 /// since they pulled last.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull(
     (grid, viscous, runs): (&Grid, &Viscous, &[Run]),
     (weight, dt): (f32, f32),
-    motion: &mut Motion,
-    buffer: &mut Buffer,
+    (u, remembered): (&[Field; 3], &mut Past),
+    (onto, buffer): (&mut Onto, &mut Buffer),
 ) -> Heat {
     let inverse = if dt > 0.0 { 1.0 / dt } else { 0.0 };
     let mut sums = Heat::default();
@@ -187,7 +196,7 @@ pub(super) fn pull(
         for first in (0..length.min(RUN)).step_by(LANES) {
             let at = start + first;
             let mut x = [[[0.0_f32; LANES]; 8]; 3];
-            for (x, u) in x.iter_mut().zip(&motion.u) {
+            for (x, u) in x.iter_mut().zip(u) {
                 for (x, corner) in x.iter_mut().zip(grid.cells.corners) {
                     *x = *row(u, at + corner);
                 }
@@ -201,8 +210,9 @@ pub(super) fn pull(
             ];
             let own = fields.map(|field| *row(field, at));
             let mut past = [[0.0_f32; LANES]; PAST];
-            for (past, field) in past.iter_mut().zip(&motion.past) {
-                *past = *row(field, at);
+            let own_at = at - onto.from;
+            for (past, field) in past.iter_mut().zip(&*remembered) {
+                *past = *row(field, own_at);
             }
             let mut out = [[[0.0_f32; LANES]; 8]; 3];
             for l in 0..LANES {
@@ -221,12 +231,12 @@ pub(super) fn pull(
                 taken[l] += heat;
                 held[l] += stored;
             }
-            for (past, field) in past.iter().zip(&mut motion.past) {
-                field[at..at + LANES].copy_from_slice(past);
+            for (past, field) in past.iter().zip(&mut *remembered) {
+                field[own_at..own_at + LANES].copy_from_slice(past);
             }
             buffer.set(first, &out);
         }
-        scatter(&grid.cells, (start, length), &mut motion.f, buffer);
+        scatter(&grid.cells, (start, length), onto, buffer);
         let sum = |x: &[f32; LANES]| x.iter().copied().map(f64::from).sum::<f64>();
         sums.taken += sum(&taken);
         sums.held += sum(&held);

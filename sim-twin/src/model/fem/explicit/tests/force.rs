@@ -1,6 +1,6 @@
 //! Forces: those of the law, and slopes of the energy.
 
-use super::super::cells::{Buffer, pull, pull_and_book};
+use super::super::cells::{Buffer, Onto, pull, pull_and_book};
 use super::super::grid::Motion;
 use super::super::skin::{Beat, Rod};
 use super::*;
@@ -49,7 +49,16 @@ fn forces(model: &Model, motions: &mut [Motion]) -> f64 {
             let with = (&mut buffer, &mut needs[..]);
             let stiff = [&motion.stiff[0], &motion.stiff[1]];
             let cells = (&grid.cells, stiff, &slab.runs[..]);
-            energy += pull_and_book(cells, 1.0, &motion.u, &mut motion.f, with).energy;
+            let mut onto = Onto::whole(&mut motion.f);
+            energy += pull_and_book(
+                super::super::laws::NeoHookean,
+                cells,
+                1.0,
+                &motion.u,
+                &mut onto,
+                with,
+            )
+            .energy;
         }
     }
     gather(model, motions);
@@ -239,6 +248,7 @@ fn lanes_give_the_bits_of_a_single_cell() {
         for slab in &grid.slabs {
             let mut f = motion.f.clone();
             pull(
+                super::super::laws::NeoHookean,
                 (
                     &grid.cells,
                     [&motion.stiff[0], &motion.stiff[1]],
@@ -246,11 +256,12 @@ fn lanes_give_the_bits_of_a_single_cell() {
                 ),
                 0.5,
                 &motion.u,
-                &mut f,
+                &mut Onto::whole(&mut f),
                 &mut buffer,
             );
             let mut plain = motion.f.clone();
             super::super::cells::pull_plainly(
+                super::super::laws::NeoHookean,
                 (
                     &grid.cells,
                     [&motion.stiff[0], &motion.stiff[1]],

@@ -1,5 +1,6 @@
 //! What is viscous: relaxes and resists as its law says, pays for it, and costs others nothing.
 
+use super::super::cells::{Buffer, Onto};
 use super::super::grid::Motion;
 use super::super::viscous;
 use super::*;
@@ -41,7 +42,9 @@ fn sheared(tissue: &Explicit, shears: &[f64], dt: f32) -> Vec<(f64, viscous::Hea
         }
         motion.f.iter_mut().for_each(|f| f.fill(0.0));
         let cells = (grid, viscous, &grid.slabs[0].viscous[..]);
-        let heat = viscous::pull(cells, (1.0, dt), &mut motion, &mut buffer);
+        let mut past = viscous::past(&mut motion.past);
+        let onto = (&mut Onto::whole(&mut motion.f), &mut buffer);
+        let heat = viscous::pull(cells, (1.0, dt), (&motion.u, &mut past), onto);
         found.push((f64::from(motion.f[0][grid.plane]), heat));
     }
     found
