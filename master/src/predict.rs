@@ -10,6 +10,7 @@
 use palpate_transport::Axes;
 use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
 
+pub mod hunt_crossley;
 pub mod learning;
 pub mod lessons;
 pub mod params;
@@ -217,6 +218,9 @@ fn axes(reaction: &Reaction) -> Axes {
     [force.x, force.y, force.z, reaction.grip_n]
 }
 
+/// Share of the least measured force that the twin must expect.
+const EXPECTED: f64 = 0.1;
+
 /// Expected and measured normal force \[N\], if both say enough to compare.
 fn normal_forces(
     params: &PredictParams,
@@ -232,7 +236,8 @@ fn normal_forces(
     let felt = Vec3::new(mx, my, mz).dot(&expected.normal);
     let predicted = expected.force_n.dot(&expected.normal);
     let speed = Vec3::new(vx, vy, vz).norm();
-    let enough = felt > params.force_n_min && predicted > params.force_n_min;
+    // a twin much softer than the tissue says little, and that little is worth hearing
+    let enough = felt > params.force_n_min && predicted > EXPECTED * params.force_n_min;
     (enough && speed < params.speed_mps_max).then_some((predicted, felt))
 }
 
