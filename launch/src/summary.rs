@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use palpate_master::predict::hunt_crossley::Contact;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
@@ -16,7 +17,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.4";
+pub const SCHEMA: &str = "palpate-summary/1.5";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -255,6 +256,10 @@ pub struct TwinSummary {
     /// root mean square of the difference of the forces over that of the remote one.
     #[serde(default)]
     pub prediction_error: Option<f64>,
+    /// What the robot has met as one contact law, fitted while the frames came (teleop E15); nothing of
+    /// live sessions, whose master ends with its process.
+    #[serde(default)]
+    pub contact: Option<ContactLaw>,
     /// Updates of the model from what the remote side measured.
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].
