@@ -268,6 +268,36 @@ pub struct TwinSummary {
     pub force_step_max_fraction_per_100ms: Option<f64>,
 }
 
+/// A Hunt-Crossley contact, `F = k d^n + c d^n v`, as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ContactLaw {
+    /// Exponent n.
+    pub exponent: f64,
+    /// Its standard error.
+    pub exponent_error: f64,
+    /// Stiffness k \[N/m^n\].
+    pub stiffness: f64,
+    /// Damping c \[N s/m^(n+1)\].
+    pub damping: f64,
+    /// Slope of the resting force at 3 mm \[N/m\].
+    pub stiffness_npm_at_3mm: f64,
+    /// How well the force at 1 to 3 mm is known, 0 to 1.
+    pub confidence: f64,
+}
+
+impl From<Contact> for ContactLaw {
+    fn from(of: Contact) -> Self {
+        Self {
+            exponent: of.exponent,
+            exponent_error: of.errors[2],
+            stiffness: of.stiffness,
+            damping: of.damping,
+            stiffness_npm_at_3mm: of.stiffness_npm(3e-3),
+            confidence: of.confidence,
+        }
+    }
+}
+
 /// The servo loops of both sides.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServoSummary {
