@@ -71,10 +71,8 @@ fn session(mode: Mode, rtt_ms: f64, duration_s: f64) -> ([f64; 2], String) {
             }
         }
     }
-    (
-        (squares / f64::from(count.max(1))).sqrt(),
-        session.trace_hash(),
-    )
+    let off = [0, 1].map(|k| (squares[k] / f64::from(counts[k].max(1))).sqrt());
+    (off, session.trace_hash())
 }
 
 /// `auto` and the best pure mode of a round trip, printed as a line of a table; how they compare.
