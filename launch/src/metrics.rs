@@ -18,6 +18,7 @@ pub mod track;
 
 use std::collections::BTreeMap;
 
+use palpate_master::predict::hunt_crossley::Contact;
 use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -88,6 +89,8 @@ pub struct TwinFacts {
     pub elements: u64,
     /// Time of each step \[us\]; empty if it was not measured.
     pub step_us: Vec<f64>,
+    /// What the robot has met as one contact law, by the estimate at the end.
+    pub contact: Option<Contact>,
 }
 
 /// What only the shell of a live session knows.

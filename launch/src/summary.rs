@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use palpate_master::predict::hunt_crossley::Contact;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
@@ -16,7 +17,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.4";
+pub const SCHEMA: &str = "palpate-summary/1.5";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -255,12 +256,46 @@ pub struct TwinSummary {
     /// root mean square of the difference of the forces over that of the remote one.
     #[serde(default)]
     pub prediction_error: Option<f64>,
+    /// What the robot has met as one contact law, fitted while the frames came (teleop E15); nothing of
+    /// live sessions, whose master ends with its process.
+    #[serde(default)]
+    pub contact: Option<ContactLaw>,
     /// Updates of the model from what the remote side measured.
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].
     pub update_energy_j: Option<f64>,
     /// Largest relative change that corrections and updates made to the force within 100 ms of contact.
     pub force_step_max_fraction_per_100ms: Option<f64>,
+}
+
+/// A Hunt-Crossley contact, `F = k d^n + c d^n v`, as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ContactLaw {
+    /// Exponent n.
+    pub exponent: f64,
+    /// Its standard error.
+    pub exponent_error: f64,
+    /// Stiffness k \[N/m^n\].
+    pub stiffness: f64,
+    /// Damping c \[N s/m^(n+1)\].
+    pub damping: f64,
+    /// Slope of the resting force at 3 mm \[N/m\].
+    pub stiffness_npm_at_3mm: f64,
+    /// How well the force at 1 to 3 mm is known, 0 to 1.
+    pub confidence: f64,
+}
+
+impl From<Contact> for ContactLaw {
+    fn from(of: Contact) -> Self {
+        Self {
+            exponent: of.exponent,
+            exponent_error: of.errors[2],
+            stiffness: of.stiffness,
+            damping: of.damping,
+            stiffness_npm_at_3mm: of.stiffness_npm(3e-3),
+            confidence: of.confidence,
+        }
+    }
 }
 
 /// The servo loops of both sides.

@@ -5,16 +5,20 @@
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! passively (teleop E16), [`params`] are the numbers that may be set.
+//! passively (teleop E16), [`met`] is what the robot has met as one law by itself (E15), [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
 
+pub mod hunt_crossley;
 pub mod learning;
 pub mod lessons;
+pub mod met;
 pub mod params;
 
+use hunt_crossley::Contact;
 use learning::Learning;
+use met::Met;
 pub use params::{PredictError, PredictParams};
 
 /// A tool's motion at one side.
@@ -82,6 +86,8 @@ pub struct Predictor {
     shadow: Box<dyn Tissue>,
     /// Made at the first step, which knows how far a lesson reaches.
     learning: Option<Learning>,
+    /// What the robot has met.
+    met: Met,
     /// Whether the last tick asked the twin and did not step it.
     asked: bool,
 }
@@ -94,6 +100,7 @@ impl Predictor {
             twin,
             shadow,
             learning: None,
+            met: Met::default(),
             asked: false,
         }
     }
@@ -102,6 +109,13 @@ impl Predictor {
     #[must_use]
     pub fn twin(&self) -> &dyn Tissue {
         self.twin.as_ref()
+    }
+
+    /// What the robot has met as one contact law (teleop E15), if [`PredictParams::estimate`] is on; none
+    /// before its first contact.
+    #[must_use]
+    pub fn contact(&self) -> Option<Contact> {
+        self.met.contact()
     }
 
     /// Advance by one tick: touch the twin with the handle, the shadow with the probe.
@@ -125,11 +139,18 @@ impl Predictor {
             if params.update {
                 hear(params, learning, &expected, remote);
             }
+            if params.estimate
+                && let Some([_, _, force_n, _]) = remote.contact_force_n
+            {
+                let ([_, _, z, _], [_, _, vz, _]) =
+                    (remote.touch.position_m, remote.touch.velocity_mps);
+                self.met.hear(z, vz, force_n);
+            }
         }
         let updated = learning.take_over(params, place_m(handle), &felt, dt_s);
         Prediction {
             updated,
-            ..self.prediction(handle, &felt)
+            ..self.prediction(params, handle, &felt)
         }
     }
 
@@ -140,7 +161,7 @@ impl Predictor {
         self.asked = true;
         Prediction {
             masked: true,
-            ..self.prediction(handle, &felt)
+            ..self.prediction(params, handle, &felt)
         }
     }
 
@@ -151,16 +172,17 @@ impl Predictor {
         !self.asked
     }
 
-    fn prediction(&self, handle: &Touch, felt: &Reaction) -> Prediction {
+    fn prediction(&self, params: &PredictParams, handle: &Touch, felt: &Reaction) -> Prediction {
         let ledger = self.twin.view().ledger;
         let twin_force_n = axes(felt);
         let place_m = place_m(handle);
         let learning = self.learning.as_ref();
         let factor = learning.map_or(1.0, |learning| learning.factor(place_m, felt));
         let [x, y, z, grip] = twin_force_n;
+        let share = damped(params, handle, felt, factor);
         Prediction {
             twin_force_n,
-            force_n: [x * factor, y * factor, z * factor, grip],
+            force_n: [x * share, y * share, z * share, grip],
             energy_j: ledger.stored_j(),
             factor,
             update_energy_j: learning.map_or(0.0, Learning::energy_j),
@@ -169,6 +191,28 @@ impl Predictor {
             updated: false,
             masked: false,
         }
+    }
+}
+
+/// Largest damping of what was learnt \[N s/m\]: what a light handle bears at 1 kHz behind the filter of its
+/// velocity.
+const DAMPED_NSPM_MAX: f64 = 6.0;
+
+/// The factor with the damping that the learnt stiffness needs: a spring that is felt a tick late makes
+/// energy as a damping of `-K T / 2` would (teleop E12), and what a factor adds to the twin's stiffness is
+/// not damped by the twin. It never pulls. Ours.
+fn damped(params: &PredictParams, handle: &Touch, felt: &Reaction, factor: f64) -> f64 {
+    let force_n = felt.force_n.norm();
+    let more_npm = (factor - 1.0).max(0.0) * felt.stiffness_npm;
+    let nspm = (params.damped_s * more_npm).clamp(0.0, DAMPED_NSPM_MAX);
+    let [vx, vy, vz, _] = handle.velocity_mps;
+    let inward_mps = -Vec3::new(vx, vy, vz).dot(&felt.normal);
+    let more = nspm * inward_mps / force_n;
+    // never more than the force itself, so that a first touch is no blow
+    if force_n > 0.0 && more.is_finite() {
+        factor + more.clamp(-factor, factor)
+    } else {
+        factor
     }
 }
 
@@ -217,6 +261,9 @@ fn axes(reaction: &Reaction) -> Axes {
     [force.x, force.y, force.z, reaction.grip_n]
 }
 
+/// Share of the least measured force that the twin must expect.
+const EXPECTED: f64 = 0.1;
+
 /// Expected and measured normal force \[N\], if both say enough to compare.
 fn normal_forces(
     params: &PredictParams,
@@ -232,7 +279,8 @@ fn normal_forces(
     let felt = Vec3::new(mx, my, mz).dot(&expected.normal);
     let predicted = expected.force_n.dot(&expected.normal);
     let speed = Vec3::new(vx, vy, vz).norm();
-    let enough = felt > params.force_n_min && predicted > params.force_n_min;
+    // a twin much softer than the tissue says little, and that little is worth hearing
+    let enough = felt > params.force_n_min && predicted > EXPECTED * params.force_n_min;
     (enough && speed < params.speed_mps_max).then_some((predicted, felt))
 }
 

@@ -7,6 +7,8 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_master::predict::Predictor;
+use palpate_master::predict::hunt_crossley::Contact;
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
 use palpate_transport::coupling::{Matching, Mode};
@@ -18,7 +20,7 @@ use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{PERIOD, Reconstruction, Session, WIRE_BYTES};
-use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, press, stat};
+use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, TwinFacts, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
 use crate::report::Comparison;
@@ -52,6 +54,8 @@ pub struct VirtualRun {
     pub sent_ticks: [Vec<u64>; 2],
     /// How well each stream was reconstructed, if a codec is on: the master's, the slave's.
     pub reconstruction: [Option<Reconstruction>; 2],
+    /// What the robot has met as one contact law, if the master has estimated it.
+    pub contact: Option<Contact>,
     /// Real time that it took.
     pub took: Span,
     /// Own CPU time that it took.
@@ -190,7 +194,10 @@ pub fn facts(
         oneway_fwd: truth::median(&truth.slave_ns),
         oneway_back: truth::median(&truth.master_ns),
         sites,
-        twin: truth::twin(config, touched)?,
+        twin: truth::twin(config, touched)?.map(|twin| TwinFacts {
+            contact: run.contact,
+            ..twin
+        }),
         frames: Some(run.frames),
         reconstruction: run.reconstruction,
         frame_bytes: Some(WIRE_BYTES as u64),
@@ -325,6 +332,7 @@ pub fn play(
         frames: frames(&session),
         sent_ticks: session.sent_ticks().map(<[u64]>::to_vec),
         reconstruction: session.reconstruction(),
+        contact: session.master().predictor().and_then(Predictor::contact),
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
     })

@@ -215,6 +215,7 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
         nodes: caps.nodes as u64,
         elements: caps.elements as u64,
         step_us,
+        contact: None,
     }))
 }
 

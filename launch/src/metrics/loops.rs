@@ -6,7 +6,7 @@ use palpate_transport::trace::{Events, TickRecord};
 
 use super::stat::{latest, percentile};
 use super::{SessionFacts, Traces, press};
-use crate::summary::{ServoSummary, TwinSummary};
+use crate::summary::{ContactLaw, ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
 const STEP_WINDOW: usize = 100;
@@ -77,6 +77,7 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
                 .filter(|r| r.events & Events::UPDATED != 0)
                 .count() as u64,
         ),
+        contact: twin.contact.map(ContactLaw::from),
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),
     }

@@ -102,6 +102,7 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
             nodes: 58,
             elements: 145,
             step_us: (1..=1000).map(|k| f64::from(k) * 0.01).collect(),
+            contact: None,
         }),
         frame_bytes: Some(400),
         missed_ticks: Some(0),

@@ -12,6 +12,10 @@ pub struct PredictParams {
     pub tool_stiffness_npm: f64,
     /// Whether the twin learns from what the robot feels.
     pub update: bool,
+    /// Whether one contact law is fitted to what the robot meets (teleop E15), for the summary.
+    pub estimate: bool,
+    /// Damping of what was learnt beyond the twin's stiffness, over that stiffness \[s\]: 0 for none.
+    pub damped_s: f64,
     /// How far around a touched place a lesson reaches \[m\].
     pub update_radius_m: f64,
     /// Rate at which a touch that lasts takes over what was learnt meanwhile \[1/s\].
@@ -33,6 +37,8 @@ impl Default for PredictParams {
             tool_radius_m: 0.008,
             tool_stiffness_npm: 3000.0,
             update: true,
+            estimate: true,
+            damped_s: 0.004,
             update_radius_m: 0.015,
             update_hz: 10.0,
             soften_hz_max: 0.68,
@@ -66,6 +72,7 @@ impl PredictParams {
         let rows = [
             ("tool_radius_m", self.tool_radius_m, 1e-4, 0.1),
             ("tool_stiffness_npm", self.tool_stiffness_npm, 1.0, 1e5),
+            ("damped_s", self.damped_s, 0.0, 0.02),
             ("update_radius_m", self.update_radius_m, 1e-3, 0.5),
             ("update_hz", self.update_hz, 0.0, 50.0),
             ("soften_hz_max", self.soften_hz_max, 0.0, 10.0),

@@ -27,6 +27,11 @@ const LOST_S: f64 = 0.05;
 /// Force below which nothing is felt and a switch is done at once \[N\].
 const UNFELT_N: f64 = 0.01;
 
+/// Difference of the two forces that is no touch but the bias of a sensor \[N\], and how fast it is taken \[N/s\]: a
+/// fifth of a second for a force that a hand hardly feels.
+const BIAS_N: f64 = 0.05;
+const BIAS_NPS: f64 = 0.25;
+
 /// What is felt of the twin, and what is wanted of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Blend {
@@ -70,7 +75,7 @@ impl Blend {
         let target = if self.mediated { 1.0 } else { 0.0 };
         // what is only better waits until nobody touches; what became too far away does not
         let far = rtt_s.is_some_and(|rtt_s| rtt_s > RTT_S.1);
-        let slewed = self.share_max(forces_n, if far { dt_s } else { 0.0 });
+        let slewed = self.share_max(forces_n, far, dt_s);
         let most = if lost { dt_s / LOST_S } else { slewed };
         self.twin += (target - self.twin).clamp(-most, most);
         self.mediated
@@ -88,23 +93,28 @@ impl Blend {
         !(rtt_s < near_s && confidence < sure)
     }
 
-    /// How far the share may move in a tick, so that the felt force changes no faster than its slew.
-    fn share_max(&self, (twin_n, relayed_n): (&Axes, &Axes), dt_s: f64) -> f64 {
+    /// How far the share may move in a tick: if what is relayed comes from too far away, as fast as the felt
+    /// force may change; else only what nobody feels.
+    fn share_max(&self, (twin_n, relayed_n): (&Axes, &Axes), far: bool, dt_s: f64) -> f64 {
         let (mut felt, mut apart) = (0.0, 0.0);
         for (twin, relayed) in twin_n.iter().zip(relayed_n) {
             let now = self.force_n(*twin, *relayed);
             felt += now * now;
             apart += (twin - relayed) * (twin - relayed);
         }
-        let most = SLEW_HZ * dt_s * felt.sqrt().max(UNFELT_N) / apart.sqrt();
+        let apart = apart.sqrt();
         // nothing apart, or no number: nothing to be felt of a switch, or nothing to be done
-        if apart.sqrt() < UNFELT_N {
-            1.0
-        } else if most.is_finite() {
-            most.min(1.0)
+        if apart < UNFELT_N {
+            return 1.0;
+        }
+        let slew = if far {
+            SLEW_HZ * felt.sqrt().max(UNFELT_N)
         } else {
             0.0
-        }
+        };
+        let bias = if apart < BIAS_N { BIAS_NPS } else { 0.0 };
+        let most = dt_s * slew.max(bias) / apart;
+        if most.is_finite() { most.min(1.0) } else { 0.0 }
     }
 
     /// The force that is felt on one axis \[N\].
@@ -167,6 +177,68 @@ mod tests {
             last = felt;
         }
         assert!(last > 1.06 && last < 1.0725, "{last}");
+    }
+
+    #[test]
+    fn issue_a_biased_sensor_kept_the_choice_from_being_felt() {
+        let mut blend = Blend::default();
+        let (twin, biased) = (axes(0.0), axes(0.03));
+        let mut last = 0.0;
+        for _ in 0..300 {
+            blend.step(Some(0.001), 0.0, (&twin, &biased), DT_S);
+            let felt = blend.force_n(0.0, 0.03);
+            assert!(
+                felt - last <= 1.001 * BIAS_NPS * DT_S,
+                "{felt} after {last}"
+            );
+            last = felt;
+        }
+        assert_eq!(blend.force_n(0.0, 0.03), 0.03);
+        // in contact a difference as large as that of a wrong twin still waits
+        for _ in 0..3000 {
+            blend.step(Some(0.001), 1.0, (&axes(2.0), &axes(1.0)), DT_S);
+            assert_eq!(blend.force_n(2.0, 1.0), 1.0);
+        }
+    }
+
+    /// 1 000 walks of the round trip between 1 and 800 ms over 60 s, with touches and a twin that becomes
+    /// known: never two switches within 2 s, and no force that leaps.
+    #[test]
+    fn a_thousand_walks_of_the_round_trip_switch_rarely() {
+        for seed in 1..=1000_u64 {
+            let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mut unit = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 11) as f64 / (1_u64 << 53) as f64
+            };
+            let (mut blend, mut rtt_s, mut known) = (Blend::default(), 0.001, 0.0);
+            let (mut mediated, mut since, mut felt_before) = (true, 2000_u32, 0.0);
+            // a tick of 5 ms is as good for a choice, and a fifth of the work
+            for tick in 0..12_000 {
+                if tick % 20 == 0 {
+                    let turn = libm::exp(0.8 * (unit() - 0.5));
+                    rtt_s = (rtt_s * turn).clamp(0.001, 0.8);
+                    known = f64::clamp(known + 0.2 * (unit() - 0.5), 0.0, 1.0);
+                }
+                let touch = (f64::from(tick % 400) - 200.0).max(0.0) / 100.0;
+                let forces = (axes(touch), axes(1.5 * touch));
+                let now = blend.step(Some(rtt_s), known, (&forces.0, &forces.1), 0.005);
+                since += 5;
+                if now != mediated {
+                    assert!(since >= 2000, "seed {seed}: {since} ms");
+                    (mediated, since) = (now, 0);
+                }
+                let felt = blend.force_n(touch, 1.5 * touch);
+                let most = 0.025 + SLEW_HZ * 0.005 * felt_before + 2.0 * BIAS_NPS * 0.005;
+                assert!(
+                    touch == 0.0 || felt - felt_before < most,
+                    "seed {seed}: {felt_before} {felt}"
+                );
+                felt_before = felt;
+            }
+        }
     }
 
     #[test]

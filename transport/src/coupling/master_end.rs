@@ -6,7 +6,7 @@
 
 use super::auto::Blend;
 use super::delay_gain::Spacing;
-use super::model_mediated::{charge_n, offer_j};
+use super::model_mediated::{STOCK_J, charge_n, offer_j};
 use super::wave::{self, Decoder, LowPass};
 use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
 use crate::frame::FrameFlags;
@@ -159,7 +159,10 @@ impl MasterEnd {
                 } else {
                     handle.twin_n
                 };
-                Demand::of(charge(moment, handle, params.charge_n_max) - tissue_n)
+                let most_n = params.charge_n_max;
+                let own_n = charge_n(account.level_j()[axis], STOCK_J, most_n, handle.smooth_mps);
+                let charge_n = wider(charge(moment, handle, most_n), own_n);
+                Demand::of(charge_n - tissue_n)
             }
         }
     }
@@ -198,7 +201,9 @@ impl MasterEnd {
             }
             Mode::Pspm => self.offer(moment, axis, (self.spring_j[axis], reserve_j), account),
             Mode::Mmt | Mode::Auto => {
-                self.offer(moment, axis, (handle.twin_j, reserve_j), account);
+                // a clamp keeps what is not a number, which stops the offer
+                let kept_j = STOCK_J + handle.twin_j.clamp(0.0, f64::INFINITY);
+                self.offer(moment, axis, (kept_j, reserve_j), account);
             }
         }
         sent
@@ -334,6 +339,11 @@ fn charge(moment: &Moment<'_>, handle: &AtHandle, most_n: f64) -> f64 {
         most_n,
         handle.smooth_mps,
     )
+}
+
+/// The one of two forces of one sign that is larger.
+fn wider(a: f64, b: f64) -> f64 {
+    if b.abs() > a.abs() { b } else { a }
 }
 
 /// The event of a method's own passivity controller, if it acted.
