@@ -297,7 +297,11 @@ impl Session {
         }
         let master = match self.absences[0].pass() {
             Some(passed) => self.step_master(now, &passed),
-            None => self.absences[0].last,
+            // nothing moves in a record that is shown again
+            None => TickRecord {
+                held_to_m: self.absences[0].last.port_position_m,
+                ..self.absences[0].last
+            },
         };
         let slave = match self.absences[1].pass() {
             Some(passed) => self.step_slave(now, remote_now, &passed),

@@ -101,9 +101,7 @@ pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Han
     let let_go_s = (params.let_go_s > 0.0).then_some(params.let_go_s);
     let (arm, grip) = (&params.phantom, params.grip);
     match params.handle {
-        HandleKind::Phantom => {
-            Box::new(PhantomHandle::new(arm, script, grip).letting_go(let_go_s))
-        }
+        HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, grip).letting_go(let_go_s)),
         HandleKind::Mass => Box::new(MassHandle::new(script, grip).letting_go(let_go_s)),
     }
 }
