@@ -6,7 +6,7 @@
 //! file; `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs
 //! it again. Among what happens in a case are changes of the link, of the wave impedance and of the run of a
 //! side, pauses of either process to 250 ms, and the clutch; `auto` switches, and twins learn, by
-//! themselves. Springs and walls only, as the layered tissue costs too much for thousands of runs;
+//! themselves. Walls and a small sheet only, as a layered tissue costs too much for thousands of runs;
 //! `closed_loop` draws from the same cases, whole sessions and many of them.
 
 #[path = "adversary/attack.rs"]
@@ -161,7 +161,8 @@ fn an_account_that_credits_silence_is_found_and_made_small() {
         None,
         "the fault is to blame, not the case"
     );
-    assert!(least.events.len() <= case.events.len() && least.codec.is_none());
+    // a codec may stay: it is silent on purpose
+    assert!(least.events.len() <= case.events.len());
 }
 
 /// What guidance is worth: features shown by as many runs, drawn afresh and guided.

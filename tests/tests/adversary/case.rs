@@ -70,6 +70,7 @@ pub(crate) struct Case {
     pub(crate) handle: HandleKind,
     /// Amplitude and frequency of a sine; the palpation script without.
     pub(crate) sine: Option<[f64; 2]>,
+    /// What the robot touches: `wall:K`, or `patch-lump`, a sheet that costs little.
     pub(crate) tissue: String,
     /// The codec, if it is on.
     pub(crate) codec: Option<CodecParams>,
@@ -194,8 +195,8 @@ impl Case {
             sine: dice
                 .chance(0.7)
                 .then(|| [dice.between(0.005, 0.03), dice.between(0.3, 3.0)]),
-            tissue: match dice.below(3) {
-                0 => "sheet-lump".into(),
+            tissue: match dice.below(4) {
+                0 => "patch-lump".into(),
                 _ => format!("wall:{:.0}", dice.between(50.0, 5000.0)),
             },
             codec: dice.chance(0.5).then(|| codec(dice)),
@@ -286,8 +287,13 @@ impl Case {
         let mut config = Config {
             seed: self.seed,
             duration_s: self.duration_s,
-            twin: "sheet".into(),
-            tissue: self.tissue.clone(),
+            twin: concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/patch.toml").into(),
+            tissue: match self.tissue.as_str() {
+                "patch-lump" => {
+                    concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/patch-lump.toml").into()
+                }
+                other => other.into(),
+            },
             ..Config::default()
         };
         config.coupling.mode = self.mode;
