@@ -164,7 +164,7 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
-    let reading = state.account(inputs);
+    let reading = state.account(coupling, inputs);
     state.take_frame(inputs);
     state.tuning.follow(coupling, inputs.now);
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
@@ -218,7 +218,7 @@ fn moment<'a>(
 impl State {
     /// Book the work of the force that was held since the last tick; latch a fault if the reading
     /// is not usable.
-    fn account(&mut self, inputs: &Inputs) -> Reading {
+    fn account(&mut self, coupling: &CouplingParams, inputs: &Inputs) -> Reading {
         let mut reading = inputs.reading;
         let usable = reading.is_plausible();
         if usable {
@@ -246,7 +246,7 @@ impl State {
             let work_j = self.written_n[axis] * held_m;
             self.reservoir.deposit(axis, work_j);
             self.method.book(axis, work_j, held_m);
-            self.held[axis] = self.holding((axis, moved_m), inputs.dt_s);
+            self.held[axis] = self.holding(coupling.mode, (axis, moved_m), inputs.dt_s);
             let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
             self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
         }
@@ -259,10 +259,15 @@ impl State {
         reading
     }
 
-    /// How the next force of one axis will be held, from the last tick's motion \[m\].
-    fn holding(&self, (axis, moved_m): (usize, f64), dt_s: f64) -> Holding {
+    /// How the next force of one axis will be held, from the last tick's motion \[m\], and for how long it
+    /// is paid: as long as the device may hold it. Only where the force is relayed, and the device lets go
+    /// within two periods, is one of them left to the reserve: waves would lose a quarter of their tracking
+    /// on a rough network by it.
+    fn holding(&self, mode: Mode, (axis, moved_m): (usize, f64), dt_s: f64) -> Holding {
+        let short = self.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
         Holding {
-            hold_s: self.hold_s,
+            hold_s: if short { PERIOD_S } else { self.hold_s },
+            pushed_s: dt_s.min(self.hold_s),
             passed_s: dt_s,
             velocity_mps: moved_m / dt_s,
             last_n: self.written_n[axis],
@@ -348,11 +353,8 @@ impl State {
             self.fading_n[axis] = params.guard.faded(self.fading_n[axis], dt_s);
             let fading = self.fading_n[axis];
             let damped = params.guard.fault_force(axis, fading, velocity);
-            let paid = match coupling.mode.is_passive() {
-                // a late velocity may have the wrong sign, and then a damper costs as well
-                true => self.pay(axis, damped, velocity, dt_s).0,
-                false => damped,
-            };
+            // a late velocity may have the wrong sign, and then a damper costs as well
+            let paid = self.pay(axis, damped, velocity, dt_s).0;
             params.guard.fault_force(axis, paid, 0.0)
         } else {
             // a force that was let go comes back no faster for having been away
@@ -380,18 +382,12 @@ impl State {
         }
     }
 
-    /// What must stay here for the force that is held \[J\]: all that it may cost, and `reserve_ticks` of
-    /// what it may cost from rest, so that the next tick can hold it as well. Model mediation counts these as
-    /// long as the device holds a force, because its own forces are large while the account is low; waves
-    /// would lose 2 % of their stiffness by it.
+    /// What must stay here for the force that is held \[J\]: `reserve_ticks` of what it may cost from rest, and
+    /// no less than what it may cost there until the device lets go.
     fn reserve_j(&self, coupling: &CouplingParams, axis: usize, force_n: f64) -> f64 {
         let held = &self.held[axis];
-        let over_s = match coupling.mode.resolved() {
-            Mode::Mmt => self.hold_s,
-            _ => PERIOD_S,
-        };
-        let again_j = coupling.reserve_ticks * held.margin_j(force_n, over_s);
-        held.cost_j(force_n).max(again_j)
+        let again_j = coupling.reserve_ticks * held.margin_j(force_n, held.hold_s);
+        held.margin_j(force_n, self.hold_s).max(again_j)
     }
 
     /// One axis of the handle, as the coupling methods see it.
@@ -514,6 +510,9 @@ impl State {
 
 /// Period of the servo \[s\].
 const PERIOD_S: f64 = 1e-3;
+
+/// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
+const TWO_PERIODS_S: f64 = 2.0 * PERIOD_S;
 
 /// For how long a force is paid for whose device never lets go of it \[s\]: as many missed ticks as one
 /// tick accounts for.

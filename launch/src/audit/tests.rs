@@ -94,6 +94,7 @@ fn one_axis_cannot_pay_for_another() {
     for record in &mut master {
         record.port_position_m.swap(0, 2);
         record.port_force_n.swap(0, 2);
+        record.held_to_m.swap(0, 2);
     }
     let audit = judge(&master, &slave, 0);
     assert_eq!(audit.min_channel_energy_j, 0.0);

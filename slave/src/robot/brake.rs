@@ -36,7 +36,7 @@ impl Brake {
     /// What the drive adds to a command in the next sub-step \[N\], by where it is and how it moves.
     pub(crate) fn added_n(&mut self, position_m: &Axes, velocity_mps: &Axes) -> Axes {
         self.since = self.since.saturating_add(1);
-        if f64::from(self.since) * SUBSTEP_S < LET_GO_S + 1.5 * SUBSTEP_S {
+        if f64::from(self.since) * SUBSTEP_S < LET_GO_S + 0.5 * SUBSTEP_S {
             return [0.0; AXES];
         }
         let place_m = self.place_m.get_or_insert(*position_m);

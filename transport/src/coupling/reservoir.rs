@@ -178,8 +178,10 @@ impl Reservoir {
 /// within three ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Holding {
-    /// Longest time H that the force may be held \[s\].
+    /// Time H for which the force is paid \[s\].
     pub hold_s: f64,
+    /// Time h of the tick before in which the last force was held \[s\].
+    pub pushed_s: f64,
     /// Time D that passed since the tick before \[s\].
     pub passed_s: f64,
     /// Mean speed of the handle over that \[m/s\].
@@ -221,12 +223,11 @@ impl Holding {
     /// Speed against the force that may be there whatever its size, over the next `over_s` \[m/s\].
     ///
     /// A constant acceleration a makes the means of D and of H after it differ by `a (D + H) / 2`. F'
-    /// acted for h of D, at most H, and then no more: the mean of D lacks `F' / m (h - h^2 / 2 D)` of
+    /// acted for h of D and then no more: the mean of D lacks `F' / m (h - h^2 / 2 D)` of
     /// its end. Two steps of the encoder bound each of the two distances.
     fn onset_mps(&self, force_n: f64, over_s: f64) -> f64 {
         let pushed_n = (self.last_n * force_n.signum()).max(0.0);
-        let pushed_s = self.passed_s.min(self.hold_s);
-        let lacking_s = pushed_s * (1.0 - 0.5 * pushed_s / self.passed_s);
+        let lacking_s = self.pushed_s * (1.0 - 0.5 * self.pushed_s / self.passed_s);
         self.resolution_m * (1.0 / over_s + 1.0 / self.passed_s)
             + 0.5 * self.hand_mps2 * (over_s + self.passed_s)
             + pushed_n * lacking_s / self.mass_kg
@@ -325,7 +326,7 @@ mod tests {
             account.deposit(0, level);
             let (period, hold_s) = (1e-3, 2e-3);
             let held = Holding {
-                hold_s, passed_s: period, velocity_mps: v, last_n: last, mass_kg: mass,
+                hold_s, pushed_s: period, passed_s: period, velocity_mps: v, last_n: last, mass_kg: mass,
                 resolution_m: 0.0, hand_mps2: 40.0,
             };
             let force = f * account.payable_share(0, f, &held);
