@@ -6,7 +6,7 @@
 //!
 //! The many sessions of the promise are run in pieces, as long as a developer likes:
 //! `PALPATE_SEEDS=0..500 cargo test --release --workspace --test closed_loop -- --ignored --nocapture minute`
-//! and then from 500; without the variable all 10 000 of them.
+//! and then from 500; without the variable all 10 000 of them, which is an hour of CPU time.
 
 #[path = "adversary/attack.rs"]
 #[allow(

@@ -50,9 +50,9 @@ impl MassRobot {
         self.contact_n = self.counts.trusted(&contact_n, FORCE_N_MAX);
         let probe = &self.probe;
         let held_n = self.brake.added_n(&probe.position_m, &probe.velocity_mps);
-        for axis in 0..AXES {
+        for (axis, held_n) in held_n.into_iter().enumerate() {
             let velocity_mps = &mut self.probe.velocity_mps[axis];
-            let drive_n = self.force_n[axis] + held_n[axis];
+            let drive_n = self.force_n[axis] + held_n;
             let force_n = drive_n + self.contact_n[axis] - DAMPING_NSPM * *velocity_mps;
             *velocity_mps += SUBSTEP_S * force_n / MASS_KG;
             self.probe.position_m[axis] += SUBSTEP_S * *velocity_mps;
