@@ -4,7 +4,8 @@
 //! calls nothing of the controllers, so an error of theirs cannot hide itself here.
 //!
 //! Per axis, with F the port force \[N\] and x the port position \[m\] of tick k:
-//! - the master holds F over the next interval: in += F(k-1) (x(k) - x(k-1));
+//! - the master's device holds F over the next interval, or until it lets go of it at h:
+//!   in += F(k-1) (h(k) - x(k-1)), with h(k) = x(k) if it held it all the time;
 //! - the slave computes F with x of the interval that ends now: out += F(k) (x(k) - x(k-1));
 //! - E = in - out \[J\], zero at the start, and a passive channel keeps E >= 0 at every instant.
 //!
@@ -242,7 +243,7 @@ impl Port {
 }
 
 fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
-    before.port_force_n[axis] * (now.port_position_m[axis] - before.port_position_m[axis])
+    before.port_force_n[axis] * (now.held_to_m[axis] - before.port_position_m[axis])
 }
 
 fn slave_energy_out(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {

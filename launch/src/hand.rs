@@ -5,8 +5,9 @@
 
 use palpate_master::device::grip::{Grip, Hand};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
+use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
 use palpate_master::device::{Handle, HandleCaps, Reading};
-use palpate_transport::{AXES, Axes, Time};
+use palpate_transport::{AXES, Axes, Span, Time};
 
 use crate::lab::PERIOD;
 
@@ -17,7 +18,7 @@ const SUBSTEPS: i64 = 10;
 const FORCE_N_MAX: f64 = 1000.0;
 
 /// Plant steps that one reading runs at most.
-const STEPS_MAX: i64 = 1000;
+const STEPS_MAX: i64 = 3000;
 
 /// What the operator means in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -50,6 +51,8 @@ pub struct TracedHandle {
     position_m: Axes,
     velocity_mps: Axes,
     force_n: Axes,
+    watchdog: Watchdog,
+    let_go_m: Option<Axes>,
     begun: Option<Time>,
     steps: i64,
 }
@@ -69,6 +72,8 @@ impl TracedHandle {
             hand,
             velocity_mps: [0.0; AXES],
             force_n: [0.0; AXES],
+            watchdog: Watchdog::new(Some(LET_GO_S), Span(PERIOD.0 / SUBSTEPS)),
+            let_go_m: None,
             begun: None,
             steps: 0,
         }
@@ -82,6 +87,10 @@ impl TracedHandle {
 
     /// One plant step, from the intent of a tick to that of the next.
     fn step(&mut self) {
+        if self.watchdog.expires() {
+            self.force_n = [0.0; AXES];
+            self.let_go_m = Some(self.position_m);
+        }
         let (tick, part) = (self.steps / SUBSTEPS, self.steps % SUBSTEPS);
         let (from, to) = (self.meant(tick).position_m, self.meant(tick + 1).position_m);
         let share = part as f64 / SUBSTEPS as f64;
@@ -114,6 +123,7 @@ impl Handle for TracedHandle {
             force_n_max: [FORCE_N_MAX; AXES],
             resolution_m: [0.0; AXES],
             mass_kg_min: [MASS_KG; AXES],
+            let_go_s: self.watchdog.let_go_s(),
             real: false,
         }
     }
@@ -132,6 +142,7 @@ impl Handle for TracedHandle {
             present: meant.present,
             intended_m: meant.position_m,
             phase: meant.phase,
+            let_go_m: self.let_go_m.take(),
         }
     }
 
@@ -141,6 +152,7 @@ impl Handle for TracedHandle {
             false => 0.0,
         };
         self.force_n = force_on_hand_n.map(usable);
+        self.watchdog.renew();
     }
 }
 

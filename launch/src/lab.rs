@@ -90,6 +90,8 @@ struct Absence {
     missed: u64,
     /// Its last record.
     last: TickRecord,
+    /// Ticks for which it is still told to let no motion pass.
+    held: u64,
 }
 
 /// What one tick of a side accounts for, as in the live loop.
@@ -99,6 +101,13 @@ struct Passed {
 }
 
 impl Absence {
+    /// Whether the next tick must let no motion pass.
+    fn holds(&mut self) -> bool {
+        let holds = self.held > 0;
+        self.held -= u64::from(holds);
+        holds
+    }
+
     /// What the next tick accounts for; none if it is missed.
     fn pass(&mut self) -> Option<Passed> {
         if self.left > 0 {
@@ -260,6 +269,12 @@ impl Session {
         self.absences[usize::from(side == Side::Slave)].left = ticks;
     }
 
+    /// Hold a side for its next `ticks` ticks, as its operator's clutch or a CRTK `pause` and `resume` do:
+    /// the master counts as one whose operator is not there, the slave stands.
+    pub fn hold(&mut self, side: Side, ticks: u64) {
+        self.absences[usize::from(side == Side::Slave)].held = ticks;
+    }
+
     /// Let `fault` spoil every frame that arrives from now on: for tests that must see a fault found.
     pub fn plant(&mut self, fault: fn(&mut HapticFrame)) {
         self.fault = Some(fault);
@@ -282,7 +297,11 @@ impl Session {
         }
         let master = match self.absences[0].pass() {
             Some(passed) => self.step_master(now, &passed),
-            None => self.absences[0].last,
+            // nothing moves in a record that is shown again
+            None => TickRecord {
+                held_to_m: self.absences[0].last.port_position_m,
+                ..self.absences[0].last
+            },
         };
         let slave = match self.absences[1].pass() {
             Some(passed) => self.step_slave(now, remote_now, &passed),
@@ -300,13 +319,15 @@ impl Session {
     fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[0].decode(self.to_master.newest, now);
         self.watches[1].shown(frame, now, PERIOD);
+        let mut reading = self.handle.read(now);
+        reading.present &= !self.absences[0].holds();
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
             dt_s: passed.dt_s,
             paused: passed.paused,
             masked: self.is_masked(),
-            reading: self.handle.read(now),
+            reading,
             frame,
             rearm: false,
         };
@@ -332,7 +353,7 @@ impl Session {
             dt_s: passed.dt_s,
             reading: self.robot.read(now),
             frame,
-            halt: passed.paused,
+            halt: passed.paused || self.absences[1].holds(),
             rearm: false,
         };
         let config = &self.config;

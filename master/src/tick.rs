@@ -8,7 +8,7 @@
 use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
-use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
@@ -66,6 +66,8 @@ pub struct State {
     predictor: Option<Predictor>,
     mass_kg: Axes,
     resolution_m: Axes,
+    /// Longest time that the device holds a force \[s\].
+    hold_s: f64,
     held: [Holding; AXES],
     /// Velocity of the handle, smoothed for the charging friction \[m/s\].
     drift_mps: Axes,
@@ -74,6 +76,8 @@ pub struct State {
     tuning: Tuning,
     position_m: Axes,
     written_n: Axes,
+    /// How far the last force was held \[m\].
+    held_to_m: Axes,
     fading_n: Axes,
     placed: bool,
     inbox: Inbox,
@@ -122,6 +126,7 @@ impl State {
             predictor,
             mass_kg: caps.mass_kg_min,
             resolution_m: caps.resolution_m,
+            hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD_S),
             held: [Holding::default(); AXES],
             drift_mps: [0.0; AXES],
             reservoir: Reservoir::default(),
@@ -129,6 +134,7 @@ impl State {
             tuning: Tuning::default(),
             position_m: [0.0; AXES],
             written_n: [0.0; AXES],
+            held_to_m: [0.0; AXES],
             fading_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
@@ -214,7 +220,7 @@ impl State {
     /// is not usable.
     fn account(&mut self, coupling: &CouplingParams, inputs: &Inputs) -> Reading {
         let mut reading = inputs.reading;
-        let usable = is_plausible(&reading.position_m, &reading.velocity_mps);
+        let usable = reading.is_plausible();
         if usable {
             self.fault &= !inputs.rearm;
         } else {
@@ -224,41 +230,50 @@ impl State {
                 ..Reading::default()
             };
         }
+        self.held_to_m = reading.let_go_m.unwrap_or(reading.position_m);
         for axis in 0..AXES {
-            let moved_m = if self.placed {
-                reading.position_m[axis] - self.position_m[axis]
+            let from_m = if self.placed {
+                self.position_m[axis]
+            } else {
+                reading.position_m[axis]
+            };
+            let moved_m = reading.position_m[axis] - from_m;
+            let held_m = if self.placed {
+                self.held_to_m[axis] - from_m
             } else {
                 0.0
             };
-            let work_j = self.written_n[axis] * moved_m;
+            let work_j = self.written_n[axis] * held_m;
             self.reservoir.deposit(axis, work_j);
-            self.method.book(axis, work_j, moved_m);
+            self.method.book(axis, work_j, held_m);
             self.held[axis] = self.holding(coupling.mode, (axis, moved_m), inputs.dt_s);
             let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
             self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
+        }
+        if reading.let_go_m.is_some() {
+            // what follows begins from no force, and the hand must not feel it come back at once
+            (self.written_n, self.fading_n) = ([0.0; AXES], [0.0; AXES]);
         }
         self.placed |= usable;
         self.position_m = reading.position_m;
         reading
     }
 
-    /// How the next force of one axis will be held, from the last tick's motion \[m\]: for one period,
-    /// however long the last one was; in model mediation for two, because its own forces are large while the
-    /// account is low, and a missed tick must not cost more. Waves would lose 2 % of their stiffness by it.
+    /// How the next force of one axis will be held, from the last tick's motion \[m\], and for how long it
+    /// is paid: as long as the device may hold it. Only where the force is relayed, and the device lets go
+    /// within two periods, is one of them left to the reserve: waves would lose a quarter of their tracking
+    /// on a rough network by it.
     fn holding(&self, mode: Mode, (axis, moved_m): (usize, f64), dt_s: f64) -> Holding {
-        let mass_kg = self.mass_kg[axis];
-        let next_s = match mode.resolved() {
-            Mode::Mmt => PERIOD_S + PERIOD_S,
-            _ => dt_s.min(PERIOD_S),
-        };
-        // three readings make two distances, whose difference may be off by two steps
-        let steps_mps = 2.0 * self.resolution_m[axis] / next_s;
+        let short = self.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
         Holding {
-            dt_s: next_s,
+            hold_s: if short { PERIOD_S } else { self.hold_s },
+            pushed_s: dt_s.min(self.hold_s),
+            passed_s: dt_s,
             velocity_mps: moved_m / dt_s,
             last_n: self.written_n[axis],
-            mass_kg,
-            slack_mps: steps_mps + HAND_MPS2 * next_s,
+            mass_kg: self.mass_kg[axis],
+            resolution_m: self.resolution_m[axis],
+            hand_mps2: HAND_MPS2,
         }
     }
 
@@ -336,16 +351,25 @@ impl State {
         events |= wanted.events;
         let force_n = if self.fault {
             self.fading_n[axis] = params.guard.faded(self.fading_n[axis], dt_s);
-            let fading = self.pay(axis, self.fading_n[axis], velocity, dt_s).0;
-            params.guard.fault_force(axis, fading, velocity)
+            let fading = self.fading_n[axis];
+            let damped = params.guard.fault_force(axis, fading, velocity);
+            // a late velocity may have the wrong sign, and then a damper costs as well
+            let paid = self.pay(axis, damped, velocity, dt_s).0;
+            params.guard.fault_force(axis, paid, 0.0)
         } else {
-            let (limited, hits) = params.guard.limit(axis, paid, last, dt_s);
+            // a force that was let go comes back no faster for having been away
+            let rises_s = if reading.let_go_m.is_some() {
+                PERIOD_S
+            } else {
+                dt_s
+            };
+            let (limited, hits) = params.guard.limit(axis, paid, last, rises_s);
             events |= hits;
             self.fault |= hits & Events::INVALID != 0;
             self.fading_n[axis] = limited;
             limited
         };
-        let reserve_j = coupling.reserve_ticks * self.held[axis].margin_j(force_n);
+        let reserve_j = self.reserve_j(coupling, axis, force_n);
         let account = &mut self.reservoir;
         let wave_out = self
             .method
@@ -356,6 +380,14 @@ impl State {
             wave_out,
             events,
         }
+    }
+
+    /// What must stay here for the force that is held \[J\]: `reserve_ticks` of what it may cost from rest, and
+    /// no less than what it may cost there until the device lets go.
+    fn reserve_j(&self, coupling: &CouplingParams, axis: usize, force_n: f64) -> f64 {
+        let held = &self.held[axis];
+        let again_j = coupling.reserve_ticks * held.margin_j(force_n, held.hold_s);
+        held.margin_j(force_n, self.hold_s).max(again_j)
     }
 
     /// One axis of the handle, as the coupling methods see it.
@@ -459,6 +491,7 @@ impl State {
             events,
             state: self.operating(reading, events),
             phase: reading.phase,
+            held_to_m: self.held_to_m,
             ..TickRecord::default()
         }
     }
@@ -475,9 +508,15 @@ impl State {
     }
 }
 
-/// Period of the servo \[s\]. What a force costs that is held beyond what was paid, when ticks are missed, is
-/// only covered by `reserve_ticks`.
+/// Period of the servo \[s\].
 const PERIOD_S: f64 = 1e-3;
+
+/// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
+const TWO_PERIODS_S: f64 = 2.0 * PERIOD_S;
+
+/// For how long a force is paid for whose device never lets go of it \[s\]: as many missed ticks as one
+/// tick accounts for.
+const UNGUARDED_S: f64 = 0.02;
 
 /// Acceleration that a hand, and the other axes of an arm, may give the handle against the port's
 /// force \[m/s^2\] (ours: 4 g).

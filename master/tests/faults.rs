@@ -32,6 +32,7 @@ impl Bench {
             force_n_max: [6.0; AXES],
             resolution_m: [0.0; AXES],
             mass_kg_min: [0.1; AXES],
+            let_go_s: Some(2e-3),
             real: false,
         };
         let mut bench = Self {

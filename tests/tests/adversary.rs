@@ -4,7 +4,10 @@
 //! has shown: mode x events of the guards x state of the link x levels of the account. A case
 //! that shows something new is kept and mutated. What breaks something is shrunk and written as a TOML
 //! file; `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs
-//! it again. Retunes of the wave impedance are not among the events; `closed_loop` draws them. Springs and walls only, as the layered tissue costs too much for thousands of runs.
+//! it again. Among what happens in a case are changes of the link, of the wave impedance and of the run of a
+//! side, pauses of either process to 250 ms, and the clutch; `auto` switches, and twins learn, by
+//! themselves. Walls and a small sheet only, as a layered tissue costs too much for thousands of runs;
+//! `closed_loop` draws from the same cases, whole sessions and many of them.
 
 #[path = "adversary/attack.rs"]
 mod attack;
@@ -19,7 +22,7 @@ use palpate_transport::link::LinkParams;
 use palpate_transport::trace::Side;
 
 use attack::{Broken, attack};
-use case::{Case, Event, MASTER_PAUSE_MAX, What};
+use case::{Case, Event, PAUSES, What};
 use search::{Found, Search, search, shrink};
 
 /// Every mode that claims to be passive.
@@ -158,7 +161,8 @@ fn an_account_that_credits_silence_is_found_and_made_small() {
         None,
         "the fault is to blame, not the case"
     );
-    assert!(least.events.len() <= case.events.len() && least.codec.is_none());
+    // a codec may stay: it is silent on purpose
+    assert!(least.events.len() <= case.events.len());
 }
 
 /// What guidance is worth: features shown by as many runs, drawn afresh and guided.
@@ -180,15 +184,15 @@ fn what_guidance_is_worth() {
     }
 }
 
-/// Sessions of a perfect link whose master misses `missed` ticks five times: how many of 24 made energy,
-/// and the least of it \[J\].
-fn paused_master(mode: Mode, missed: u64, reserve_ticks: f64) -> (u32, f64) {
+/// Sessions of a perfect link whose master misses `missed` ticks five times, with a device that lets go of
+/// a force after `let_go_s` \[s\], 0 for never: how many of `seeds` made energy, and the least of it \[J\].
+fn paused_master(mode: Mode, missed: u64, let_go_s: f64, seeds: u64) -> (u32, f64) {
     let (mut count, mut least) = (0, 0.0_f64);
-    for seed in 0..24 {
+    for seed in 0..seeds {
         let mut case = Case::random(seed, 3.0, &[mode]);
         (case.forward, case.back) = (LinkParams::default(), LinkParams::default());
         case.codec = None;
-        case.reserve_ticks = reserve_ticks;
+        case.let_go_s = let_go_s;
         let pause = |k| Event {
             at: 0.13 + 0.173 * f64::from(k),
             what: What::Pause(Side::Master, missed),
@@ -202,24 +206,35 @@ fn paused_master(mode: Mode, missed: u64, reserve_ticks: f64) -> (u32, f64) {
 }
 
 #[test]
-fn a_master_that_misses_a_tick_stays_passive() {
+fn issue_a_master_that_stopped_made_energy() {
     for mode in PASSIVE {
-        let (count, least) = paused_master(mode, MASTER_PAUSE_MAX, 3.0);
+        for missed in [2, 19, 250] {
+            let (count, least) = paused_master(mode, missed, 2e-3, 8);
+            assert_eq!(count, 0, "{mode:?}, {missed} ticks: {least} J");
+        }
+    }
+}
+
+/// A device without a watchdog is paid for as long as one tick accounts for.
+#[test]
+fn a_device_that_never_lets_go_may_miss_what_a_tick_accounts_for() {
+    for mode in PASSIVE {
+        let (count, least) = paused_master(mode, 19, 0.0, 6);
         assert_eq!(count, 0, "{mode:?}: {least} J");
     }
 }
 
-/// A known limit, as it is: a process that stops leaves the motors with a force that was paid for one
-/// period, and the hand may draw on it for as long as that lasts.
+/// What a pause of the master costs, with a device that lets go and with one that does not: beyond 20 ms
+/// the latter is a known limit.
 #[test]
 #[ignore = "measures a known limit, two minutes: add `what_a_paused_master_costs --nocapture`"]
 fn what_a_paused_master_costs() {
-    for mode in PASSIVE {
-        for reserve_ticks in [3.0, 30.0] {
-            for missed in [1, 2, 3, 5, 10, 19, 60, 250] {
-                let (count, least) = paused_master(mode, missed, reserve_ticks);
+    for let_go_s in [2e-3, 8e-3, 0.0] {
+        for mode in PASSIVE {
+            for missed in PAUSES {
+                let (count, least) = paused_master(mode, missed, let_go_s, 24);
                 println!(
-                    "{mode:?}, reserve {reserve_ticks}, {missed} ticks missed: {count} of 24 made \
+                    "{mode:?}, lets go after {let_go_s} s, {missed} ticks missed: {count} of 24 made \
                      energy, {least:.1e} J at most"
                 );
             }

@@ -87,6 +87,8 @@ impl Given {
     pub const FORCE_VALID: u32 = 1 << 7;
     /// The device's reading was plausible; else the record has the last one that was.
     pub const USABLE: u32 = 1 << 8;
+    /// The device let go of the last force before this tick, see [`TickRecord::held_to_m`].
+    pub const LET_GO: u32 = 1 << 9;
 }
 
 /// One tick of one side, of fixed size; what a field means on each side is said there.
@@ -161,4 +163,8 @@ pub struct TickRecord {
     pub frame_sequence: u64,
     /// When that had been received, on the same clock \[ns\].
     pub frame_received_ns: i64,
+    /// How far the force of the tick before was held (master) \[m\]: where the device let go of it,
+    /// because nobody renewed it in time, else the port's position; 0 on the slave, whose port does
+    /// not move between its ticks.
+    pub held_to_m: Axes,
 }

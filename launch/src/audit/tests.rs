@@ -14,9 +14,21 @@ fn stream(side: Side, signals: &[(i64, f64, f64)]) -> Vec<TickRecord> {
             now_ns: at_ms * 1_000_000,
             port_position_m: [0.0, 0.0, x_m, 0.0],
             port_force_n: [0.0, 0.0, f_n, 0.0],
+            held_to_m: [0.0, 0.0, x_m, 0.0],
             ..TickRecord::default()
         })
         .collect()
+}
+
+#[test]
+fn a_force_works_only_until_the_device_lets_go_of_it() {
+    let mut master = stream(Side::Master, &[(0, 0.0, 2.0), (9, -0.003, 0.0)]);
+    let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (9, 0.0, 0.0)]);
+    assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
+    master[1].held_to_m[2] = 0.001;
+    let audit = judge(&master, &slave, 0);
+    assert!((audit.energy_in_j[2] - 2e-3).abs() < 1e-15);
+    assert_eq!(audit.violations, 0);
 }
 
 fn judge(master: &[TickRecord], slave: &[TickRecord], ahead_ms: i64) -> Audit {
@@ -82,6 +94,7 @@ fn one_axis_cannot_pay_for_another() {
     for record in &mut master {
         record.port_position_m.swap(0, 2);
         record.port_force_n.swap(0, 2);
+        record.held_to_m.swap(0, 2);
     }
     let audit = judge(&master, &slave, 0);
     assert_eq!(audit.min_channel_energy_j, 0.0);

@@ -59,6 +59,7 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
             position_m,
             velocity_mps: [0.0, 0.0, rate_mps, 0.0],
             port_position_m: position_m,
+            held_to_m: position_m,
             port_force_n: [0.0, 0.0, -force_n, 0.0],
             tissue_force_n: [0.0, 0.0, force_n, 0.0],
             age_ns: FWD_NS,

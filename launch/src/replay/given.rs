@@ -19,8 +19,8 @@ pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
     set(record, Given::REARM, inputs.rearm);
     set(record, Given::PRESENT, reading.present);
     set(record, Given::CLOSED, reading.closed);
-    let usable = is_plausible(&reading.position_m, &reading.velocity_mps);
-    set(record, Given::USABLE, usable);
+    set(record, Given::USABLE, reading.is_plausible());
+    set(record, Given::LET_GO, reading.let_go_m.is_some());
 }
 
 /// Notes what a tick of the remote side was given.
@@ -63,6 +63,7 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
         present: has(record, Given::PRESENT),
         intended_m: record.intended_m,
         phase: record.phase,
+        let_go_m: has(record, Given::LET_GO).then_some(record.held_to_m),
     };
     palpate_master::Inputs {
         tick: record.tick,

@@ -224,7 +224,7 @@ fn master_tick(config: &Config) -> Result<(SideTick, bool), RunError> {
             frame: codec.encode(&out.frame, state.inbox().newest()),
             force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
             record: out.record,
-            healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
+            healthy: reading.is_plausible(),
             clock: sender_clock(state.inbox(), moment.now),
         }
     });

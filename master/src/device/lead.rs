@@ -104,7 +104,7 @@ mod tests {
         let script = Script::new(&ScriptParams::default(), 10.0, 1);
         let mut lead = Lead::new(script.clone());
         lead.advance(Time(0), |_| {});
-        assert_eq!(lead.advance(Time(5_000_000_000), |_| {}), 1000);
+        assert_eq!(lead.advance(Time(5_000_000_000), |_| {}), 3000);
         assert_eq!(*lead.intent(), script.intent(5.0));
     }
 }

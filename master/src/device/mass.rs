@@ -9,6 +9,7 @@ use super::grip::{Grip, Hand};
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::{Intent, Script};
+use super::watchdog::Watchdog;
 use super::{Counts, Handle, HandleCaps, Reading};
 
 /// Mass m of the handle \[kg\] (teleop RP-1).
@@ -24,6 +25,7 @@ pub struct MassHandle {
     present: bool,
     lead: Lead,
     mass: Mass,
+    watchdog: Watchdog,
     counts: Counts,
 }
 
@@ -50,8 +52,16 @@ impl MassHandle {
                 force_n: [0.0; AXES],
             },
             lead,
+            watchdog: Watchdog::of_plant(None),
             counts: Counts::default(),
         }
+    }
+
+    /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never.
+    #[must_use]
+    pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
+        self.watchdog = Watchdog::of_plant(let_go_s);
+        self
     }
 }
 
@@ -76,13 +86,21 @@ impl Handle for MassHandle {
             force_n_max: [FORCE_N_MAX; AXES],
             resolution_m: [0.0; AXES],
             mass_kg_min: [MASS_KG; AXES],
+            let_go_s: self.watchdog.let_go_s(),
             real: false,
         }
     }
 
     fn read(&mut self, now: Time) -> Reading {
-        let mass = &mut self.mass;
-        self.lead.advance(now, |intent| mass.step(intent));
+        let (mass, watchdog) = (&mut self.mass, &mut self.watchdog);
+        let mut let_go_m = None;
+        self.lead.advance(now, |intent| {
+            if watchdog.expires() {
+                mass.force_n = [0.0; AXES];
+                let_go_m = Some(mass.position_m);
+            }
+            mass.step(intent);
+        });
         let intent = self.lead.intent();
         let position_m = self.mass.position_m;
         Reading {
@@ -96,10 +114,12 @@ impl Handle for MassHandle {
                 position_m
             },
             phase: intent.phase,
+            let_go_m,
         }
     }
 
     fn write(&mut self, force_on_hand_n: &Axes) {
+        self.watchdog.renew();
         let limit_n = [FORCE_N_MAX; AXES];
         self.mass.force_n = self.counts.accepted(force_on_hand_n, &limit_n);
         if force_on_hand_n
@@ -161,6 +181,27 @@ mod tests {
                 );
                 assert!((reading.position_m[2] + 2.0 * wanted_m).abs() < 0.02 * full_m);
             }
+        }
+    }
+
+    #[test]
+    fn a_force_that_is_not_renewed_is_let_go_and_its_work_is_known() {
+        for (let_go_s, held_ms) in [(Some(2e-3), 2), (None, 50)] {
+            let push = |until_ms: i64| {
+                let mut handle = still(Grip::None).letting_go(let_go_s);
+                handle.read(Time(0));
+                handle.write(&[1.0, 0.0, 0.0, 0.0]);
+                handle.read(Time(until_ms * 1_000_000))
+            };
+            let late = push(50);
+            let held_to_m = late.let_go_m.unwrap_or(late.position_m);
+            assert_eq!(late.let_go_m.is_some(), let_go_s.is_some());
+            assert_eq!(held_to_m, push(held_ms).position_m);
+            assert_eq!(push(held_ms).let_go_m, None, "renewed in time");
+            // it coasts on with the speed that the force gave it
+            let coasted_m = late.position_m[0] - held_to_m[0];
+            let wanted_m = 1e-3 * (50 - held_ms) as f64 * push(held_ms).velocity_mps[0];
+            assert!((coasted_m - wanted_m).abs() < 0.15 * wanted_m + 1e-9);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
 //! arm with tweezers. [`grip`] is the hand on it and [`script`] what the hand means to do
-//! ([`palpation`] over a patch).
+//! ([`palpation`] over a patch). A [`watchdog`] lets go of a force that nobody renews.
 
 pub mod grip;
 mod lead;
@@ -12,7 +12,9 @@ pub mod palpation;
 pub mod params;
 pub mod phantom;
 pub mod script;
+pub mod watchdog;
 
+use palpate_transport::frame::is_plausible;
 use palpate_transport::{Axes, Time};
 
 pub use params::{HandleKind, OperatorError, OperatorParams, build};
@@ -28,6 +30,10 @@ pub struct HandleCaps {
     pub resolution_m: Axes,
     /// Least mass that a force on the handle moves, in any pose and without a hand, by axis \[kg\].
     pub mass_kg_min: Axes,
+    /// After how long the device lets go of a force that is not renewed \[s\]; none if it holds it for
+    /// ever. The energy account pays for as long as a force may be held, so without it a handle displays
+    /// less stiffness, and a master that stops for longer than 20 ms may make energy.
+    pub let_go_s: Option<f64>,
     /// Whether a person may be holding it (else it is simulated).
     pub real: bool,
 }
@@ -47,6 +53,19 @@ pub struct Reading {
     pub intended_m: Axes,
     /// Phase of a simulated operator's script, 0 for a real one.
     pub phase: u16,
+    /// Where the handle was when the device let go of the force that was written last \[m\]; none if it
+    /// held it until now. So the work of the force is known exactly, however late the reading is.
+    pub let_go_m: Option<Axes>,
+}
+
+impl Reading {
+    /// Whether every position and velocity could come from a device, see [`is_plausible`].
+    #[must_use]
+    pub fn is_plausible(&self) -> bool {
+        let let_go_m = self.let_go_m.unwrap_or(self.position_m);
+        is_plausible(&self.position_m, &self.velocity_mps)
+            && is_plausible(&let_go_m, &Axes::default())
+    }
 }
 
 /// What went wrong at a handle so far.
@@ -87,7 +106,9 @@ pub trait Handle: Send {
     /// Read the device at `now`; never blocks, never allocates.
     fn read(&mut self, now: Time) -> Reading;
 
-    /// Set the force on the operator's hand \[N\], held until the next write.
+    /// Set the force on the operator's hand \[N\]. The device must hold it until the next write, or for
+    /// [`HandleCaps::let_go_s`], whichever is sooner, and then give none; the next reading says where
+    /// that was ([`Reading::let_go_m`]).
     fn write(&mut self, force_on_hand_n: &Axes);
 
     /// What went wrong so far.

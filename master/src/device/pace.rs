@@ -12,8 +12,9 @@ pub(crate) const SUBSTEP: Span = Span(100_000);
 /// [`SUBSTEP`] in seconds.
 pub(crate) const SUBSTEP_S: f64 = 1e-4;
 
-/// Longest stretch of plant time that one reading runs.
-pub(crate) const CATCH_UP_MAX: Span = Span(100_000_000);
+/// Longest stretch of plant time that one reading runs: more than the pauses that a process is judged
+/// by, 250 ms, so that a hand does not jump in one.
+pub(crate) const CATCH_UP_MAX: Span = Span(300_000_000);
 
 /// The plant's own time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,7 +42,7 @@ impl Pace {
         } else {
             self.at = self.at + Span(steps * SUBSTEP.0);
         }
-        // at most CATCH_UP_MAX / SUBSTEP = 1000
+        // at most CATCH_UP_MAX / SUBSTEP = 3000
         (steps as u32, start_s)
     }
 
@@ -75,7 +76,7 @@ mod tests {
     fn jumps_when_too_far_behind() {
         let mut pace = Pace::default();
         pace.advance(Time(0));
-        assert_eq!(pace.advance(Time(1_000_000_000)).0, 1000);
+        assert_eq!(pace.advance(Time(1_000_000_000)).0, 3000);
         assert_eq!(pace.jumps(), 1);
         assert_eq!(pace.elapsed_s(), 1.0);
         pace.advance(Time(i64::MAX));

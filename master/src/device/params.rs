@@ -7,6 +7,7 @@ use super::grip::Grip;
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
 use super::script::{Script, ScriptParams};
+use super::watchdog::LET_GO_S;
 
 /// Kinds of simulated handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,17 +21,32 @@ pub enum HandleKind {
 }
 
 /// A simulated operator with a handle.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperatorParams {
     /// The handle.
     pub handle: HandleKind,
     /// Parameters of the arm, if the handle is one.
     pub phantom: PhantomParams,
+    /// After how long the handle lets go of a force that is not renewed \[s\], at least two periods; 0
+    /// for one that holds it for ever.
+    pub let_go_s: f64,
     /// How it is held.
     pub grip: Grip,
     /// What the operator does.
     pub script: ScriptParams,
+}
+
+impl Default for OperatorParams {
+    fn default() -> Self {
+        Self {
+            handle: HandleKind::default(),
+            let_go_s: LET_GO_S,
+            grip: Grip::default(),
+            phantom: PhantomParams::default(),
+            script: ScriptParams::default(),
+        }
+    }
 }
 
 /// A parameter of the operator that cannot be used.
@@ -69,6 +85,9 @@ impl OperatorParams {
     /// # Errors
     /// [`OperatorError`] names the first field that cannot be used.
     pub fn validate(&self) -> Result<(), OperatorError> {
+        if self.let_go_s != 0.0 {
+            OperatorError::between(("let_go_s", self.let_go_s), 2e-3, 0.02)?;
+        }
         self.phantom.validate()?;
         self.script.validate()
     }
@@ -79,8 +98,10 @@ impl OperatorParams {
 #[must_use]
 pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
     let script = Script::new(&params.script, duration_s, seed);
+    let let_go_s = (params.let_go_s > 0.0).then_some(params.let_go_s);
+    let (arm, grip) = (&params.phantom, params.grip);
     match params.handle {
-        HandleKind::Phantom => Box::new(PhantomHandle::new(&params.phantom, script, params.grip)),
-        HandleKind::Mass => Box::new(MassHandle::new(script, params.grip)),
+        HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, grip).letting_go(let_go_s)),
+        HandleKind::Mass => Box::new(MassHandle::new(script, grip).letting_go(let_go_s)),
     }
 }

@@ -3,6 +3,7 @@
 //! [`params`] builds a simulated one: [`mass`] is the ideal robot of teleop RP-1, [`palpator`] a
 //! carriage with gripper and force [`sensor`]. [`environment`] has the simplest worlds to touch.
 
+mod brake;
 pub mod environment;
 pub mod mass;
 mod pace;
@@ -96,7 +97,9 @@ pub trait Robot: Send {
     /// Read the robot at `now`; never blocks, never allocates.
     fn read(&mut self, now: Time) -> Reading;
 
-    /// Set the actuator force \[N\], held until the next write; `closed` drives the grasp.
+    /// Set the actuator force \[N\]; `closed` drives the grasp. The drive must hold it until the next
+    /// write, or for a few ms, whichever is sooner, and then hold its place by itself: a process that
+    /// stops must not leave a robot under a force that nobody commands.
     fn write(&mut self, force_n: &Axes, closed: bool);
 
     /// What went wrong so far.

@@ -12,8 +12,9 @@ pub(crate) const SUBSTEP: Span = Span(100_000);
 /// [`SUBSTEP`] in seconds.
 pub(crate) const SUBSTEP_S: f64 = 1e-4;
 
-/// Longest stretch of plant time that one reading runs.
-pub(crate) const CATCH_UP_MAX: Span = Span(100_000_000);
+/// Longest stretch of plant time that one reading runs: more than the pauses that a process is judged
+/// by, 250 ms, so that a hand does not jump in one.
+pub(crate) const CATCH_UP_MAX: Span = Span(300_000_000);
 
 /// The plant's own time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +38,7 @@ impl Pace {
         } else {
             at + Span(steps * SUBSTEP.0)
         });
-        // at most CATCH_UP_MAX / SUBSTEP = 1000
+        // at most CATCH_UP_MAX / SUBSTEP = 3000
         steps as u32
     }
 
@@ -65,7 +66,7 @@ mod tests {
     fn jumps_when_too_far_behind() {
         let mut pace = Pace::default();
         pace.advance(Time(0));
-        assert_eq!(pace.advance(Time(1_000_000_000)), 1000);
+        assert_eq!(pace.advance(Time(1_000_000_000)), 3000);
         assert_eq!(pace.jumps(), 1);
         assert_eq!(pace.advance(Time(1_000_200_000)), 2);
         pace.advance(Time(i64::MAX));

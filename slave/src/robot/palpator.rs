@@ -14,6 +14,7 @@ use core::f64::consts::PI;
 use palpate_transport::{AXES, Axes, Time};
 use serde::{Deserialize, Serialize};
 
+use super::brake::Brake;
 use super::pace::{Pace, SUBSTEP_S};
 use super::sensor::{Sensor, SensorParams};
 use super::{Counts, Environment, Probe, Reading, Robot, RobotCaps, RobotError};
@@ -130,6 +131,7 @@ pub struct Palpator {
     probe: Probe,
     command_n: Axes,
     actuator_n: Axes,
+    brake: Brake,
     lag_share: f64,
     sensor: Sensor,
     reading: Reading,
@@ -176,6 +178,7 @@ impl Palpator {
             probe,
             command_n: [0.0; AXES],
             actuator_n: [0.0; AXES],
+            brake: Brake::default(),
             lag_share,
             sensor,
             reading,
@@ -188,9 +191,18 @@ impl Palpator {
         let contact_n = self.environment.step(&self.probe, SUBSTEP_S);
         let contact_n = self.counts.trusted(&contact_n, CONTACT_N_MAX);
         self.sensor.feel(&contact_n);
+        let probe = &self.probe;
+        let held_n = self.brake.added_n(&probe.position_m, &probe.velocity_mps);
         for (axis, contact_n) in contact_n.into_iter().enumerate() {
-            self.actuator_n[axis] +=
-                self.lag_share * (self.command_n[axis] - self.actuator_n[axis]);
+            let most_n = self.params.force_n_max[axis];
+            let command_n = self.command_n[axis];
+            // what it makes up for of its own losses may go beyond; the drive's own loop may not
+            let command_n = if held_n[axis] == 0.0 {
+                command_n
+            } else {
+                (command_n + held_n[axis]).clamp(-most_n, most_n)
+            };
+            self.actuator_n[axis] += self.lag_share * (command_n - self.actuator_n[axis]);
             self.move_axis(axis, self.actuator_n[axis] + contact_n);
         }
     }
@@ -258,6 +270,7 @@ impl Robot for Palpator {
         let accepted_n = self.counts.accepted(force_n, &self.params.force_n_max);
         self.command_n = core::array::from_fn(|axis| accepted_n[axis] + self.made_up_n(axis));
         self.probe.closed = closed;
+        self.brake.renew();
     }
 
     fn counts(&self) -> Counts {
@@ -360,13 +373,18 @@ mod tests {
         let params = PalpatorParams::default();
         let mut robot = palpator(&params, Free);
         robot.read(Time(0));
-        robot.write(&[100.0, 0.04, 1.0, 0.0], false);
+        let command_n = [100.0, 0.04, 1.0, 0.0];
+        robot.write(&command_n, false);
         robot.read(Time(1_000_000));
         let share = 1.0 - libm::exp(-1.0);
         assert!((robot.actuator_n[0] - 15.0 * share).abs() < 1e-9);
         assert!((robot.actuator_n[2] - share).abs() < 1e-9);
         assert_eq!(robot.counts().saturations, 1);
-        let reading = robot.read(Time(90_000_000));
+        let mut reading = Reading::default();
+        for ms in 2..=90 {
+            robot.write(&command_n, false);
+            reading = robot.read(Time(ms * 1_000_000));
+        }
         // below the friction it only creeps, at most stick_mps
         assert!(reading.position_m[1].abs() <= 0.09 * params.stick_mps);
     }

@@ -1,8 +1,8 @@
 //! Run a case: does the channel stay passive and every limit hold, and what was seen on the way?
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
+use palpate::audit::{Audit, Auditor, TOLERANCE_J};
 use palpate::lab::{Lockstep, PERIOD, Session};
-use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 
 use super::case::{Case, What};
@@ -79,19 +79,13 @@ pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcom
     let ticks = session.ticks();
     let mut features = Features::default();
     let mut watch = Watch::new(&config);
-    let (mut master, mut slave) = (Vec::new(), Vec::new());
+    // the judge is fed as the session runs, so that an hour costs no more memory than a second
+    let mut judge = Auditor::new(Span(i64::MAX), Span(0));
+    let mut next = [None; 2];
     for tick in 0..ticks {
         for event in &case.events {
-            if (event.at * ticks as f64) as u64 != tick {
-                continue;
-            }
-            match event.what {
-                What::Restart(side) => {
-                    session.restart(side).expect("the scene is still there");
-                    watch.loose |= side == Side::Slave;
-                }
-                What::Pause(side, missed) => session.pause(side, missed),
-                What::Link(_) => {}
+            if (event.at * ticks as f64) as u64 == tick {
+                happen(event.what, &mut session, &mut watch);
             }
         }
         let mut step = session.step();
@@ -100,20 +94,32 @@ pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcom
         watch.look(&step);
         // every 8th tick, for what lasts; and every change of what the guards did
         watch.show(case, tick, &step, &mut features);
-        master.push(step.master);
-        slave.push(step.slave);
+        // a side that pauses writes nothing
+        if next[0].replace(step.master.tick) != Some(step.master.tick) {
+            judge.master(&step.master);
+        }
+        if next[1].replace(step.slave.tick) != Some(step.slave.tick) {
+            judge.slave(&step.slave);
+        }
     }
-    let broken = watch.broken.or_else(|| active(&master, &slave));
+    let broken = watch.broken.or_else(|| active(&judge.finish()));
     Outcome { broken, features }
 }
 
-fn active(master: &[TickRecord], slave: &[TickRecord]) -> Option<Broken> {
-    let ports = Ports {
-        master,
-        slave,
-        slave_clock_ahead: Span(0),
-    };
-    let verdict = audit(&ports, 1);
+fn happen(what: What, session: &mut Session, watch: &mut Watch) {
+    match what {
+        What::Restart(side) => {
+            session.restart(side).expect("the scene is still there");
+            watch.loose |= side == Side::Slave;
+        }
+        What::Pause(side, missed) => session.pause(side, missed),
+        What::Hold(side, ticks) => session.hold(side, ticks),
+        // these are in the configuration
+        What::Link(_) | What::Retune(..) => {}
+    }
+}
+
+fn active(verdict: &Audit) -> Option<Broken> {
     let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
     let least = axes.fold(verdict.min_channel_energy_j, f64::min);
     (verdict.violations > 0 || least < -TOLERANCE_J).then_some(Broken::Passivity(least))

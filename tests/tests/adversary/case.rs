@@ -6,7 +6,8 @@ use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::codec::{CodecParams, Prediction};
-use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
+use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule};
 use palpate_transport::link::{LinkParams, Outage};
 use palpate_transport::trace::Side;
 use rand_xoshiro::SplitMix64;
@@ -53,12 +54,23 @@ pub(crate) struct Case {
     pub(crate) impedance_nspm: f64,
     pub(crate) drift_rate_hz: f64,
     pub(crate) reserve_ticks: f64,
+    pub(crate) relayed: Relayed,
+    pub(crate) wave_filter_hz: f64,
+    pub(crate) delay_gain: bool,
+    pub(crate) reflect_hz: f64,
+    pub(crate) tank_nspm_max: f64,
+    pub(crate) pspm_npm: f64,
+    /// After how long the handle lets go of a force; 0 for one that never does.
+    pub(crate) let_go_s: f64,
+    /// Share of the ticks that are too late for a step of the twin.
+    pub(crate) masked_share: f64,
     pub(crate) offset_ms: f64,
     pub(crate) skew_ppm: f64,
     pub(crate) grip: Grip,
     pub(crate) handle: HandleKind,
     /// Amplitude and frequency of a sine; the palpation script without.
     pub(crate) sine: Option<[f64; 2]>,
+    /// What the robot touches: `wall:K`, or `patch-lump`, a sheet that costs little.
     pub(crate) tissue: String,
     /// The codec, if it is on.
     pub(crate) codec: Option<CodecParams>,
@@ -85,9 +97,14 @@ pub(crate) enum What {
     Restart(Side),
     /// A side misses so many ticks.
     Pause(Side, u64),
+    /// A side lets no motion pass for so many ticks: the operator's clutch, or a command.
+    Hold(Side, u64),
+    /// The wave impedance changes to so much, over so long.
+    Retune(f64, f64),
 }
 
-/// One direction: one way up to 500 ms, jitter to 100 ms, loss to 30 %, and everything else.
+/// One direction: one way up to 500 ms, jitter to 100 ms, loss to 30 %, outages to 5 s, and everything
+/// else; each of them often none, and often anything.
 pub(crate) fn link(dice: &mut Dice) -> LinkParams {
     LinkParams {
         oneway_ms: dice.pick(&[0.0, 3.0, 50.0, 500.0]) * dice.unit(),
@@ -99,9 +116,9 @@ pub(crate) fn link(dice: &mut Dice) -> LinkParams {
         reorder: dice.pick(&[0.0, 0.2]) * dice.unit(),
         rate_kbps: dice.chance(0.1).then_some(2000.0),
         queue_packets: 200,
-        outage: dice.chance(0.2).then(|| Outage {
-            on_s: dice.between(0.2, 2.0),
-            off_s: dice.between(0.02, 1.0),
+        outage: dice.chance(0.25).then(|| Outage {
+            on_s: dice.between(0.2, 3.0),
+            off_s: dice.pick(&[0.2, 1.0, 5.0]) * dice.between(0.1, 1.0),
         }),
     }
 }
@@ -128,18 +145,19 @@ fn side(dice: &mut Dice) -> Side {
     dice.pick(&[Side::Master, Side::Slave])
 }
 
-/// Most ticks that the master may miss at once and stay passive. Its motors go on to hold a force that was paid
-/// for one period; what more than this costs is measured by `what_a_paused_master_costs`.
-pub(crate) const MASTER_PAUSE_MAX: u64 = 1;
+/// Ticks that a side may miss at once, to 250 ms: often as long as a device holds a force, and near the
+/// most that a tick accounts for.
+pub(crate) const PAUSES: [u64; 9] = [1, 2, 3, 5, 19, 20, 60, 120, 250];
 
 fn event(dice: &mut Dice) -> Event {
-    let what = match dice.below(4) {
+    let what = match dice.below(8) {
         0 => What::Restart(side(dice)),
-        // to 250 ms, and often near the most that a tick accounts for
-        1 => match side(dice) {
-            Side::Master => What::Pause(Side::Master, MASTER_PAUSE_MAX),
-            Side::Slave => What::Pause(Side::Slave, dice.pick(&[1, 5, 19, 20, 60, 250])),
-        },
+        1 | 2 => What::Pause(side(dice), dice.pick(&PAUSES)),
+        3 => What::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
+        4 => What::Retune(
+            dice.pick(&[0.5, 5.0, 40.0, 100.0]) * dice.between(0.5, 2.0),
+            dice.pick(&[0.0, 0.2, 1.0]),
+        ),
         _ => What::Link(link(dice)),
     };
     Event {
@@ -152,15 +170,24 @@ impl Case {
     /// Drawn whole.
     pub(crate) fn random(seed: u64, duration_s: f64, modes: &[Mode]) -> Self {
         let dice = &mut Dice::of(seed);
-        let events = dice.below(6);
-        Self {
+        let events = dice.below(8);
+        let mode = dice.pick(modes);
+        let mut case = Self {
             seed,
             duration_s,
-            mode: dice.pick(modes),
+            mode,
             matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
             drift_rate_hz: dice.between(0.0, 10.0),
             reserve_ticks: 3.0,
+            relayed: dice.pick(&[Relayed::Port, Relayed::Contact]),
+            wave_filter_hz: dice.pick(&[0.0, 0.0, 5.0, 50.0]),
+            delay_gain: dice.chance(0.2),
+            reflect_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            tank_nspm_max: dice.between(0.0, 20.0),
+            pspm_npm: dice.pick(&[100.0, 500.0, 3000.0]),
+            let_go_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
+            masked_share: dice.pick(&[0.0, 0.0, 0.3]),
             offset_ms: dice.between(-1000.0, 1000.0),
             skew_ppm: dice.between(-200.0, 200.0),
             grip: dice.pick(&[Grip::Firm, Grip::Light, Grip::None]),
@@ -168,15 +195,22 @@ impl Case {
             sine: dice
                 .chance(0.7)
                 .then(|| [dice.between(0.005, 0.03), dice.between(0.3, 3.0)]),
-            tissue: match dice.below(3) {
-                0 => "sheet-lump".into(),
+            tissue: match dice.below(4) {
+                0 => "patch-lump".into(),
                 _ => format!("wall:{:.0}", dice.between(50.0, 5000.0)),
             },
             codec: dice.chance(0.5).then(|| codec(dice)),
             forward: link(dice),
             back: link(dice),
             events: (0..events).map(|_| event(dice)).collect(),
+        };
+        if mode == Mode::Auto && dice.chance(0.7) {
+            // near enough that it has to choose
+            for link in [&mut case.forward, &mut case.back] {
+                (link.oneway_ms, link.jitter_ms) = (dice.between(0.0, 5.0), dice.between(0.0, 2.0));
+            }
         }
+        case
     }
 
     /// A relative: some fields drawn anew, or events taken from `other`.
@@ -184,7 +218,7 @@ impl Case {
         let mut case = self.clone();
         for _ in 0..=dice.below(3) {
             let fresh = Self::random(dice.0.next_u64(), case.duration_s, modes);
-            match dice.below(12) {
+            match dice.below(14) {
                 0 => case.mode = fresh.mode,
                 1 => (case.matching, case.impedance_nspm) = (fresh.matching, fresh.impedance_nspm),
                 2 => (case.grip, case.handle) = (fresh.grip, fresh.handle),
@@ -195,7 +229,11 @@ impl Case {
                 7 => case.back = fresh.back,
                 8 => (case.offset_ms, case.skew_ppm) = (fresh.offset_ms, fresh.skew_ppm),
                 9 => case.events.clone_from(&other.events),
-                10 if !case.events.is_empty() => {
+                10 => case.couple_as(&fresh),
+                11 => {
+                    (case.let_go_s, case.masked_share) = (fresh.let_go_s, fresh.masked_share);
+                }
+                12 if !case.events.is_empty() => {
                     let index = dice.below(case.events.len());
                     case.events[index].at = dice.unit();
                 }
@@ -207,13 +245,55 @@ impl Case {
         case
     }
 
+    /// Take the coupling's parameters of another.
+    fn couple_as(&mut self, other: &Self) {
+        *self = Self {
+            drift_rate_hz: other.drift_rate_hz,
+            relayed: other.relayed,
+            wave_filter_hz: other.wave_filter_hz,
+            delay_gain: other.delay_gain,
+            reflect_hz: other.reflect_hz,
+            tank_nspm_max: other.tank_nspm_max,
+            pspm_npm: other.pspm_npm,
+            ..self.clone()
+        };
+    }
+
+    /// Its changes of the wave impedance, none before the last has ended.
+    fn retunes(&self, in_order: &[Event]) -> Schedule {
+        let mut changes: Vec<Retune> = Vec::new();
+        for event in in_order {
+            let (What::Retune(impedance_nspm, over_s), at_s) =
+                (event.what, event.at * self.duration_s)
+            else {
+                continue;
+            };
+            let free = changes
+                .last()
+                .is_none_or(|last| at_s >= last.at_s + last.over_s);
+            if free && changes.len() < RETUNES_MAX {
+                changes.push(Retune {
+                    at_s,
+                    impedance_nspm,
+                    over_s,
+                });
+            }
+        }
+        Schedule::try_from(changes).expect("counted")
+    }
+
     /// The session that it attacks.
     pub(crate) fn config(&self) -> Config {
         let mut config = Config {
             seed: self.seed,
             duration_s: self.duration_s,
-            twin: "sheet".into(),
-            tissue: self.tissue.clone(),
+            twin: concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/patch.toml").into(),
+            tissue: match self.tissue.as_str() {
+                "patch-lump" => {
+                    concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/patch-lump.toml").into()
+                }
+                other => other.into(),
+            },
             ..Config::default()
         };
         config.coupling.mode = self.mode;
@@ -221,6 +301,14 @@ impl Case {
         config.coupling.impedance_nspm = self.impedance_nspm;
         config.coupling.drift_rate_hz = self.drift_rate_hz;
         config.coupling.reserve_ticks = self.reserve_ticks;
+        config.coupling.relayed = self.relayed;
+        config.coupling.wave_filter_hz = self.wave_filter_hz;
+        config.coupling.delay_gain = self.delay_gain;
+        config.coupling.reflect_hz = self.reflect_hz;
+        config.coupling.tank_nspm_max = self.tank_nspm_max;
+        config.coupling.pspm_npm = self.pspm_npm;
+        config.operator.let_go_s = self.let_go_s;
+        config.realtime.masked_share = self.masked_share;
         config.codec = self.codec.unwrap_or_default();
         config.clock.offset_ms = self.offset_ms;
         config.clock.skew_ppm = self.skew_ppm;
@@ -233,6 +321,7 @@ impl Case {
         (config.link.forward, config.link.back) = (self.forward, self.back);
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.at.total_cmp(&b.at));
+        config.coupling.retune = self.retunes(&events);
         config.link.change = events
             .iter()
             .filter_map(|event| match event.what {

@@ -163,7 +163,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
 }
 
 /// Ways to make a case simpler.
-const SIMPLER: [fn(&mut Case); 22] = [
+const SIMPLER: [fn(&mut Case); 26] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
     |case| case.tissue = "wall:1000".into(),
@@ -174,6 +174,10 @@ const SIMPLER: [fn(&mut Case); 22] = [
     |case| case.matching = Matching::None,
     |case| case.impedance_nspm = 10.0,
     |case| case.drift_rate_hz = 3.0,
+    |case| (case.wave_filter_hz, case.delay_gain) = (0.0, false),
+    |case| case.reflect_hz = 0.0,
+    |case| case.let_go_s = 2e-3,
+    |case| case.masked_share = 0.0,
     |case| (case.forward.outage, case.back.outage) = (None, None),
     |case| (case.forward.rate_kbps, case.back.rate_kbps) = (None, None),
     |case| (case.forward.loss, case.forward.burst) = (0.0, 1.0),

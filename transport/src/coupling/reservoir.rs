@@ -169,64 +169,78 @@ impl Reservoir {
     }
 }
 
-/// How a force is held at the master's port until the next tick, and what it may cost there (ours).
+/// How a force is held at the master's port until it is renewed, and what it may cost there (ours).
 ///
-/// Work is force times the distance to the next reading. The mean speed of the coming tick differs
-/// from that of the last one by what the forces of both did to the handle, `T (F' + F) / (2 m)`, and
-/// by what the hand and the steps of the encoder may add. A filtered velocity would come too late:
-/// 6 N turn a light handle within three ticks.
+/// Work is force times the distance over which it is held. A device holds what it was told last for at
+/// most H and then lets go, so that no pause of ours costs more. The mean speed over those H differs
+/// from that over the last tick by what the forces of both did to the handle and by what the hand and
+/// the steps of the encoder may add. A filtered velocity would come too late: 6 N turn a light handle
+/// within three ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Holding {
-    /// Tick period T \[s\].
-    pub dt_s: f64,
-    /// Mean speed of the handle over the last tick \[m/s\].
+    /// Time H for which the force is paid \[s\].
+    pub hold_s: f64,
+    /// Time h of the tick before in which the last force was held \[s\].
+    pub pushed_s: f64,
+    /// Time D that passed since the tick before \[s\].
+    pub passed_s: f64,
+    /// Mean speed of the handle over that \[m/s\].
     pub velocity_mps: f64,
-    /// Force F' that was held during it \[N\].
+    /// Force F' that was held in it \[N\].
     pub last_n: f64,
     /// Least mass m that moves with the handle on this axis \[kg\].
     pub mass_kg: f64,
-    /// Speed that hand and encoder may add within a tick \[m/s\].
-    pub slack_mps: f64,
+    /// Smallest step of the encoder \[m\].
+    pub resolution_m: f64,
+    /// Acceleration that the hand may add against the port's force \[m/s^2\].
+    pub hand_mps2: f64,
 }
 
 impl Holding {
-    /// What a force may cost in the coming tick \[J\].
+    /// What a force may cost until it is renewed or let go \[J\].
     #[must_use]
     pub fn cost_j(&self, force_n: f64) -> f64 {
-        let retreat_mps = (-self.velocity_mps * force_n.signum()).max(0.0);
-        self.cost_beyond_j(force_n, retreat_mps)
+        self.cost_beyond_j(force_n, self.retreat_mps(force_n), self.hold_s)
     }
 
-    /// What a force may cost in one tick from rest \[J\].
+    /// What a force may cost that is held for `over_s` from rest \[J\].
     #[must_use]
-    pub fn margin_j(&self, force_n: f64) -> f64 {
-        self.cost_beyond_j(force_n, 0.0)
+    pub fn margin_j(&self, force_n: f64, over_s: f64) -> f64 {
+        self.cost_beyond_j(force_n, 0.0, over_s)
     }
 
-    fn cost_beyond_j(&self, force_n: f64, retreat_mps: f64) -> f64 {
-        let speed_mps = retreat_mps + self.onset_mps(force_n) + self.gain() * force_n.abs();
-        force_n.abs() * speed_mps * self.dt_s
+    fn cost_beyond_j(&self, force_n: f64, retreat_mps: f64, over_s: f64) -> f64 {
+        let gain = 0.5 * over_s / self.mass_kg;
+        let speed_mps = retreat_mps + self.onset_mps(force_n, over_s) + gain * force_n.abs();
+        force_n.abs() * speed_mps * over_s
     }
 
-    /// Speed against the force that is there whatever its size \[m/s\].
-    fn onset_mps(&self, force_n: f64) -> f64 {
+    /// Mean speed of the last tick against a force of this direction \[m/s\].
+    fn retreat_mps(&self, force_n: f64) -> f64 {
+        (-self.velocity_mps * force_n.signum()).max(0.0)
+    }
+
+    /// Speed against the force that may be there whatever its size, over the next `over_s` \[m/s\].
+    ///
+    /// A constant acceleration a makes the means of D and of H after it differ by `a (D + H) / 2`. F'
+    /// acted for h of D and then no more: the mean of D lacks `F' / m (h - h^2 / 2 D)` of
+    /// its end. Two steps of the encoder bound each of the two distances.
+    fn onset_mps(&self, force_n: f64, over_s: f64) -> f64 {
         let pushed_n = (self.last_n * force_n.signum()).max(0.0);
-        self.slack_mps + self.gain() * pushed_n
-    }
-
-    /// Speed per force, `T / (2 m)` \[m/s/N\].
-    fn gain(&self) -> f64 {
-        0.5 * self.dt_s / self.mass_kg
+        let lacking_s = self.pushed_s * (1.0 - 0.5 * self.pushed_s / self.passed_s);
+        self.resolution_m * (1.0 / over_s + 1.0 / self.passed_s)
+            + 0.5 * self.hand_mps2 * (over_s + self.passed_s)
+            + pushed_n * lacking_s / self.mass_kg
     }
 
     /// Largest force in the direction of `force_n` that costs no more than `allowance_j`: the root
-    /// of `f (v + g f) T = allowance` \[N\].
+    /// of `f (v + g f) H = allowance` \[N\].
     fn payable_n(&self, force_n: f64, allowance_j: f64) -> f64 {
-        let retreat_mps = (-self.velocity_mps * force_n.signum()).max(0.0);
-        let v_mps = retreat_mps + self.onset_mps(force_n);
-        let power_w = allowance_j / self.dt_s;
+        let over_s = self.hold_s;
+        let v_mps = self.retreat_mps(force_n) + self.onset_mps(force_n, over_s);
+        let (gain, power_w) = (0.5 * over_s / self.mass_kg, allowance_j / over_s);
         // 2 c / (b + sqrt(b^2 + 4 a c)): no difference of near numbers
-        2.0 * power_w / (v_mps + (v_mps * v_mps + 4.0 * self.gain() * power_w).sqrt())
+        2.0 * power_w / (v_mps + (v_mps * v_mps + 4.0 * gain * power_w).sqrt())
     }
 }
 
@@ -306,18 +320,23 @@ mod tests {
         #[test]
         fn a_payable_force_never_overdraws(
             level in 0.0f64..1e-3, f in -10.0f64..10.0, v in -0.5f64..0.5, last in -6.0f64..6.0,
-            mass in 0.02f64..0.5, extra in -0.05f64..0.05,
+            mass in 0.02f64..0.5, hand in -40.0f64..40.0, missed in 0u32..30,
         ) {
             let mut account = Reservoir::default();
             account.deposit(0, level);
+            let (period, hold_s) = (1e-3, 2e-3);
             let held = Holding {
-                dt_s: 1e-3, velocity_mps: v, last_n: last, mass_kg: mass, slack_mps: 0.05,
+                hold_s, pushed_s: period, passed_s: period, velocity_mps: v, last_n: last, mass_kg: mass,
+                resolution_m: 0.0, hand_mps2: 40.0,
             };
             let force = f * account.payable_share(0, f, &held);
             prop_assert!(force * f >= 0.0 && force.abs() <= f.abs() * (1.0 + 1e-12));
-            // the handle answers as a mass does: the port force pushes it backwards
-            let next = v - 0.5e-3 * (last + force) / mass + extra;
-            account.deposit(0, force * next * 1e-3);
+            // the handle answers as a mass does: the port force pushes it backwards; the device holds
+            // it until it is renewed, or for H
+            let until_s = (period * f64::from(1 + missed)).min(hold_s);
+            let now = v + 0.5 * period * (hand - last / mass);
+            let moved = until_s * (now + 0.5 * until_s * (hand - force / mass));
+            account.deposit(0, force * moved);
             prop_assert!(account.level_j()[0] >= -2.0 * TRICKLE_J);
         }
 

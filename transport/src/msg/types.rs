@@ -328,6 +328,7 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     given_ns: i64,
     frame_sequence: u64,
     frame_received_ns: i64,
+    held_to_m: crate::Axes,
 });
 
 #[cfg(test)]

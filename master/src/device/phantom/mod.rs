@@ -27,6 +27,7 @@ use super::grip::Grip;
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::Script;
+use super::watchdog::Watchdog;
 use super::{Counts, Handle, HandleCaps, OperatorError, Reading};
 use arm::Pose;
 use motor::{Motor, MotorParams};
@@ -154,6 +155,7 @@ pub struct PhantomHandle {
     /// Force that the motors render \[N\], device frame.
     rendered_n: Vector3<f64>,
     measured: Measured,
+    watchdog: Watchdog,
     counts: Counts,
 }
 
@@ -185,8 +187,17 @@ impl PhantomHandle {
                 position_m,
                 velocity_mps: [0.0; AXES],
             },
+            watchdog: Watchdog::of_plant(None),
             counts: Counts::default(),
         }
+    }
+
+    /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never. What
+    /// carries its weight stays: that is the device's own.
+    #[must_use]
+    pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
+        self.watchdog = Watchdog::of_plant(let_go_s);
+        self
     }
 
     /// Read the encoders after `dt_s` \[s\], filter the velocity, renew the weight's compensation.
@@ -213,17 +224,32 @@ impl Handle for PhantomHandle {
             force_n_max: [peak_n, peak_n, peak_n, leaf.force_n_max],
             resolution_m: [step_m, step_m, step_m, leaf.gauge_m],
             mass_kg_min: [TIP_KG_MIN, TIP_KG_MIN, TIP_KG_MIN, leaf.mass_kg],
+            let_go_s: self.watchdog.let_go_s(),
             real: false,
         }
     }
 
     fn read(&mut self, now: Time) -> Reading {
-        let plant = &mut self.plant;
-        let steps = self.lead.advance(now, |intent| plant.step(intent));
+        let (plant, watchdog) = (&mut self.plant, &mut self.watchdog);
+        let (mut let_go_m, mut held) = (None, 0_u32);
+        let steps = self.lead.advance(now, |intent| {
+            if watchdog.expires() {
+                let (_, position_m) = plant.sense();
+                let_go_m = Some(position_m);
+                (plant.torque_nm, plant.opening_n) = (Vector3::zeros(), 0.0);
+            }
+            held += u32::from(let_go_m.is_none());
+            plant.step(intent);
+        });
         if steps > 0 {
-            let dt_s = f64::from(steps) * SUBSTEP_S;
-            self.motor.warm(&self.rendered_n, dt_s);
-            self.measure(dt_s);
+            self.motor
+                .warm(&self.rendered_n, f64::from(held) * SUBSTEP_S);
+            if let_go_m.is_some() {
+                self.rendered_n = Vector3::zeros();
+                let idle_s = f64::from(steps - held) * SUBSTEP_S;
+                self.motor.warm(&self.rendered_n, idle_s);
+            }
+            self.measure(f64::from(steps) * SUBSTEP_S);
         }
         let intent = self.lead.intent();
         let position_m = self.measured.position_m;
@@ -238,10 +264,12 @@ impl Handle for PhantomHandle {
                 position_m
             },
             phase: intent.phase,
+            let_go_m,
         }
     }
 
     fn write(&mut self, force_on_hand_n: &Axes) {
+        self.watchdog.renew();
         let force_n = self.counts.accepted(force_on_hand_n, &[FORCE_N_MAX; AXES]);
         let (rendered_n, cut) = self.motor.limited(&to_device(&force_n));
         if cut || force_n[3].abs() > self.params.tweezers.force_n_max {
