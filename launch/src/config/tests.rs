@@ -1,3 +1,5 @@
+//! Defaults, fields by name, and what is refused.
+
 use super::*;
 
 #[test]
