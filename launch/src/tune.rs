@@ -209,7 +209,7 @@ impl Atlas {
     fn direct(&self, task: &Task) -> Option<(f64, usize)> {
         let plain = || {
             self.of(Chart::Direct)
-                .filter(|(_, point)| point.jitter_ms == 0.0)
+                .filter(|(_, point)| point.jitter_ms == 0.0 && point.absolute.is_some())
         };
         let away = |point: &Point| {
             apart(point.slave_npm.unwrap_or(0.0), task.coupling_npm)
@@ -554,7 +554,7 @@ mod tests {
         let direct = at(&atlas, &|point| {
             point.chart == Chart::Direct && point.grip == "firm"
         });
-        atlas.points[direct].time = Some(4.25);
+        (atlas.points[direct].time, atlas.points[direct].absolute) = (Some(4.5), Some(0.0));
         let bound = propose(&link, &task, &atlas).expect("lines");
         assert_eq!(bound.impedance_nspm, 3.3);
         let row = bound
@@ -571,7 +571,7 @@ mod tests {
                 end + 2
             ),
             format!("(atlas.csv line {}, by run)", line + 2),
-            "(atlas.csv line 17)".to_owned(),
+            format!("from 4.5 ms one way on (atlas.csv line {})", direct + 2),
         ] {
             assert!(said.contains(&part), "{part} is not in: {said}");
         }
