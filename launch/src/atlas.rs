@@ -2,7 +2,7 @@
 //!
 //! [`closed`] has the field's formulas, [`two_port`] and [`llewellyn`] sweep the linearised chain over frequency,
 //! [`sampled`] counts the roots of its z-domain determinant, and time has the last word: [`wall`] bisects
-//! a sampled wall, [`session`] runs the real ticks on the reference plant. Five charts, laid out by [`plan`]:
+//! a sampled wall, [`session`] runs the real ticks on the reference plant. Five charts, laid out by [`mod@plan`]:
 //!
 //! | chart | question | closed | frequency | root | time |
 //! |---|---|---|---|---|---|

@@ -134,10 +134,10 @@ fn found(point: &Point) -> Option<(f64, &'static str)> {
         (point.frequency, "two-port"),
         (point.closed, "formula"),
     ];
-    let known = ways
+    let mut known = ways
         .into_iter()
         .filter_map(|(value, way)| Some((value?, way)));
-    known.filter(|(value, _)| *value > 0.0).next()
+    known.find(|(value, _)| *value > 0.0)
 }
 
 /// How far apart two quantities are, as the size of the logarithm of their ratio.
