@@ -226,12 +226,17 @@ fn observers_and_impedances_are_kinds_of_trials() {
         assert!(table.contains(column), "{table}");
         let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
         let place = |name: &str| lines[0].iter().position(|column| *column == name);
-        // a press on a steady line is measured, one on a line of waves that jitters is not
+        // a press on a steady line is measured, one on a line of waves that jitters is mostly not
         let of = |name: &str| place(name).map(|at| (lines[1][at], lines[2][at]));
         if kind == "transparency" {
             assert_eq!((lines.len(), place("unmeasured_share")), (2, None));
         } else {
-            assert_eq!(of("unmeasured_share"), Some(("0", "1")), "{table}");
+            let unmeasured = of("unmeasured_share");
+            let mostly = |share: &str| share.parse::<f64>().is_ok_and(|share| share > 0.5);
+            assert!(
+                unmeasured.is_some_and(|(steady, jitters)| steady == "0" && mostly(jitters)),
+                "{table}"
+            );
             let known =
                 of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
             assert_eq!(known, Some((true, false)), "{table}");
