@@ -88,14 +88,16 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
         palpate trial trials/delay-and-mode.toml --shard 2/8 --out runs/part-2\n  \
+        palpate trial trials/delay-and-mode.toml --loss 0.05 --seed 7 --json\n  \
         palpate trial merge runs/part-1 runs/part-2 --out runs/whole\n\
         \nThe same command with the same --out goes on where it was ended. Writes trials.csv, \
         trials.parquet and report.html.")]
-    Trial(TrialArgs),
+    Trial(Box<TrialArgs>),
     /// Measure the link and propose wave impedance, codec and mode, with reasons
     #[command(
         after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
-        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json"
+        palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json\n  \
+        palpate tune --rtt-ms 120 --atlas runs/atlas"
     )]
     Tune(Box<TuneArgs>),
     /// A recorded session again: bit by bit, or the same hand under other circumstances
@@ -108,7 +110,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]
     Identify(IdentifyArgs),
-    /// Stability and transparency over delay, impedance, stiffness and grip, found in three ways
+    /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, found in three ways
     #[command(after_help = "Example:\n  palpate atlas --out runs/atlas\n\
         \nWrites atlas.csv and report.html. Exit 1 if the ways do not agree.")]
     Atlas(AtlasArgs),
@@ -228,11 +230,7 @@ pub struct IdentifyArgs {
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let value = text
-        .parse::<f64>()
-        .ok()
-        .filter(|value| (0.1..=60.0).contains(value));
-    value.ok_or_else(|| "expected 0.1 to 60 s".to_owned())
+    flags::number(text, 0.1, 60.0, "0.1 to 60 s")
 }
 
 /// Flags of `palpate bench`.
@@ -273,7 +271,8 @@ pub struct OutputArgs {
     /// Show no progress and no table
     #[arg(short, long)]
     pub quiet: bool,
-    /// Show also what limits and guards did, and why ticks were late
+    /// Show more: what limits and guards did and why ticks were late; all metrics of a trial; all points of an
+    /// atlas
     #[arg(short, long)]
     pub verbose: bool,
 }

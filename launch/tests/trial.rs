@@ -95,6 +95,46 @@ fn results_do_not_depend_on_jobs_shards_or_interruptions() {
 }
 
 #[test]
+fn flags_win_over_the_file_and_stay_with_the_folder() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (file, out) = (root.path().join("small.toml"), root.path().join("out"));
+    std::fs::write(&file, TRIAL).expect("writable");
+    let flags = [
+        "--rtt-ms",
+        "40",
+        "--set",
+        "coupling.hold_s=0.03",
+        "--seed",
+        "5",
+        "--json",
+    ];
+    let output = palpate(&[&["trial", text(&file), "--out", text(&out)], &flags[..]].concat());
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!((&told["rows"], &told["held"]), (&2.into(), &2.into()));
+    let table = read(&out, "trials.csv");
+    assert!(
+        table.starts_with("row,condition,name,seed,repeat,coupling.hold_s,mode,rtt_ms,"),
+        "{table}"
+    );
+    assert!(table.contains("\r\n0,0,,5,0,0.03,wave,40,"), "{table}");
+    // the folder says all that a merge needs
+    let merged = root.path().join("merged");
+    let output = palpate(&["trial", "merge", text(&out), "-q", "--out", text(&merged)]);
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    assert_eq!(read(&merged, "trials.csv"), table);
+    for (flags, part) in [
+        (&["--mode", "wave"][..], "[grid]"),
+        (&["--set", "coupling.mode=wave"], "[grid]"),
+        (&["--trace", "net.csv"], "--trace"),
+    ] {
+        let output = palpate(&[&["trial", text(&file)], flags].concat());
+        assert_eq!(code(&output), Some(2), "{flags:?}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
+}
+
+#[test]
 fn bad_trials_and_foreign_folders_are_named() {
     let root = tempfile::tempdir().expect("a folder");
     let file = root.path().join("bad.toml");
@@ -186,12 +226,17 @@ fn observers_and_impedances_are_kinds_of_trials() {
         assert!(table.contains(column), "{table}");
         let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
         let place = |name: &str| lines[0].iter().position(|column| *column == name);
-        // a press on a steady line is measured, one on a line of waves that jitters is not
+        // a press on a steady line is measured, one on a line of waves that jitters is mostly not
         let of = |name: &str| place(name).map(|at| (lines[1][at], lines[2][at]));
         if kind == "transparency" {
             assert_eq!((lines.len(), place("unmeasured_share")), (2, None));
         } else {
-            assert_eq!(of("unmeasured_share"), Some(("0", "1")), "{table}");
+            let unmeasured = of("unmeasured_share");
+            let mostly = |share: &str| share.parse::<f64>().is_ok_and(|share| share > 0.5);
+            assert!(
+                unmeasured.is_some_and(|(steady, jitters)| steady == "0" && mostly(jitters)),
+                "{table}"
+            );
             let known =
                 of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
             assert_eq!(known, Some((true, false)), "{table}");
@@ -296,11 +341,27 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
             .is_some_and(|reasons| reasons.len() >= 4)
     );
     assert_eq!(tune["set"][2], "codec.kind=deadband");
+    // the atlas that was drawn is there to be looked up, and to be chosen from again
+    let line = tune["impedances"][0]["atlas_line"].as_u64();
+    let line = line.and_then(|line| {
+        read(&out, "atlas.csv")
+            .lines()
+            .nth(line as usize - 1)
+            .map(str::to_owned)
+    });
+    assert!(line.is_some_and(|line| line.starts_with("line,wave,")));
+    let again = root.path().join("again");
+    let atlas = ["--atlas", text(&out), "-q", "--out", text(&again)];
+    let output = palpate(&[&["tune"], &said[..], &atlas[..]].concat());
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let other: Value = serde_json::from_str(&read(&again, "tune.json")).expect("JSON");
+    assert_eq!(other["impedance_nspm"], tune["impedance_nspm"]);
     for (flags, part) in [
         (&["--profile", "lan"][..], "--profile"),
         (&["--oneway-ms-fwd", "20"], "--oneway-ms-fwd"),
         (&["--loss", "0.1"], "--loss"),
         (&["--rtt-ms", "3", "--burst", "2"], "--burst"),
+        (&["--rtt-ms", "3", "--atlas", "nowhere"], "nowhere"),
         (
             &["--rtt-ms", "3", "--connect", "udp/[::1]:7447"],
             "--connect",

@@ -1,8 +1,8 @@
 //! Closed forms of the atlas: what a line displays, and what a sampled wall may be.
 
 /// Stiffness that a wave line displays of a wall behind the slave's spring, slowly pressed \[N/m\]: all three
-/// in series, the line as `2 b / T_rt` (teleop E3; checked against the line's impedance in
-/// [`super::two_port`]). `rtt_s` is a round trip, with whatever ticks the loop adds.
+/// in series, the line as `2 b / T_rt` (teleop E3; checked against the sampled line of
+/// [`super::llewellyn`]). `rtt_s` is a round trip, with whatever ticks the loop adds.
 #[must_use]
 pub fn displayed_npm(wall_npm: f64, slave_npm: f64, b_nspm: f64, rtt_s: f64) -> f64 {
     let line_npm = 2.0 * b_nspm / rtt_s;
@@ -16,6 +16,15 @@ pub fn displayed_npm(wall_npm: f64, slave_npm: f64, b_nspm: f64, rtt_s: f64) -> 
 #[must_use]
 pub fn wall_npm_max(damping_nspm: f64, period_s: f64, loop_s: f64) -> f64 {
     damping_nspm / (0.5 * period_s + loop_s)
+}
+
+/// Largest wave impedance at which sampled ends bear each other \[N s/m\], for a hand and handle of `mass_kg`
+/// before a slave's controller of damping `slave_nspm`: `sqrt(2 m B / T)` (ours). Fast as samples are, the slave is its
+/// damper, which a line of another impedance shows as up to `b^2 / B`, and a sampled damper of more than
+/// `2 m / T` makes a mass overshoot.
+#[must_use]
+pub fn impedance_nspm_max(mass_kg: f64, slave_nspm: f64, period_s: f64) -> f64 {
+    (2.0 * mass_kg * slave_nspm / period_s).sqrt()
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 //! begin to swing.
 
 use palpate_calib::fit;
+use palpate_master::device;
 use palpate_master::device::grip::Grip;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_slave::robot::{self, Environment, Probe};
 use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::{AXES, Axes};
 
 use crate::config::{Config, ConfigError};
 use crate::lab::Session;
@@ -40,6 +43,42 @@ pub const SLAVE_NPM: f64 = 2000.0;
 /// Slave's controller in the sheet: damping \[N s/m\].
 pub const SLAVE_NSPM: f64 = 50.0;
 
+/// What couples the sides of a session on the plant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coupled {
+    /// Mode.
+    pub mode: Mode,
+    /// Wave impedance \[N s/m\].
+    pub b_nspm: f64,
+    /// Stiffness of the slave's controller \[N/m\]; its damping is in the sheet's proportion.
+    pub slave_npm: f64,
+    /// Least one-way delays there and back \[ms\].
+    pub oneway_ms: [f64; 2],
+    /// Jitter, each way: a packet is later by 0 to this \[ms\].
+    pub jitter_ms: f64,
+}
+
+impl Coupled {
+    fn config(&self, tissue: String) -> Result<Config, ConfigError> {
+        let mut config = plant(self.mode, tissue, 0.0)?;
+        let links = [&mut config.link.forward, &mut config.link.back];
+        for (link, least_ms) in links.into_iter().zip(self.oneway_ms) {
+            link.oneway_ms = least_ms + 0.5 * self.jitter_ms;
+            link.jitter_ms = 0.5 * self.jitter_ms;
+        }
+        config.coupling.impedance_nspm = self.b_nspm;
+        config.slave.stiffness_npm = [self.slave_npm; 4];
+        config.slave.damping_nspm = [slave_nspm(self.slave_npm); 4];
+        Ok(config)
+    }
+}
+
+/// Damping of a slave's controller in the sheet's proportion to its stiffness \[N s/m\].
+#[must_use]
+pub fn slave_nspm(slave_npm: f64) -> f64 {
+    SLAVE_NSPM * slave_npm / SLAVE_NPM
+}
+
 /// A session on the plant, in a mode and with a remote tissue such as `wall:300` or `free`, over a network that only
 /// delays, by `oneway_ms` each way \[ms\].
 ///
@@ -63,31 +102,27 @@ pub fn plant(mode: Mode, tissue: String, oneway_ms: f64) -> Result<Config, Confi
     Ok(config)
 }
 
-/// Round trip of a session's waves at a one-way delay \[s\]: virtual time adds no tick of its own.
+/// Frequency at which a chain of this round trip is pressed slowly \[Hz\].
 #[must_use]
-pub fn round_trip_s(oneway_ms: f64) -> f64 {
-    2e-3 * oneway_ms
+pub fn slow_hz(rtt_s: f64) -> f64 {
+    SLOW_HZ.min(HELD_CYCLE / rtt_s)
 }
 
-/// Frequency at which a line is pressed slowly \[Hz\].
-#[must_use]
-pub fn slow_hz(oneway_ms: f64) -> f64 {
-    SLOW_HZ.min(HELD_CYCLE / round_trip_s(oneway_ms))
-}
+/// Force on the probe from which a press counts \[N\]: below 0.1 N the slave takes the probe for free, and what
+/// it does there against drift is no part of the stiffness.
+const TOUCHED_N: f64 = 0.12;
 
-/// Stiffness that a slow press of a wall feels through waves \[N/m\]: the coefficient of the handle's
+/// Stiffness that a slow press of a wall feels \[N/m\]: the coefficient of the handle's
 /// position in its force, beside that of velocity, while the probe touches, in the second half.
 ///
 /// # Errors
 /// [`ConfigError`] if a number is out of its range.
 pub fn displayed_npm(
+    coupled: &Coupled,
     wall_npm: f64,
-    b_nspm: f64,
-    oneway_ms: f64,
+    hz: f64,
 ) -> Result<Option<f64>, ConfigError> {
-    let hz = slow_hz(oneway_ms);
-    let mut config = plant(Mode::Wave, format!("wall:{wall_npm}"), oneway_ms)?;
-    config.coupling.impedance_nspm = b_nspm;
+    let mut config = coupled.config(format!("wall:{wall_npm}"))?;
     config.duration_s = 3.0 / hz;
     config.operator.script = ScriptParams::Sine(SineParams {
         amplitude_m: AMPLITUDE_M,
@@ -97,7 +132,7 @@ pub fn displayed_npm(
     let (mut depth, mut rate, mut force) = (Vec::new(), Vec::new(), Vec::new());
     for tick in 0..session.ticks() {
         let step = session.step();
-        if step.slave.tissue_force_n[2] > 0.05 && tick > session.ticks() / 2 {
+        if step.slave.tissue_force_n[2] > TOUCHED_N && tick > session.ticks() / 2 {
             depth.push(-step.master.position_m[2]);
             rate.push(-step.master.velocity_mps[2]);
             force.push(-step.master.port_force_n[2]);
@@ -111,43 +146,106 @@ pub fn displayed_npm(
         .map(|fit| fit.coefficients[1]))
 }
 
-/// Longest one-way delay up to which direct coupling in the air does not begin to swing \[ms\], in whole
-/// ticks; none if it does not swing up to `most_ms`, or swings without any delay. One after another, because a much longer delay
-/// swings so slowly that a session may not see it.
+/// Tissue that the probe is glued to, so that it pulls as well as it pushes and a small swing stays linear.
+struct Glued {
+    stiffness_npm: f64,
+    damping_nspm: f64,
+    stored_j: f64,
+}
+
+impl Environment for Glued {
+    fn step(&mut self, probe: &Probe, _dt_s: f64) -> Axes {
+        let (x, v) = (probe.position_m[2], probe.velocity_mps[2]);
+        self.stored_j = 0.5 * self.stiffness_npm * x * x;
+        let mut force_n = [0.0; AXES];
+        force_n[2] = -self.stiffness_npm * x - self.damping_nspm * v;
+        force_n
+    }
+
+    fn energy_j(&self) -> f64 {
+        self.stored_j
+    }
+}
+
+/// A session whose probe is glued to a wall's spring and damper \[N/m\], \[N s/m\], with a robot that begins `off_m` from
+/// the handle.
+fn glued(
+    coupled: &Coupled,
+    (stiffness_npm, damping_nspm): (f64, f64),
+    (grip, sine, off_m): (Grip, SineParams, f64),
+) -> Result<Session, ConfigError> {
+    let mut config = coupled.config("free".into())?;
+    config.operator.grip = grip;
+    config.operator.script = ScriptParams::Sine(sine);
+    config.duration_s = WATCHED_S;
+    config.robot.start_m[2] = off_m;
+    let world = Glued {
+        stiffness_npm,
+        damping_nspm,
+        stored_j: 0.0,
+    };
+    let handle = device::build(&config.operator, config.duration_s, config.seed);
+    let robot = robot::build(&config.robot, Box::new(world), config.seed);
+    Session::with_devices(&config, handle, robot)
+}
+
+/// How far the robot is from where the handle is when a swing begins \[m\].
+const KICK_M: f64 = 1e-3;
+
+/// How long a swing is watched \[s\].
+const WATCHED_S: f64 = 4.0;
+
+/// Speed below which nothing swings \[m/s\]: a thousandth of what the kick gives.
+const STILL_MPS: f64 = 1e-5;
+
+/// Speed of hand and handle that only a swing which has grown reaches \[m/s\], as it may meet a limit and grow no more.
+const GROWN_MPS: f64 = 0.3;
+
+/// Whether a kick grows in hand and handle: whether they are as fast in the last quarter as in the
+/// second, and not at rest, or faster than the kick ever makes them. The tissue is that of a wall that the probe is glued to, 0 N/m for none.
 ///
 /// # Errors
 /// [`ConfigError`] if a number is out of its range.
-pub fn direct_oneway_ms_max(
-    grip: Grip,
-    slave: (f64, f64),
-    most_ms: u32,
-) -> Result<Option<u32>, ConfigError> {
-    for oneway_ms in 0..=most_ms {
-        if swings_at(grip, slave, oneway_ms)? {
-            return Ok(oneway_ms.checked_sub(1));
+pub fn swings(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<bool, ConfigError> {
+    let still = SineParams {
+        amplitude_m: 0.0,
+        hz: 0.0,
+    };
+    let mut session = glued(coupled, wall, (grip, still, KICK_M))?;
+    let ticks = session.ticks();
+    let mut fastest_mps = [0.0_f64; 4];
+    for tick in 0..ticks {
+        let speed_mps = session.step().master.velocity_mps[2].abs();
+        let quarter = &mut fastest_mps[(4 * tick / ticks) as usize];
+        *quarter = quarter.max(speed_mps);
+        if !speed_mps.is_finite() || speed_mps > 1e3 {
+            return Ok(true);
         }
     }
-    Ok(None)
+    let [_, early, _, late] = fastest_mps;
+    Ok(late > STILL_MPS && late >= early || late > GROWN_MPS)
 }
 
-/// Whether the end of a session is faster than a hand that moves calmly can be: 0.11 m/s at most.
-fn swings_at(grip: Grip, (npm, nspm): (f64, f64), oneway_ms: u32) -> Result<bool, ConfigError> {
-    let mut config = plant(Mode::Direct, "free".into(), f64::from(oneway_ms))?;
-    config.operator.grip = grip;
-    config.slave.stiffness_npm = [npm; 4];
-    config.slave.damping_nspm = [nspm; 4];
-    config.duration_s = 8.0;
-    config.operator.script = ScriptParams::Sine(SineParams {
+/// Mean size of the second differences of a force from which it is rough \[N\]: that of a smooth hand is below a
+/// hundredth of it, and a swing between samples reaches it within a few percent of its limit.
+pub const ROUGH_N: f64 = 0.1;
+
+/// How rough the force on a hand is that moves smoothly \[N\]: mean size of its second differences over the second half. A
+/// swing between samples cannot grow where an account keeps it, but goes on for as long as the hand pays.
+///
+/// # Errors
+/// [`ConfigError`] if a number is out of its range.
+pub fn roughness_n(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<f64, ConfigError> {
+    let sine = SineParams {
         amplitude_m: AMPLITUDE_M,
         hz: 0.7,
-    });
-    let mut session = Session::new(&config)?;
-    let mut fastest_mps = 0.0_f64;
-    for tick in 0..session.ticks() {
-        let step = session.step();
-        if tick > session.ticks() * 3 / 4 {
-            fastest_mps = fastest_mps.max(step.master.velocity_mps[2].abs());
-        }
-    }
-    Ok(fastest_mps > 0.3 || !fastest_mps.is_finite())
+    };
+    let mut session = glued(coupled, wall, (grip, sine, 0.0))?;
+    let ticks = session.ticks();
+    let force_n: Vec<f64> = (0..ticks)
+        .map(|_| session.step().master.port_force_n[2])
+        .skip((ticks / 2) as usize)
+        .collect();
+    let bends = force_n.windows(3).map(|w| (w[2] - 2.0 * w[1] + w[0]).abs());
+    Ok(bends.sum::<f64>() / force_n.len().max(1) as f64)
 }

@@ -1,7 +1,5 @@
-//! The linearised chain as impedances over frequency (teleop E3, E12), swept.
+//! Impedances over frequency, swept, as if time had no samples but for their mean delay (teleop E12, E13).
 //!
-//! A line of waves is lossless: it turns the impedance Z behind it into
-//! `b (Z + j b tan(w T_rt/2)) / (b + j Z tan(w T_rt/2))`, whose limits are the free and locked forms of E3.
 //! Here w is an angular frequency \[rad/s\], impedances are force over velocity \[N s/m\].
 
 use nalgebra::Complex;
@@ -50,14 +48,6 @@ impl Pulled {
     }
 }
 
-/// What a wave line of impedance `b_nspm` and round trip `rtt_s` shows of an impedance behind it (E3).
-#[must_use]
-pub fn through_line(load: C, b_nspm: f64, rtt_s: f64, w: f64) -> C {
-    // with sine and cosine there is no pole
-    let (sin, cos) = libm::sincos(0.5 * w * rtt_s);
-    b_nspm * (load * cos + J * b_nspm * sin) / (b_nspm * cos + J * load * sin)
-}
-
 /// Stiffness that a slow press feels at an angular frequency \[N/m\]: what of the force is in phase with the
 /// way.
 #[must_use]
@@ -87,7 +77,7 @@ pub fn wall_npm_max(damping_nspm: f64, period_s: f64, loop_s: f64) -> f64 {
 
 /// Longest one-way delay that position forward and force back bears \[s\], for a hand and handle before a
 /// slave: the least phase margin over frequency (Nyquist), where the loop's gain is one. `held_s` is
-/// what the two samplers and holds add to the round trip \[s\]. None if the loop is unstable without a delay, infinite
+/// what the two samplers and holds, and jitter, add to the round trip \[s\]. None if the loop is unstable without a delay, infinite
 /// if its gain stays below one.
 #[must_use]
 pub fn direct_oneway_s_max(hand: &Body, slave: &Pulled, held_s: f64) -> Option<f64> {
@@ -114,18 +104,6 @@ pub fn direct_oneway_s_max(hand: &Body, slave: &Pulled, held_s: f64) -> Option<f
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_shows_its_inertia_when_free_and_its_spring_when_locked() {
-        let (b, rtt_s, w) = (10.0, 0.1, 0.5);
-        let free = through_line(C::new(0.0, 0.0), b, rtt_s, w);
-        assert!((free.im / w - b * rtt_s / 2.0).abs() < 1e-3, "{free}");
-        let locked = through_line(C::new(1e12, 0.0), b, rtt_s, w);
-        assert!((stiffness_npm(locked, w) / (2.0 * b / rtt_s) - 1.0).abs() < 1e-3);
-        // a load of the line's own impedance is not changed at all
-        let matched = through_line(C::new(b, 0.0), b, rtt_s, 7.0);
-        assert!((matched - C::new(b, 0.0)).norm() < 1e-12);
-    }
 
     #[test]
     fn a_sweep_finds_colgates_wall() {

@@ -6,6 +6,9 @@
 
 use std::collections::VecDeque;
 
+use super::sampled;
+use super::two_port::Body;
+
 /// Handle and loop of a sampled wall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wall {
@@ -55,10 +58,31 @@ impl Wall {
         (low * high).sqrt()
     }
 
+    /// Handle with the heavy hand, which nothing but the sampled wall holds.
+    fn body(&self) -> Body {
+        let b = self.damping_nspm;
+        Body {
+            mass_kg: HEAVY * b * (0.5 * self.period_s + self.loop_s()),
+            damping_nspm: b,
+            stiffness_npm: 0.0,
+        }
+    }
+
+    /// Whether the sampled loop has a growing root at a stiffness \[N/m\].
+    #[must_use]
+    pub fn grows(&self, stiffness_npm: f64) -> bool {
+        sampled::spring_grows(
+            &self.body(),
+            stiffness_npm,
+            self.late_periods,
+            self.period_s,
+        )
+    }
+
     /// Whether a push decays: the largest way in the last quarter of the time is below that of the second.
     fn dies_out(&self, stiffness_npm: f64) -> bool {
         let (b, period_s) = (self.damping_nspm, self.period_s);
-        let mass_kg = HEAVY * b * (0.5 * period_s + self.loop_s());
+        let mass_kg = self.body().mass_kg;
         let swing_s = std::f64::consts::TAU * (mass_kg / stiffness_npm).sqrt();
         let steps = ((SWINGS * swing_s / period_s) as usize).max(STEPS_MIN);
         let kept = libm::exp(-b * period_s / mass_kg);

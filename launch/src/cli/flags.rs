@@ -12,6 +12,7 @@ use palpate_transport::link::profile::{self, PROFILES, Profile};
 use palpate_transport::link::{LinkParams, Outage, trace};
 
 use crate::config::{Config, ConfigError, LinkChange};
+use crate::trial::field;
 
 const LINK: &str = "Network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";
@@ -137,11 +138,57 @@ impl SessionArgs {
     }
 }
 
+impl SessionArgs {
+    /// What the flags set, by the names of [`field`], the seed and the file aside.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an assignment without `=`.
+    pub fn assignments(&self) -> Result<Vec<(String, toml::Value)>, ConfigError> {
+        let mut all = Vec::new();
+        let mut add = |name: &str, value: Option<toml::Value>| {
+            all.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        let number = |value: Option<f64>| value.map(toml::Value::Float);
+        let word = |value: Option<&str>| value.map(|word| toml::Value::String(word.into()));
+        let (link, method) = (&self.link, &self.method);
+        add("profile", word(link.profile.map(|profile| profile.name)));
+        add("duration", number(self.duration));
+        for (name, value) in [
+            ("rtt_ms", link.rtt_ms),
+            ("oneway_ms_fwd", link.oneway_ms_fwd),
+            ("oneway_ms_back", link.oneway_ms_back),
+            ("jitter_ms", link.jitter_ms),
+            ("loss", link.loss),
+            ("burst", link.burst),
+            ("dup", link.dup),
+            ("reorder", link.reorder),
+            ("rate_kbps", link.rate_kbps),
+            ("impedance", method.impedance),
+        ] {
+            add(name, number(value));
+        }
+        let outage = link.outage.map(|cut| format!("{},{}", cut.on_s, cut.off_s));
+        add("outage", word(outage.as_deref()));
+        add("mode", word(method.mode.map(Mode::name)));
+        add("codec", word(method.codec.map(CodecKind::name)));
+        add("tissue", word(method.tissue.as_deref()));
+        add("twin", word(method.twin.as_deref()));
+        add("method", word(method.method.as_deref()));
+        add("grip", word(method.grip.as_deref()));
+        for text in &self.set {
+            let Some((path, value)) = text.split_once('=') else {
+                return Err(ConfigError::Assignment { text: text.clone() });
+            };
+            add(path.trim(), Some(field::value(value.trim())));
+        }
+        Ok(all)
+    }
+}
+
 impl LinkArgs {
     fn apply(&self, config: &mut Config) {
         if let Some(profile) = self.profile {
-            (config.link.forward, config.link.back) = (profile.forward, profile.back);
-            config.link.change = Vec::new();
+            field::use_profile(config, profile);
         }
         let half = self.rtt_ms.map(|rtt_ms| rtt_ms / 2.0);
         let (forward, back) = (&mut config.link.forward, &mut config.link.back);
@@ -155,28 +202,18 @@ impl LinkArgs {
     /// The changes that a profile or a recorded network brings, for the length of the session.
     fn schedule(&self, config: &mut Config) -> Result<(), ConfigError> {
         let base = (config.link.forward, config.link.back);
-        if let Some(cuts) = self.profile.and_then(|profile| profile.cuts) {
-            let times_s = cuts.times_s(config.seed, config.duration_s);
-            let changes = times_s.into_iter().enumerate().map(|(index, at_s)| {
-                let cut = |link: LinkParams| LinkParams { loss: 1.0, ..link };
-                let works = index % 2 == 1;
-                LinkChange {
-                    at_s,
-                    forward: Some(if works { base.0 } else { cut(base.0) }),
-                    back: Some(if works { base.1 } else { cut(base.1) }),
-                }
-            });
-            config.link.change = changes.collect();
+        if let Some(profile) = self.profile {
+            field::draw_cuts(config, &profile.name.into())?;
         }
         let Some(path) = &self.trace else {
             return Ok(());
         };
         let name = path.display();
-        let field = |message: String| ConfigError::Field { message };
+        let wrong = |message: String| ConfigError::Field { message };
         let text = std::fs::read_to_string(path)
-            .map_err(|error| field(format!("--trace {name}: {error}; expected a readable text")))?;
+            .map_err(|error| wrong(format!("--trace {name}: {error}; expected a readable text")))?;
         let points =
-            trace::parse(&text, base).map_err(|error| field(format!("--trace {name}: {error}")))?;
+            trace::parse(&text, base).map_err(|error| wrong(format!("--trace {name}: {error}")))?;
         // what is after the end is not played
         let played = points
             .iter()
@@ -210,31 +247,12 @@ impl MethodArgs {
         config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
         config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
         if let Some(method) = &self.method {
-            self.choose(method, config)?;
+            field::use_method(config, method, self.twin.is_some())?;
         }
         if let Some(grip) = &self.grip {
             config.set(&format!("operator.grip={grip}"))?;
         }
         Ok(())
-    }
-}
-
-impl MethodArgs {
-    /// The default twin of a method, unless one was named; that must be of the method.
-    fn choose(&self, method: &str, config: &mut Config) -> Result<(), ConfigError> {
-        if self.twin.is_none() && crate::lab::load_scene(&config.twin, "twin")?.method() != method {
-            config.twin = if method == "idms" { "sheet" } else { "layered" }.into();
-        }
-        let found = crate::lab::load_scene(&config.twin, "twin")?.method();
-        if found == method {
-            return Ok(());
-        }
-        let message = format!(
-            "--method is {method}, and the twin {} is of method {found}; expected --method {found} \
-             or another --twin",
-            config.twin
-        );
-        Err(ConfigError::Field { message })
     }
 }
 
@@ -271,7 +289,8 @@ fn codec_parser() -> impl TypedValueParser<Value = CodecKind> {
     })
 }
 
-fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
+/// A number within a range, or what would be right.
+pub(super) fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
     let value = text
         .trim()
         .parse()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::{OutputArgs, SessionArgs};
 use crate::trial::Shard;
 
 /// A trial to run, or what to do with the parts of one.
@@ -22,13 +23,13 @@ pub struct TrialArgs {
     /// Run only this part of the rows, as in 2/8
     #[arg(long, value_name = "I/N", default_value_t)]
     pub shard: Shard,
-    /// Folder for the results; one that has rows of this trial is gone on with (default:
-    /// `runs/<time>-<name>`)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Show no progress and no table
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// What every row has beside what the trial varies; a seed stands for the seeds of the file. Its
+    /// --config is what `[base]` begins with.
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// Where the results go, and what is shown: a folder that has rows of this trial is gone on with.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What can be done with the parts of a trial.
@@ -47,12 +48,9 @@ pub struct MergeArgs {
     /// Folders of the parts
     #[arg(required = true, value_name = "DIR")]
     pub parts: Vec<PathBuf>,
-    /// Folder for the joined results
-    #[arg(long, value_name = "DIR", required = true)]
-    pub out: PathBuf,
-    /// Show no table
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// Where the joined results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 fn jobs(text: &str) -> Result<usize, String> {

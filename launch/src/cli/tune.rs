@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::SessionArgs;
+use super::flags::number;
+use super::{OutputArgs, SessionArgs};
 
 /// Which link, and what is to be felt through it.
 #[derive(Debug, Clone, Args)]
@@ -28,15 +29,13 @@ pub struct TuneArgs {
     /// There is no twin of the tissue
     #[arg(long)]
     pub no_twin: bool,
-    /// Folder for tune.json (default: `runs/<time>-tune`)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Print tune.json on stdout, and nothing else there
-    #[arg(long)]
-    pub json: bool,
-    /// Show no progress and no table
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// Atlas to choose from: the folder of `palpate atlas`, or its atlas.csv [default: one is drawn for
+    /// this link and kept beside tune.json]
+    #[arg(long, value_name = "PATH")]
+    pub atlas: Option<PathBuf>,
+    /// Where the results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -45,10 +44,4 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 fn stiffness(text: &str) -> Result<f64, String> {
     number(text, 1.0, 1e5, "1 to 100000 N/m")
-}
-
-fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<f64, String> {
-    let value = text.parse::<f64>().ok();
-    let value = value.filter(|value| (low..=high).contains(value));
-    value.ok_or_else(|| format!("expected {expected}"))
 }

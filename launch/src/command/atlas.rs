@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use super::{Done, Failure, interrupt, output};
-use crate::atlas::{self, BARS, Chart, Extent, Point};
+use crate::atlas::table::csv;
+use crate::atlas::{self, Chart, Extent, Point};
 use crate::cli::AtlasArgs;
 use crate::progress::Progress;
 use crate::report;
@@ -22,9 +23,10 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
         Extent::Whole
     };
     let points = atlas::plan(extent);
-    let folder = output::folder(arguments.out.as_deref(), "atlas")?;
+    let wanted = &arguments.output;
+    let folder = output::folder(wanted.out.as_deref(), "atlas")?;
     let stop = interrupt::on_ctrl_c()?;
-    let hidden = arguments.quiet || arguments.json;
+    let hidden = wanted.quiet || wanted.json;
     let progress = Progress::bar("points", points.len() as u64, hidden);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores, usize::from);
@@ -32,13 +34,20 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     drop(progress);
     output::write(&folder.join("atlas.csv"), &csv(&points))?;
     output::write(&folder.join("report.html"), &report::atlas(&points))?;
-    let stdout = match (arguments.json, arguments.quiet) {
+    let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => {
             let json = serde_json::to_string_pretty(&points);
             json.map_err(|error| Failure::Refused(format!("atlas: {error}")))? + "\n"
         }
         (false, true) => String::new(),
-        (false, false) => format!("{}results in {}\n", table(&points), folder.display()),
+        (false, false) => {
+            let all = if wanted.verbose {
+                csv(&points) + "\n"
+            } else {
+                String::new()
+            };
+            format!("{all}{}results in {}\n", table(&points), folder.display())
+        }
     };
     let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
@@ -50,59 +59,22 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
 
 fn table(points: &[Point]) -> String {
     let mut text = String::new();
-    for (chart, bar) in BARS {
-        let words = match chart {
-            Chart::Wall => "stiffest sampled wall",
-            Chart::Line => "stiffness shown by waves",
-            Chart::Direct => "longest delay without a method",
-        };
-        let count = points
-            .iter()
-            .filter(|p| p.chart == chart && p.time.is_some())
-            .count();
-        let found = atlas::agreement(points, (chart, bar)).map_or(
+    for chart in Chart::ALL {
+        let count = points.iter().filter(|point| point.chart == chart).count();
+        let found = atlas::agreement(points, chart).map_or(
             "nothing found".to_owned(),
-            |(worst, held)| {
-                let word = if held { "held" } else { "BROKEN" };
+            |all| {
+                let word = if all.broken == 0 { "agree" } else { "DO NOT AGREE" };
                 format!(
-                    "{count} points, ways differ by {:.1} % at most ({word}: {:.0} %)",
-                    1e2 * worst,
-                    1e2 * bar
+                    "{count} points, {} in three ways or more, that differ by {:.1} % at most: {word} ({} beyond their bar)",
+                    all.three_ways,
+                    1e2 * all.worst,
+                    all.broken
                 )
             },
         );
         // writing to a string cannot fail
-        let _ = writeln!(text, "{words:<31} {found}");
-    }
-    text
-}
-
-/// A number for a file, nothing for what is unknown.
-fn known(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
-}
-
-fn csv(points: &[Point]) -> String {
-    let mut text = String::from(
-        "chart,oneway_ms,b_nspm,wall_npm,slave_npm,period_ms,grip,unit,closed,frequency,time,spread\n",
-    );
-    for point in points {
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
-            point.chart.name(),
-            known(point.oneway_ms),
-            known(point.b_nspm),
-            known(point.wall_npm),
-            known(point.slave_npm),
-            point.period_ms,
-            point.grip,
-            point.chart.unit(),
-            known(point.closed),
-            known(point.frequency),
-            known(point.time),
-            known(point.spread()),
-        );
+        let _ = writeln!(text, "{:<31} {found}", chart.words());
     }
     text
 }

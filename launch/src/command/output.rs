@@ -32,14 +32,26 @@ pub fn folder(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Write a file of the results.
+/// Write a text of the results, as [`write_bytes`] does.
+///
+/// # Errors
+/// As [`write_bytes`].
+pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
+    write_bytes(path, content.as_bytes())
+}
+
+/// Write a file of the results: a new one beside it first, so that whatever ends the process meanwhile leaves
+/// the old content or the new, and never half of one.
 ///
 /// # Errors
 /// [`Failure::Refused`] naming the file: the folder could be written to when the run began.
-pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
-    fs::write(path, content).map_err(|error| {
-        Failure::Refused(format!("{}: {error}; is the disk full?", path.display()))
-    })
+pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    let put = fs::write(&fresh, content).and_then(|()| fs::rename(&fresh, path));
+    put.map_err(|error| Failure::Refused(format!("{}: {error}; is the disk full?", path.display())))
 }
 
 fn unused(parent: &Path, stamp: &str, name: &str) -> PathBuf {
@@ -109,6 +121,20 @@ mod tests {
         ] {
             assert_eq!(stamp(unix_s), expected);
         }
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("trials.csv");
+        for content in ["a long old table", "new"] {
+            write(&path, content).expect("writable");
+            assert_eq!(fs::read_to_string(&path).expect("written"), content);
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
+        let nowhere = folder.path().join("none").join("trials.csv");
+        let error = write(&nowhere, "x").expect_err("no folder").to_string();
+        assert!(error.contains("none"), "{error}");
     }
 
     #[test]

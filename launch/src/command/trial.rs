@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::conclude::{self, Evidence};
 use super::{Done, Failure, interrupt, lab, output, truth};
-use crate::cli::{MergeArgs, TrialAction, TrialArgs};
+use crate::cli::{MergeArgs, OutputArgs, SessionArgs, TrialAction, TrialArgs};
+use crate::config::Config;
 use crate::lab::Session;
 use crate::progress::Progress;
 use crate::report;
 use crate::report::trial::TrialInput;
+use crate::trial::given::Given;
 use crate::trial::psycho::{self, Observer, show};
 use crate::trial::row::{self, Header, RowsError, Store};
 use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency, work};
@@ -49,9 +51,10 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     }
     // clap demands a file where there is no action
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
-    let (text, trial) = load(file)?;
+    let (text, trial) = load(file, Some(&arguments.session))?;
     let header = header(&trial)?;
-    let folder = output::folder(arguments.out.as_deref(), &trial.name)?;
+    let wanted = &arguments.output;
+    let folder = output::folder(wanted.out.as_deref(), &trial.name)?;
     let (mut store, mut rows) = Store::open(&folder, &header).map_err(rows_failure)?;
     output::write(&folder.join(FILE), &text)?;
     let stop = interrupt::on_ctrl_c()?;
@@ -62,7 +65,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     let jobs = arguments
         .jobs
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let progress = Progress::bar("trial", own as u64, arguments.quiet);
+    let progress = Progress::bar("trial", own as u64, wanted.quiet || wanted.json);
     let mut done = kept_before as u64;
     progress.at(done);
     let fill = |cell: &Cell| fill(&trial, cell, &stop);
@@ -98,18 +101,19 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     };
     results.write(&folder)?;
     Ok(Done {
-        stdout: results.words(&folder, arguments.quiet),
+        stdout: results.shown(&folder, wanted)?,
         warning: stopped.then(|| notes[0].clone()),
         held: stopped || !rows.values().any(Row::broke),
     })
 }
 
-/// Reads a trial and its text.
-fn load(file: &Path) -> Result<(String, Trial), Failure> {
+/// Reads a trial and its text, with what the command line sets.
+fn load(file: &Path, flags: Option<&SessionArgs>) -> Result<(String, Trial), Failure> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
-    })?;
+    let mut text = readable(file)?;
+    if let Some(flags) = flags {
+        text = with_flags(text, &name, flags)?;
+    }
     let trial = Trial::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))?;
     // what cannot run at all is refused before anything is written; each scene is built but once
     let mut known = Vec::new();
@@ -124,6 +128,34 @@ fn load(file: &Path) -> Result<(String, Trial), Failure> {
         known.push(parts);
     }
     Ok((text, trial))
+}
+
+fn readable(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let name = file.display();
+        Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
+    })
+}
+
+/// The text of a trial with what the command line sets; the same text if it sets nothing.
+fn with_flags(text: String, name: &str, flags: &SessionArgs) -> Result<String, Failure> {
+    if flags.link.trace.is_some() {
+        return Err(Failure::Usage(
+            "--trace: a trial plays no recorded network; expected link.change in its [base]".into(),
+        ));
+    }
+    let config = flags.config.as_deref().map(|path| {
+        let known = Config::parse(&readable(path)?, &path.display().to_string())?;
+        toml::Table::try_from(known).map_err(|error| Failure::Usage(error.to_string()))
+    });
+    let given = Given {
+        config: config.transpose()?,
+        seed: flags.seed,
+        values: flags.assignments()?,
+    };
+    given
+        .into_text(text, name)
+        .map_err(|error| Failure::Usage(error.to_string()))
 }
 
 fn header(trial: &Trial) -> Result<Header, Failure> {
@@ -226,7 +258,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
         rows,
         twice,
     } = joined(&arguments.parts)?;
-    let (text, trial) = load(&first.join(FILE))?;
+    let (text, trial) = load(&first.join(FILE), None)?;
     let header = header(&trial)?;
     if header.trial != head.trial {
         return Err(rows_failure(RowsError::Other {
@@ -248,7 +280,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
     if !gaps.is_empty() {
         notes.push(format!("{}.", listed("missing", &gaps)));
     }
-    let folder = output::folder(Some(&arguments.out), &trial.name)?;
+    let folder = output::folder(arguments.output.out.as_deref(), &trial.name)?;
     let (mut store, before) = Store::open(&folder, &header).map_err(rows_failure)?;
     let fresh = rows.values().filter(|row| !before.contains_key(&row.index));
     for row in fresh {
@@ -263,7 +295,7 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
     };
     results.write(&folder)?;
     Ok(Done {
-        stdout: results.words(&folder, arguments.quiet),
+        stdout: results.shown(&folder, &arguments.output)?,
         warning: (!notes.is_empty()).then(|| notes.join(" ")),
         held: gaps.is_empty() && !rows.values().any(Row::broke),
     })
@@ -357,8 +389,7 @@ impl Results<'_> {
         let path = folder.join("trials.parquet");
         parquet::write(&columns, &mut bytes)
             .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
-        std::fs::write(&path, bytes)
-            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+        output::write_bytes(&path, &bytes)?;
         let page = report::trial::render(&TrialInput {
             trial: self.trial,
             rows: self.rows,
@@ -368,14 +399,28 @@ impl Results<'_> {
         output::write(&folder.join("report.html"), &page)
     }
 
-    /// Medians of the most important metrics, or their worst values, condition by condition.
-    fn words(&self, folder: &Path, quiet: bool) -> String {
-        if quiet {
-            return String::new();
+    /// What goes to stdout.
+    fn shown(&self, folder: &Path, wanted: &OutputArgs) -> Result<String, Failure> {
+        match (wanted.json, wanted.quiet) {
+            (true, _) => {
+                let json = table::json(self.trial, self.rows, self.hash);
+                let text = serde_json::to_string_pretty(&json);
+                let refused = |error| Failure::Refused(format!("trial: {error}"));
+                Ok(text.map_err(refused)? + "\n")
+            }
+            (false, true) => Ok(String::new()),
+            (false, false) => Ok(self.words(folder, wanted.verbose)),
         }
+    }
+
+    /// Medians of the most important metrics, or of all, or their worst values, condition by condition.
+    fn words(&self, folder: &Path, verbose: bool) -> String {
         let metrics = self.trial.metrics();
         let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
-        let shown: Vec<usize> = SHOWN.iter().filter_map(place).collect();
+        let shown: Vec<usize> = match verbose {
+            true => (0..metrics.len()).collect(),
+            false => SHOWN.iter().filter_map(place).collect(),
+        };
         let titles = self.trial.conditions.iter().map(|one| one.title());
         let width = titles.map(|title| title.chars().count()).max().unwrap_or(0);
         let mut text = format!("{:<width$}", "median");

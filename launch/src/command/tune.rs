@@ -1,17 +1,18 @@
 //! `palpate tune`: measures the link and proposes what to set, with reasons.
 //!
-//! Source: ours. Measuring is here; [`crate::tune`] proposes. A running slave is met by a master whose
+//! Source: ours. Measuring and files are here; [`crate::tune`] proposes from an atlas. A running slave is met by a master whose
 //! handle nobody holds, for a few seconds; the bus of this machine by the probe of `palpate bench`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_master::device::grip::Grip;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::{Done, Failure, interrupt, live, output};
+use crate::atlas::{self, Chart, Point};
 use crate::bench::{self, BenchOptions, Part};
 use crate::cli::TuneArgs;
 use crate::config::Config;
@@ -20,12 +21,18 @@ use crate::metrics::stat::{deviation, percentile};
 use crate::progress::Progress;
 use crate::record;
 use crate::run::{SideOptions, run_side, side};
-use crate::tune::{self, Link, Proposal, Task};
+use crate::tune::{self, Atlas, Link, Proposal, Task};
+
+/// Name of the table of an atlas in its folder.
+const ATLAS: &str = "atlas.csv";
+
+/// Longest round trip for which sessions are run \[ms\]; beyond, formulas say what waves show.
+const RUN_MS_MAX: f64 = 2000.0;
 
 /// Records at the start that are not counted: the clocks find each other.
 const SETTLE: usize = 500;
 
-/// Measure, propose, and write `tune.json`.
+/// Measure, propose, and write `tune.json`, with the atlas that was drawn for it.
 ///
 /// # Errors
 /// [`Failure::Usage`] for flags that cannot be used, [`Failure::Refused`] if the link cannot be
@@ -33,49 +40,136 @@ const SETTLE: usize = 500;
 pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
     refuse_idle(arguments)?;
     let config = arguments.session.config()?;
-    let folder = output::folder(arguments.out.as_deref(), "tune")?;
+    let known = arguments.atlas.as_deref().map(read).transpose()?;
+    let wanted = &arguments.output;
+    let folder = output::folder(wanted.out.as_deref(), "tune")?;
     let stop = interrupt::on_ctrl_c()?;
-    let progress = Progress::line("tune", arguments.quiet || arguments.json);
-    let said = &arguments.session.link;
-    let (link, how) = if let Some(rtt_ms) = said.rtt_ms {
-        (told(rtt_ms, said.jitter_ms, said.loss), "as was said")
-    } else if arguments.connect.is_empty() {
-        progress.say("the bus of this machine");
-        (local(&stop)?, "bus of this machine")
-    } else {
-        progress.say("the slave at --connect");
-        (
-            remote(arguments, &config, &folder, &stop)?,
-            "slave at --connect",
-        )
+    let Some((link, how)) = measured(arguments, &config, &folder, &stop)? else {
+        return Ok(Done {
+            stdout: String::new(),
+            warning: Some(
+                "ended before the link was known, as was asked: nothing is proposed".into(),
+            ),
+            held: true,
+        });
     };
-    drop(progress);
     let task = Task {
         tissue_npm: arguments.stiffness,
         coupling_npm: config.slave.stiffness_npm[2],
         twin: !arguments.no_twin,
     };
-    let proposal = tune::propose(&link, &task);
-    let mut json = serde_json::to_value(&proposal)
-        .map_err(|error| Failure::Refused(format!("tune.json: {error}")))?;
-    if let serde_json::Value::Object(fields) = &mut json {
-        fields.insert("schema".into(), "palpate-tune/1.0".into());
-        fields.insert("measured".into(), how.into());
-    }
-    let json = serde_json::to_string_pretty(&json)
-        .map_err(|error| Failure::Refused(format!("tune.json: {error}")))?
-        + "\n";
+    let atlas = match known {
+        Some(known) => known,
+        None => drawn(&link, &task, (arguments, &folder, &stop))?,
+    };
+    let proposal =
+        tune::propose(&link, &task, &atlas).map_err(|error| Failure::Usage(error.to_string()))?;
+    let json = json(&proposal, how)?;
     output::write(&folder.join("tune.json"), &json)?;
-    let stdout = match (arguments.json, arguments.quiet) {
+    let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => json,
         (false, true) => String::new(),
         (false, false) => words(&proposal, how, &folder),
     };
+    let early = stop.load(Ordering::Relaxed);
     Ok(Done {
         stdout,
-        warning: None,
+        warning: early
+            .then(|| "ended before its time, as was asked: what was known is used".to_owned()),
         held: true,
     })
+}
+
+/// The link as it was said or is measured, and how; nothing if that was stopped before anything was known.
+fn measured(
+    arguments: &TuneArgs,
+    config: &Config,
+    folder: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<(Link, &'static str)>, Failure> {
+    let wanted = &arguments.output;
+    let progress = Progress::line("tune", wanted.quiet || wanted.json);
+    let said = &arguments.session.link;
+    if let Some(rtt_ms) = said.rtt_ms {
+        return Ok(Some((
+            told(rtt_ms, said.jitter_ms, said.loss),
+            "as was said",
+        )));
+    }
+    let (link, how) = if arguments.connect.is_empty() {
+        progress.say("the bus of this machine");
+        (local(stop), "bus of this machine")
+    } else {
+        progress.say("the slave at --connect");
+        (
+            remote(arguments, config, folder, stop),
+            "slave at --connect",
+        )
+    };
+    match link {
+        // what a stop leaves undone is no failure
+        Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+        link => Ok(Some((link?, how))),
+    }
+}
+
+/// An atlas of `palpate atlas`.
+fn read(path: &Path) -> Result<Atlas, Failure> {
+    let file = if path.is_dir() {
+        path.join(ATLAS)
+    } else {
+        path.to_owned()
+    };
+    let name = file.display().to_string();
+    let unfit = |error: &dyn std::fmt::Display| Failure::Usage(format!("--atlas {name}: {error}"));
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        unfit(&format!(
+            "{error}; expected the folder of `palpate atlas`, or its {ATLAS}"
+        ))
+    })?;
+    let points = atlas::table::parse(&text).map_err(|error| unfit(&error))?;
+    Ok(Atlas { name, points })
+}
+
+/// The part of an atlas that a link asks for, found now and kept.
+fn drawn(
+    link: &Link,
+    task: &Task,
+    (arguments, folder, stop): (&TuneArgs, &Path, &AtomicBool),
+) -> Result<Atlas, Failure> {
+    let points = tune::plan(link, task);
+    let wanted = &arguments.output;
+    let hidden = wanted.quiet || wanted.json;
+    let progress = Progress::bar("atlas", points.len() as u64, hidden);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    // what a stop cuts off is still told by formula
+    let points: Vec<Point> = points
+        .into_iter()
+        .map(|point| match point.chart {
+            Chart::Line => point.line_by_formula(),
+            _ => point,
+        })
+        .collect();
+    // a press through a longer line takes longer than anybody waits
+    let points = match link.rtt_ms_p50 <= RUN_MS_MAX {
+        true => atlas::find(points, jobs, stop, &|done| progress.at(done))?,
+        false => points,
+    };
+    output::write(&folder.join(ATLAS), &atlas::table::csv(&points))?;
+    Ok(Atlas {
+        name: ATLAS.into(),
+        points,
+    })
+}
+
+fn json(proposal: &Proposal, how: &str) -> Result<String, Failure> {
+    let refused = |error: serde_json::Error| Failure::Refused(format!("tune.json: {error}"));
+    let mut json = serde_json::to_value(proposal).map_err(refused)?;
+    if let serde_json::Value::Object(fields) = &mut json {
+        fields.insert("schema".into(), "palpate-tune/1.1".into());
+        fields.insert("measured".into(), how.into());
+    }
+    Ok(serde_json::to_string_pretty(&json).map_err(refused)? + "\n")
 }
 
 /// Refuses flags of the network that say nothing here, so that nobody believes they were heeded.
@@ -218,18 +312,20 @@ fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:>8}{:>12}{:>10}{:>10}{:>10}",
-        "b", "felt N/m", "error %", "lump x", "kg"
+        "\n{:>8}{:>12}{:>10}{:>10}{:>10}{:>8}  lines of {}",
+        "b", "felt N/m", "error %", "lump x", "kg", "line", proposal.atlas
     );
     for row in &proposal.impedances {
         let _ = writeln!(
             text,
-            "{:>8}{:>12.1}{:>+10.0}{:>10.2}{:>10.3}",
+            "{:>8}{:>12.1}{:>+10.0}{:>10.2}{:>10.3}{:>8}  {}",
             row.impedance_nspm,
             row.displayed_npm,
             100.0 * row.stiffness_error,
             1.0 + row.contrast,
-            row.inertia_kg
+            row.inertia_kg,
+            row.atlas_line,
+            row.way
         );
     }
     let _ = writeln!(text, "\nresults    {}", folder.display());
@@ -239,6 +335,24 @@ fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_atlas_is_a_folder_or_a_file_and_a_wrong_one_is_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let error = read(folder.path()).expect_err("empty").to_string();
+        assert!(
+            error.contains("--atlas") && error.contains(ATLAS),
+            "{error}"
+        );
+        let path = folder.path().join(ATLAS);
+        let table = atlas::table::csv(&atlas::plan(atlas::Extent::Sketch));
+        std::fs::write(&path, &table).expect("writable");
+        let [one, other] = [folder.path(), &path].map(|path| read(path).expect("an atlas"));
+        assert_eq!(one, other);
+        std::fs::write(&path, "a,b\n1,2\n").expect("writable");
+        let error = read(&path).expect_err("another table").to_string();
+        assert!(error.contains("no column"), "{error}");
+    }
 
     #[test]
     fn records_tell_the_link() {

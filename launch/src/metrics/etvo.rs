@@ -1,8 +1,11 @@
 //! Time offset and value offset of a signal against its reference, told apart by warping time.
 //!
-//! Source: Kroep, Gokhale, Verburg and Prasad 2024 (teleop section 3) for the idea: a plain RMSE mixes
-//! delay with distortion. The warping here is the textbook one (Sakoe and Chiba 1978) with a window and
-//! a price on standing still, chosen by us; their refinements were not read, so numbers are not theirs.
+//! Source: ours, after the idea of ETVO (Verburg, Kroep, Gokhale, Prasad and Rao 2020, arXiv:2001.01770; Kroep,
+//! Gokhale, Verburg and Prasad 2023, arXiv:2107.05343): a plain RMSE mixes delay with distortion, and warping time
+//! tells them apart. It is not their metric: we know their abstracts only, which say that they refine the
+//! warping and derive an effective delay derivative and an effective RMSE, and not how. Here is the textbook
+//! warping (Sakoe and Chiba 1978) with a window and a price on standing still, both ours. Numbers may be
+//! compared among reports of Palpate, and not with published ETVO.
 //!
 //! | symbol | is | unit |
 //! |---|---|---|

@@ -5,9 +5,11 @@
 //! it; free, force is regressed on velocity and acceleration of x, y and z together.
 
 use palpate_calib::fit;
+use palpate_transport::Span;
 use palpate_transport::trace::TickRecord;
 
 use super::Traces;
+use super::stat::latest;
 
 /// Contact force below which a side is in free motion \[N\]: the sensor's own noise and no more.
 const FREE_N: f64 = 0.05;
@@ -33,12 +35,18 @@ pub struct Free {
 /// Damping and inertia of free motion, from moments at which neither side touches anything; nothing if
 /// there are too few, or they cannot be told apart.
 #[must_use]
-pub fn free(traces: &Traces<'_>) -> Option<Free> {
+pub fn free(traces: &Traces<'_>, slave_clock_ahead: Span) -> Option<Free> {
     let master = traces.master;
+    let shown_ns = |record: &TickRecord| record.now_ns.saturating_sub(slave_clock_ahead.0);
+    let times: Vec<i64> = traces.slave.iter().map(shown_ns).collect();
+    let mut from = 0;
     let touches = |record: &TickRecord| (0..3).any(|a| record.tissue_force_n[a].abs() > FREE_N);
     let mut clear = vec![true; master.len()];
     for (index, record) in master.iter().enumerate() {
-        let remote = traces.slave.get(index);
+        // by the clock: either side may have missed ticks, or begun earlier
+        let at = latest(&times, from, record.now_ns);
+        from = at.unwrap_or(from);
+        let remote = at.map(|at| &traces.slave[at]);
         if touches(record) || remote.is_some_and(touches) {
             let from = index.saturating_sub(CLEAR);
             let to = (index + CLEAR).min(master.len() - 1);
@@ -94,13 +102,52 @@ mod tests {
             master: &master,
             slave: &[],
         };
-        let found = free(&traces).expect("four seconds");
+        let none = Span(0);
+        let found = free(&traces, none).expect("four seconds");
         assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
         assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
         let traces = Traces {
             master: &master[4000..],
             slave: &[],
         };
-        assert_eq!(free(&traces), None);
+        assert_eq!(free(&traces, none), None);
+    }
+
+    /// A slave that began two seconds late, on a clock an hour ahead, touches where its clock says and not where its
+    /// records are numbered.
+    #[test]
+    fn sides_are_paired_by_their_clocks() {
+        let ahead = Span(3_600_000_000_000);
+        let record = |tick: i64, push_n: f64| {
+            let (sin, cos) = libm::sincos(core::f64::consts::TAU * 0.7 * tick as f64 * 1e-3);
+            let a = core::f64::consts::TAU * 0.7 * 0.05 * cos;
+            TickRecord {
+                now_ns: tick * 1_000_000,
+                velocity_mps: [0.05 * sin, 0.0, 0.0, 0.0],
+                port_force_n: [0.15 * sin + 0.5 * a + push_n, 0.0, 0.0, 0.0],
+                ..TickRecord::default()
+            }
+        };
+        let push_n = |tick: i64| {
+            if (3000..3500).contains(&tick) {
+                5.0
+            } else {
+                0.0
+            }
+        };
+        let master: Vec<TickRecord> = (0..6000).map(|tick| record(tick, push_n(tick))).collect();
+        let there = |tick: i64| TickRecord {
+            now_ns: tick * 1_000_000 + ahead.0,
+            tissue_force_n: [0.0, 0.0, push_n(tick), 0.0],
+            ..TickRecord::default()
+        };
+        let slave: Vec<TickRecord> = (2000..6000).map(there).collect();
+        let traces = Traces {
+            master: &master,
+            slave: &slave,
+        };
+        let found = free(&traces, ahead).expect("five seconds");
+        assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
+        assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
     }
 }

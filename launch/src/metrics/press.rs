@@ -304,7 +304,8 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         .filter_map(|site| last_at(&presses, site)?.rest)
         .collect();
     let of_rest = |which: usize| mean(&rest.iter().map(|both| both[which]).collect::<Vec<_>>());
-    let (free, offset) = (impedance::free(traces), etvo::of_session(traces, facts));
+    let free = impedance::free(traces, facts.slave_clock_ahead);
+    let offset = etvo::of_session(traces, facts);
     let timed = Mode::named(&facts.mode).is_some_and(etvo::has_time);
     ContactSummary {
         stiffness_unknown: match displayed {

@@ -55,6 +55,7 @@ pub fn hold(master: &[TickRecord], grip: Grip) -> Hold {
 /// [`ConfigError`] naming the field, its value, and what would be right.
 pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigError> {
     let mut config = config.clone();
+    let mut values = Vec::new();
     for change in changes {
         let Some((name, value)) = change.split_once('=') else {
             return Err(ConfigError::Assignment {
@@ -71,8 +72,10 @@ pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigErro
                 return Err(ConfigError::Field { message });
             }
         }
-        field::set(&mut config, name, &field::value(value.trim()))?;
+        values.push((name, field::value(value.trim())));
     }
+    let each = values.iter().map(|(name, value)| (*name, value));
+    field::set_all(&mut config, each).map_err(|(_, error)| error)?;
     config.validate()?;
     Ok(config)
 }
@@ -126,6 +129,29 @@ mod tests {
         assert_eq!(other.link.forward.oneway_ms, 200.0);
         let text = changed(&config, &list("grip=light")).expect("a flag");
         assert_eq!(text.operator.grip, Grip::Light);
+        // every flag of network, coupling and tissue
+        for flag in [
+            "rtt-ms=1",
+            "oneway-ms-fwd=1",
+            "oneway-ms-back=1",
+            "jitter-ms=1",
+            "loss=0.1",
+            "burst=3",
+            "dup=0.1",
+            "reorder=0.1",
+            "rate-kbps=900",
+            "outage=5,0.5",
+            "profile=5g",
+            "mode=wave",
+            "impedance=20",
+            "codec=deadband",
+            "tissue=free",
+            "twin=sheet",
+            "method=idms",
+        ] {
+            let other = changed(&config, &list(flag)).expect(flag);
+            assert_ne!(other, config, "{flag}");
+        }
         for hand in [
             "duration=3",
             "duration_s=3",

@@ -303,6 +303,7 @@ impl Page<'_> {
             );
             body += &chart.figure(&words);
         }
+        body += &self.corrections((error, cost));
         if body.is_empty() {
             return body;
         }
@@ -310,6 +311,41 @@ impl Page<'_> {
                  over the delay, which is its horizon, both are above. 0.07 is the share that nobody \
                  should feel.</p>";
         section("correction", "Cost of corrections", &body)
+    }
+
+    /// The same as numbers: how far ahead each condition predicted, how wrong that was, and what correcting it cost.
+    fn corrections(&self, (error, cost): (usize, usize)) -> String {
+        let mut rows: Vec<(f64, String)> = Vec::new();
+        for (condition, found) in self.trial.conditions.iter().zip(&self.found) {
+            let Some((error, cost)) = found[error].zip(found[cost]) else {
+                continue;
+            };
+            // the robot meets what the hand does one way later
+            let horizon_ms = condition.config.link.forward.oneway_ms;
+            let percent = |found: &Interval| {
+                let [middle, low, high] =
+                    [found.center, found.low, found.high].map(|v| number(100.0 * v));
+                format!("<td class=\"n\">{middle} <span class=\"dim\">[{low}, {high}]</span></td>")
+            };
+            let cells = format!(
+                "<tr><td>{}</td><td class=\"n\">{}</td>{}{}</tr>",
+                escape(&condition.title()),
+                number(horizon_ms),
+                percent(&error),
+                percent(&cost)
+            );
+            rows.push((horizon_ms, cells));
+        }
+        if rows.is_empty() {
+            return String::new();
+        }
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let rows: String = rows.into_iter().map(|(_, cells)| cells).collect();
+        format!(
+            "<div class=\"wide\"><table><thead><tr><th>condition</th><th class=\"n\">horizon [ms]</th>\
+             <th class=\"n\">error of the twin\u{2019}s force [%]</th><th class=\"n\">correction in 100 ms [%]</th>\
+             </tr></thead><tbody>{rows}</tbody></table></div>"
+        )
     }
 
     /// Charts over frequency, one for each kind of impedance, a line for each condition.
@@ -460,6 +496,7 @@ mod tests {
         }
         let grid = page("seeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n");
         assert!(grid.contains("Over rtt_ms") && grid.contains("<span class=\"dim\">["));
+        assert!(grid.contains("horizon [ms]") && grid.contains("Cost of corrections"));
         assert!(grid.contains("] range of 3<") && grid.contains(">violations, worst<"));
         let six = page("seeds = 6\n");
         assert!(six.contains("]</span>") && six.contains("range of 6<"));

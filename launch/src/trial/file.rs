@@ -441,9 +441,10 @@ fn condition(
                     .into(),
             });
         }
-        field::set(&mut config, field, value)
-            .map_err(|error| wrong(format!("condition {index}, {field} = {value}"), error))?;
     }
+    let each = values.iter().map(|(field, value)| (field.as_str(), value));
+    field::set_all(&mut config, each)
+        .map_err(|(field, error)| wrong(format!("condition {index}, {field}"), error))?;
     config
         .validate()
         .map_err(|error| wrong(format!("condition {index}"), error))?;

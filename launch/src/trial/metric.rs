@@ -64,138 +64,63 @@ type OfSession = (
     fn(&Summary) -> Option<f64>,
 );
 
-/// Metrics of a session.
-const SESSION: [OfSession; 31] = [
-    (
-        "min_channel_energy_j",
-        "least energy in the channel",
-        "J",
-        |s| s.passivity.min_channel_energy_j,
-    ),
-    ("violations", "violations of passivity", "", |s| {
-        count(s.passivity.violations)
-    }),
-    (
-        "interventions",
-        "ticks at which the energy account acted",
-        "",
-        |s| count(s.passivity.interventions),
-    ),
-    ("displayed_stiffness_npm", "stiffness felt", "N/m", |s| {
-        s.contact.displayed_stiffness_npm
-    }),
-    ("true_stiffness_npm", "true stiffness", "N/m", |s| {
-        s.contact.true_stiffness_npm
-    }),
-    ("stiffness_error", "error of the stiffness felt", "", |s| {
-        s.contact.stiffness_error
-    }),
-    (
-        "displayed_damping_nspm",
-        "damping felt in a press",
-        "N s/m",
-        |s| s.contact.displayed_damping_nspm,
-    ),
-    (
-        "displayed_inertia_kg",
-        "inertia felt in a press",
-        "kg",
-        |s| s.contact.displayed_inertia_kg,
-    ),
-    (
-        "free_damping_nspm",
-        "damping felt in free motion",
-        "N s/m",
-        |s| s.contact.free_damping_nspm,
-    ),
-    (
-        "free_inertia_kg",
-        "inertia felt in free motion",
-        "kg",
-        |s| s.contact.free_inertia_kg,
-    ),
-    ("contrast_displayed", "contrast of the lump felt", "", |s| {
-        s.contact.contrast_displayed
-    }),
-    (
-        "contrast_transmission",
-        "share of the contrast that arrives",
-        "",
-        |s| s.contact.contrast_transmission,
-    ),
-    ("force_rmse_n", "force difference", "N", |s| {
-        s.contact.force_rmse_n
-    }),
-    ("peak_force_n", "largest force on the hand", "N", |s| {
-        s.contact.peak_force_n
-    }),
-    ("offset_time_ms", "time offset of the force", "ms", |s| {
-        s.contact.offset_time_ms
-    }),
-    ("offset_value_n", "value offset of the force", "N", |s| {
-        s.contact.offset_value_n
-    }),
-    ("position_rmse_mm", "position difference", "mm", |s| {
-        s.tracking.position_rmse_mm
-    }),
-    ("drift_mm_max", "largest drift", "mm", |s| {
-        s.tracking.drift_mm_max
-    }),
-    ("drift_mm_end", "drift at the end", "mm", |s| {
-        s.tracking.drift_mm_end
-    }),
-    ("resync_ms_max", "longest resynchronisation", "ms", |s| {
-        s.tracking.resync_ms_max
-    }),
-    ("packets_per_s_fwd", "frames to the robot", "1/s", |s| {
-        s.link.packets_per_s_fwd
-    }),
-    ("packets_per_s_back", "frames to the hand", "1/s", |s| {
-        s.link.packets_per_s_back
-    }),
-    ("age_ms_p50", "age of the newest frame, median", "ms", |s| {
-        s.link.age_ms_p50
-    }),
-    (
-        "age_ms_p999",
-        "age of the newest frame, 99.9 %",
-        "ms",
-        |s| s.link.age_ms_p999,
-    ),
-    (
-        "reconstruction_error",
-        "error of the force as received",
-        "",
-        |s| s.link.reconstruction_error,
-    ),
-    ("prediction_error", "error of the twin's force", "", |s| {
-        s.twin.prediction_error
-    }),
-    (
-        "correction_per_100ms",
-        "largest correction of the force in 100 ms",
-        "",
-        |s| s.twin.force_step_max_fraction_per_100ms,
-    ),
-    ("update_energy_j", "energy put into the twin", "J", |s| {
-        s.twin.update_energy_j
-    }),
-    ("updates", "updates of the twin", "", |s| {
-        count(s.twin.updates)
-    }),
-    ("watchdog_trips", "trips of the data watchdog", "", |s| {
-        count(s.safety.watchdog_trips)
-    }),
-    (
-        "uncommanded_motion_mm_max",
-        "largest motion that nobody commanded",
-        "mm",
-        |s| s.safety.uncommanded_motion_mm_max,
-    ),
-];
+/// Metrics of a session: name, where the summary has it, words, unit.
+macro_rules! of_session {
+    ($($name:ident, $part:ident.$field:ident, $words:literal, $unit:literal;)*) => {
+        [$((stringify!($name), $words, $unit, |s| s.$part.$field.known())),*]
+    };
+}
 
-fn count(value: Option<u64>) -> Option<f64> {
-    value.map(|n| n as f64)
+/// Metrics of a session.
+const SESSION: [OfSession; 31] = of_session! {
+    min_channel_energy_j, passivity.min_channel_energy_j, "least energy in the channel", "J";
+    violations, passivity.violations, "violations of passivity", "";
+    interventions, passivity.interventions, "ticks at which the energy account acted", "";
+    displayed_stiffness_npm, contact.displayed_stiffness_npm, "stiffness felt", "N/m";
+    true_stiffness_npm, contact.true_stiffness_npm, "true stiffness", "N/m";
+    stiffness_error, contact.stiffness_error, "error of the stiffness felt", "";
+    displayed_damping_nspm, contact.displayed_damping_nspm, "damping felt in a press", "N s/m";
+    displayed_inertia_kg, contact.displayed_inertia_kg, "inertia felt in a press", "kg";
+    free_damping_nspm, contact.free_damping_nspm, "damping felt in free motion", "N s/m";
+    free_inertia_kg, contact.free_inertia_kg, "inertia felt in free motion", "kg";
+    contrast_displayed, contact.contrast_displayed, "contrast of the lump felt", "";
+    contrast_transmission, contact.contrast_transmission, "share of the contrast that arrives", "";
+    force_rmse_n, contact.force_rmse_n, "force difference", "N";
+    peak_force_n, contact.peak_force_n, "largest force on the hand", "N";
+    offset_time_ms, contact.offset_time_ms, "time offset of the force", "ms";
+    offset_value_n, contact.offset_value_n, "value offset of the force", "N";
+    position_rmse_mm, tracking.position_rmse_mm, "position difference", "mm";
+    drift_mm_max, tracking.drift_mm_max, "largest drift", "mm";
+    drift_mm_end, tracking.drift_mm_end, "drift at the end", "mm";
+    resync_ms_max, tracking.resync_ms_max, "longest resynchronisation", "ms";
+    packets_per_s_fwd, link.packets_per_s_fwd, "frames to the robot", "1/s";
+    packets_per_s_back, link.packets_per_s_back, "frames to the hand", "1/s";
+    age_ms_p50, link.age_ms_p50, "age of the newest frame, median", "ms";
+    age_ms_p999, link.age_ms_p999, "age of the newest frame, 99.9 %", "ms";
+    reconstruction_error, link.reconstruction_error, "error of the force as received", "";
+    prediction_error, twin.prediction_error, "error of the twin's force", "";
+    correction_per_100ms, twin.force_step_max_fraction_per_100ms, "largest correction of the force in 100 ms", "";
+    update_energy_j, twin.update_energy_j, "energy put into the twin", "J";
+    updates, twin.updates, "updates of the twin", "";
+    watchdog_trips, safety.watchdog_trips, "trips of the data watchdog", "";
+    uncommanded_motion_mm_max, safety.uncommanded_motion_mm_max, "largest motion that nobody commanded", "mm";
+};
+
+/// A quantity of a summary as a number, if it is known.
+trait Known {
+    fn known(self) -> Option<f64>;
+}
+
+impl Known for Option<f64> {
+    fn known(self) -> Option<f64> {
+        self
+    }
+}
+
+impl Known for Option<u64> {
+    fn known(self) -> Option<f64> {
+        self.map(|n| n as f64)
+    }
 }
 
 /// Metrics of a psychophysical run: name, words, unit.

@@ -1,6 +1,6 @@
 //! Trials: many sessions in virtual time as one reproducible table.
 //!
-//! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`plan`] lists the
+//! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`given`] adds what a command line says, [`plan`] lists the
 //! rows, [`work`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
 //! holds, [`table`] and [`parquet`] write it, [`boot`] gives medians their intervals. [`psycho`] lets a
 //! simulated observer answer, [`transparency`] measures the impedance at the handle; [`field`] has the
@@ -10,6 +10,7 @@
 pub mod boot;
 pub mod field;
 pub mod file;
+pub mod given;
 pub mod metric;
 pub mod parquet;
 pub mod plan;

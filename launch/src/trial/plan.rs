@@ -5,6 +5,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::field;
 use super::file::{Condition, Trial};
 use crate::config::{Config, ConfigError};
 use crate::lab;
@@ -40,8 +41,13 @@ impl Cell {
     /// What runs in this row.
     #[must_use]
     pub fn config(&self, trial: &Trial) -> Config {
-        let mut config = trial.conditions[self.condition].config.clone();
+        let condition = &trial.conditions[self.condition];
+        let mut config = condition.config.clone();
         config.seed = self.session_seed();
+        if let Some(profile) = condition.value("profile") {
+            // the name was good when the file was read; every seed meets cuts of its own
+            let _ = field::draw_cuts(&mut config, profile);
+        }
         config
     }
 }
@@ -107,8 +113,8 @@ impl Trial {
         numbers.map(|index| self.cell(index)).collect()
     }
 
-    /// What tells this trial from others: a hash of all that its rows depend on, the scenes and the
-    /// version of Palpate included. Comments and layout of the file do not count.
+    /// What tells this trial from others: a hash of all that its rows depend on, the scenes, and version and sources
+    /// of Palpate included. Comments and layout of the file do not count.
     ///
     /// # Errors
     /// [`ConfigError`] if a scene cannot be read.
@@ -119,6 +125,7 @@ impl Trial {
             hash.update(text.as_bytes());
         };
         add(env!("CARGO_PKG_VERSION"));
+        add(env!("PALPATE_SOURCES"));
         add(self.kind.name());
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
@@ -176,6 +183,7 @@ mod tests {
             one,
             hash("# a comment\nseeds = [1, 2, 3]\n\n[grid]\nloss = [ 0.1 ]")
         );
+        assert_eq!(env!("PALPATE_SOURCES").len(), 16);
         assert_ne!(one, hash("seeds = 4\n[grid]\nloss = [0.1]\n"));
         assert_ne!(one, hash("seeds = 3\n[grid]\nloss = [0.2]\n"));
         assert_ne!(

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::field;
 use super::file::Trial;
 use super::row::Row;
@@ -79,6 +81,41 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
     columns
 }
 
+/// What many rows are shown by, condition by condition: medians with their intervals, or the worst, and how many rows there
+/// are and held.
+#[must_use]
+pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_json::Value {
+    let metrics = trial.metrics();
+    let conditions = trial.conditions.iter().enumerate();
+    let conditions = conditions.map(|(number, condition)| {
+        let own = || {
+            let own = rows.values();
+            own.filter(move |row| trial.cell(row.index).condition == number)
+        };
+        let found = metrics.iter().enumerate().map(|(k, metric)| {
+            let values: Vec<f64> = own().filter_map(|row| row.values.get(k).copied()?).collect();
+            let shown = metric.interval(&values).map(|found| {
+                json!({
+                    "of": if metric.worst().is_some() { "worst" } else { "median" },
+                    "value": found.center, "low": found.low, "high": found.high, "rows": values.len(),
+                })
+            });
+            (metric.name.clone(), shown.unwrap_or(serde_json::Value::Null))
+        });
+        let (checked, held) = Row::checked(own());
+        json!({
+            "condition": condition.title(), "rows": own().count(), "checked": checked, "held": held,
+            "metrics": found.collect::<serde_json::Map<_, _>>(),
+        })
+    });
+    let (checked, held) = Row::checked(rows.values());
+    json!({
+        "schema": "palpate-trial/1.0", "name": trial.name, "kind": trial.kind.name(), "hash": hash,
+        "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
+        "conditions": conditions.collect::<Vec<_>>(),
+    })
+}
+
 /// The table as CSV.
 #[must_use]
 pub fn csv(columns: &[Column]) -> String {
@@ -124,6 +161,31 @@ pub(super) mod tests {
         };
         let rows = [0, 2].map(|index| (index, row(index))).into();
         columns(&trial, &rows)
+    }
+
+    #[test]
+    fn what_many_rows_are_shown_by_is_told_of_every_condition() {
+        let trial = Trial::parse("seeds = 2\n[grid]\nloss = [0, 0.1]\n", "t.toml").expect("good");
+        let row = |index: usize| Row {
+            index,
+            held: Some(index == 0),
+            trace_hash: None,
+            values: vec![Some(index as f64), None],
+        };
+        let json = json(
+            &trial,
+            &[0, 1].map(|index| (index, row(index))).into(),
+            "00ff",
+        );
+        assert_eq!(json["hash"], "00ff");
+        assert_eq!(
+            (json["rows"].as_u64(), json["held"].as_u64()),
+            (Some(2), Some(1))
+        );
+        let [first, second] = [&json["conditions"][0], &json["conditions"][1]];
+        assert_eq!(first["metrics"]["min_channel_energy_j"]["value"], 0.0);
+        assert_eq!(first["metrics"]["violations"], serde_json::Value::Null);
+        assert_eq!(second["rows"], 0);
     }
 
     #[test]
