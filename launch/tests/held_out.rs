@@ -136,16 +136,13 @@ fn session(scene: &str, twin: &str, (rtt_ms, sites): (f64, u16), seed: u64) -> S
     };
     let given = run.master.iter().map(|record| record.update_energy_j);
     let shown = felt_and_met(&config, &run.master, &known);
-    let mean = |over: bool, of: fn(&(Site, [f64; 3])) -> f64| {
-        let kind: Vec<f64> = shown
-            .iter()
-            .filter(|(site, _)| site.over_lump == over)
-            .map(of)
-            .collect();
+    let mean = |over: bool, which: usize| {
+        let sites = shown.iter().filter(|(site, _)| site.over_lump == over);
+        let kind: Vec<f64> = sites.map(|(_, npm)| npm[which]).collect();
         kind.iter().sum::<f64>() / kind.len() as f64
     };
-    let by: [fn(&(Site, [f64; 3])) -> f64; 3] = [|s| s.1[0], |s| s.1[1], |s| s.1[2]];
-    let [(felt, felt_over), slow, same] = by.map(|of| (mean(false, of), mean(true, of)));
+    let [(felt, felt_over), slow, same] =
+        [0, 1, 2].map(|which| (mean(false, which), mean(true, which)));
     let contrast = |(beside, over): (f64, f64)| over / beside - 1.0;
     Shown {
         truth_npm: slow.0,

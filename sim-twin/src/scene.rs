@@ -7,6 +7,7 @@
 
 mod block;
 mod lattice;
+mod law;
 mod parts;
 mod press;
 mod table;

@@ -102,6 +102,29 @@ pub struct FamilyError {
 }
 
 impl Family {
+    /// Every family, with what it has beyond the moduli as one may begin with.
+    pub const ALL: [Self; 6] = [
+        Self::Linear,
+        Self::StVenantKirchhoff,
+        Self::NeoHookean,
+        Self::StableNeoHookean,
+        Self::MooneyRivlin { second: 0.5 },
+        Self::Fung { growth: 5.0 },
+    ];
+
+    /// Its name, as scenes and messages have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::StVenantKirchhoff => "st-venant-kirchhoff",
+            Self::NeoHookean => "neo-hookean",
+            Self::StableNeoHookean => "stable-neo-hookean",
+            Self::MooneyRivlin { .. } => "mooney-rivlin",
+            Self::Fung { .. } => "fung",
+        }
+    }
+
     /// Looks at what the family has beyond the moduli.
     ///
     /// # Errors

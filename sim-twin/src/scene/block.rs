@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use super::Lump;
+use super::law::LawText;
 use crate::Vec3;
 use crate::law::viscous::ViscousError;
 use crate::law::{Material, MaterialError, Mixing, Viscosity, tissue};
@@ -17,8 +18,6 @@ use crate::twin::Tissue;
 
 /// Samples along each edge of a cell, for shares of layers and inclusions.
 pub(super) const SAMPLES: u32 = 8;
-/// The law of the explicit solver, which scenes are for. [`crate::model::fem::implicit`] has others.
-const LAW: &str = "neo-hookean";
 
 /// A layer, from its upper side to the next one's.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,6 +249,8 @@ pub(super) struct BlockText {
     #[serde(default)]
     mixing: MixingText,
     law: Option<String>,
+    mooney_second: Option<f64>,
+    fung_growth: Option<f64>,
     damping_hz: Option<f64>,
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
@@ -306,7 +307,7 @@ pub(super) struct InclusionText {
     material: toml::Table,
 }
 
-fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
+pub(super) fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
     BlockError::Field {
         field,
         value: value.to_string(),
@@ -321,19 +322,6 @@ fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
     Err(wrong(field.into(), value, "a finite number greater than 0"))
 }
 
-/// Refuses a law that the solver of scenes does not have.
-fn check_law(field: &str, law: Option<&str>) -> Result<(), BlockError> {
-    match law {
-        Some(law) if law != LAW => {
-            let expected = format!(
-                "{LAW}, the law of the explicit solver; `fem-implicit` has others, in the library"
-            );
-            Err(wrong(format!("{field}.law"), law, &expected))
-        }
-        _ => Ok(()),
-    }
-}
-
 impl MaterialText {
     /// From the keys of an entry that are not its `own`.
     fn read(keys: &toml::Table, field: &str, own: &'static str) -> Result<Self, BlockError> {
@@ -346,7 +334,10 @@ impl MaterialText {
     }
 
     fn material(&self, field: &str) -> Result<Material, BlockError> {
-        check_law(field, self.law.as_deref())?;
+        if let Some(law) = &self.law {
+            let expected = "no law here: a block has one, `law` in [block]";
+            return Err(wrong(format!("{field}.law"), law, expected));
+        }
         let base = match &self.tissue {
             Some(name) => {
                 let found = tissue::find(name).ok_or_else(|| {
@@ -403,8 +394,15 @@ impl BlockText {
         for (axis, &edge_m) in self.size_m.iter().enumerate() {
             positive(format!("block.size_m[{axis}]"), edge_m)?;
         }
-        check_law("block", self.law.as_deref())?;
-        let ours = Params::default();
+        let law = LawText {
+            law: self.law.as_deref(),
+            mooney_second: self.mooney_second,
+            fung_growth: self.fung_growth,
+        };
+        let ours = Params {
+            law: law.family()?,
+            ..Params::default()
+        };
         let block = Block {
             size_m: self.size_m,
             layers: self.layers(layers)?,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::block::{Block, SAMPLES};
 use super::{Body, Scene, SceneError};
-use crate::law::Family;
 use crate::mesh::grade::{GradeError, Grading};
 use crate::mesh::hex::{HexError, HexMesh, Side};
 use crate::mesh::region::{RegionError, Shares};
@@ -97,7 +96,7 @@ impl Block {
         let (mesh, patch) = self.table_mesh(radius_m)?;
         let regions = self.regions();
         let moduli = Shares::take(&mesh, &regions, SAMPLES)?.moduli(&regions, self.mixing);
-        let law = (Family::NeoHookean, &moduli[..]);
+        let law = (self.params.law, &moduli[..]);
         let held = [Support::Fixed(Side::ZMin)];
         let solid = Solid::new(&mesh, law, &held, Volumetric::Mean)?;
         Ok(Compliance::new(&solid, &mesh, patch)?)
@@ -115,7 +114,10 @@ impl Scene {
         let materials = block.regions();
         let (size_m, zone, mixing) = (block.size_m, block.zone, block.mixing);
         let shape = (size_m, zone.centre_m, zone.half_m, self.tool_radius_m);
-        Some(format!("{RECIPE} {shape:?} {mixing:?} {materials:?}"))
+        let law = block.params.law;
+        Some(format!(
+            "{RECIPE} {shape:?} {law:?} {mixing:?} {materials:?}"
+        ))
     }
 
     /// The condensed table of this scene, for its tool.

@@ -79,18 +79,6 @@ macro_rules! with_law {
 }
 pub(super) use with_law;
 
-/// Name of a family, as scenes and errors say it.
-pub(super) fn name(family: Family) -> &'static str {
-    match family {
-        Family::Linear => "linear",
-        Family::StVenantKirchhoff => "st-venant-kirchhoff",
-        Family::NeoHookean => "neo-hookean",
-        Family::StableNeoHookean => "stable-neo-hookean",
-        Family::MooneyRivlin { .. } => "mooney-rivlin",
-        Family::Fung { .. } => "fung",
-    }
-}
-
 /// What most laws need of a gradient.
 #[derive(Clone, Copy)]
 struct Shape {

@@ -99,7 +99,7 @@ impl Default for Params {
 impl Params {
     fn check_law(&self) -> Result<(), ExplicitError> {
         self.law.check().map_err(|source| ExplicitError::Law {
-            law: laws::name(self.law),
+            law: self.law.name(),
             source,
         })
     }
