@@ -372,3 +372,17 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
         assert!(words(&output).contains(part), "{}", words(&output));
     }
 }
+
+#[test]
+fn every_trial_that_is_shipped_reads() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trials");
+    let files = std::fs::read_dir(folder).expect("a folder of trials");
+    let mut rows = 0;
+    for file in files.flatten() {
+        let text = std::fs::read_to_string(file.path()).expect("text");
+        let name = file.file_name().to_string_lossy().into_owned();
+        let trial = palpate::trial::file::Trial::parse(&text, &name);
+        rows += trial.expect("a trial").conditions.len();
+    }
+    assert!(rows > 50, "{rows} conditions");
+}
