@@ -153,6 +153,9 @@ impl Point {
         if self.said().all(|found| found == time) {
             return Some(0.0);
         }
+        if self.said().any(f64::is_infinite) {
+            return Some(f64::INFINITY);
+        }
         let spread = self.said().fold(f64::MIN, f64::max) - self.said().fold(f64::MAX, f64::min);
         Some((spread / time).abs()).filter(|spread| !spread.is_nan())
     }
@@ -177,9 +180,13 @@ impl Point {
         }
     }
 
-    /// Whether the ways agree, as far as time can tell; nothing if they cannot be compared.
+    /// Whether the ways agree, as far as time can tell; nothing if they cannot be compared. Under jitter they
+    /// cannot: formula and two-port know none, and the account keeps what comes too late to be used.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {
+        if self.chart == Chart::Jitter {
+            return None;
+        }
         Some(self.spread()? <= self.bar() + self.resolution())
     }
 

@@ -110,7 +110,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]
     Identify(IdentifyArgs),
-    /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, found in three ways
+    /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, found in up to four ways
     #[command(after_help = "Example:\n  palpate atlas --out runs/atlas\n\
         \nWrites atlas.csv and report.html. Exit 1 if the ways do not agree.")]
     Atlas(AtlasArgs),

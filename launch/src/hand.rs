@@ -79,6 +79,13 @@ impl TracedHandle {
         }
     }
 
+    /// A device that lets go of a force after `let_go_s` \[s\], if ever.
+    #[must_use]
+    pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
+        self.watchdog = Watchdog::new(let_go_s, Span(PERIOD.0 / SUBSTEPS));
+        self
+    }
+
     fn meant(&self, tick: i64) -> Meant {
         let last = self.trace.len().saturating_sub(1);
         let index = usize::try_from(tick.max(0)).unwrap_or(0).min(last);

@@ -90,8 +90,8 @@ fn summary(folder: &Path) -> serde_json::Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Checks that a machine breaks which gives no ticks: a robot whose controller sleeps goes on as it was
-/// last told to.
+/// Checks that a machine breaks which gives no ticks: a robot whose controller sleeps holds its place only
+/// after the time that its drive waits, and swings back from there.
 const CLOCK: [&str; 2] = ["share of the ticks missed", "motion while not enabled"];
 
 /// A session that was done and whose checks held, but for ticks that a busy machine did not give.

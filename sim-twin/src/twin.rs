@@ -45,7 +45,8 @@ pub struct Reaction {
     /// Force that opens the jaws \[N\], negative where what they hold draws them together; zero
     /// without jaws.
     pub grip_n: f64,
-    /// Outward unit normal of the contact, zero without contact.
+    /// Direction of the force on the tool, the outward normal of the contact where nothing rubs; zero
+    /// without contact.
     pub normal: Vec3,
     /// Depth of the tool in the surface \[m\], zero without contact.
     pub penetration_m: f64,

@@ -150,7 +150,9 @@ fn lowest_energy(config: &Config) -> f64 {
     };
     let verdict = audit(&ports, 1);
     let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
-    axes.fold(verdict.min_channel_energy_j, f64::min)
+    // what is no number stays, and is no number that anything is greater than
+    let least = |a: f64, b: f64| if a < b || a.is_nan() { a } else { b };
+    axes.fold(verdict.min_channel_energy_j, least)
 }
 
 #[test]

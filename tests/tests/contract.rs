@@ -304,7 +304,8 @@ fn held(subject: &mut Subject, (from_m, to_m): (f64, f64)) -> (f64, f64) {
 #[test]
 fn the_force_is_minus_the_gradient_of_the_energy() {
     const DEPTHS_M: [f64; 3] = [2.75e-3, 3e-3, 3.25e-3];
-    for mut subject in subjects() {
+    // one that relaxes has another force and energy at every time
+    for mut subject in subjects().filter(|subject| subject.name != "viscous") {
         let ways = [(0.0, 0), (DEPTHS_M[0], 1), (DEPTHS_M[1], 2)];
         let states = ways.map(|(from_m, to)| held(&mut subject, (from_m, DEPTHS_M[to])));
         let [(_, low_j), (force_n, _), (_, high_j)] = states;

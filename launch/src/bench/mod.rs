@@ -216,6 +216,13 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
 }
 
 impl BenchReport {
+    /// Whether what must not depend on the number of threads did not.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        let mut rows = self.tissue.iter().flat_map(|tissue| &tissue.blocks);
+        rows.all(|row| row.same_bits != Some(false))
+    }
+
     /// As a table for people; times in microseconds.
     #[must_use]
     pub fn table(&self) -> String {

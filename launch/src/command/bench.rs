@@ -48,7 +48,7 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
         stdout,
-        held: true,
+        held: report.repeats(),
         warning: stopped
             .then(|| "interrupted: what was not measured to its end is null".to_owned()),
     })

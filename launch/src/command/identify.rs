@@ -28,6 +28,9 @@ const HOLE_S: f64 = 0.2;
 const LEAD_S: f64 = 0.1;
 /// Misfit over noise above which the reader is warned that the scene has another shape.
 const EXCESS: f64 = 3.0;
+
+/// Share of a record left out beyond which a warning is due.
+const LEFT_OUT: f64 = 0.3;
 /// Steps of a pascal in the text: less than anybody can tell.
 const PASCAL: f64 = 10.0;
 /// Steps of a metre in the text: likewise.
@@ -330,6 +333,7 @@ fn json(
         "recordings": paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "twin": twin, "samples": samples, "runs": found.runs,
         "prior_log_sd": found.prior_log, "excess": found.excess,
+        "left_out": found.left_out,
         "searches": found.searches.iter().map(search).collect::<Vec<_>>(),
         "misfit_before_n": found.misfit_n[0], "misfit_after_n": found.misfit_n[1],
         "gain": found.gain[0], "gain_sd": found.gain[1],
@@ -364,8 +368,9 @@ fn table(found: &Identified) -> String {
     }
     let [before_n, after_n] = found.misfit_n;
     text += &format!(
-        "misfit     {before_n:.4} N -> {after_n:.4} N, {:.1} times the noise\n",
-        found.excess
+        "misfit     {before_n:.4} N -> {after_n:.4} N, {:.1} times the noise; {:.0} % of the record left out\n",
+        found.excess,
+        100.0 * found.left_out
     );
     for direction in found.directions.iter().filter(|direction| !direction.told) {
         text += &format!("not told   {}\n", direction.words);
@@ -383,6 +388,13 @@ fn warning(found: &Identified, recordings: &[Recording]) -> Option<String> {
             "the misfit is {:.1} times the noise: the tissue has another shape than the scene, \
              such as layers of another thickness or something that it lacks",
             found.excess
+        ));
+    }
+    if found.left_out > LEFT_OUT {
+        said.push(format!(
+            "{:.0} % of the record was left out, where force does not follow from stiffness: the tissue \
+             gives way, or is viscous",
+            100.0 * found.left_out
         ));
     }
     (!said.is_empty()).then(|| said.join("; "))

@@ -8,9 +8,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use mcap::records::{ChunkHeader, Record, op};
-use palpate_transport::cdr::{self, DecodeError};
+use palpate_transport::cdr;
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_transport::{AXES, Axes};
 
 use super::{CONFIG, RecordError, SESSION, SUMMARY, tick_topic};
 
@@ -182,7 +181,7 @@ impl Reader<'_> {
             }
             Record::Message { header, data } => {
                 if let Some(side) = self.sides.get(&header.channel_id) {
-                    let tick = tick_of(*side, &data).map_err(|e| e.to_string())?;
+                    let tick: TickRecord = cdr::decode(&data).map_err(|e| e.to_string())?;
                     match side {
                         Side::Master => self.recording.master.push(tick),
                         Side::Slave => self.recording.slave.push(tick),
@@ -193,29 +192,6 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// Bytes that a record has gained since version 0.1: [`TickRecord::held_to_m`], its last field.
-const HELD_BYTES: usize = 8 * AXES;
-
-/// The record of a tick. One that was written before devices let go of a force says that every force was
-/// held until the next tick, as it then was.
-fn tick_of(side: Side, data: &[u8]) -> Result<TickRecord, DecodeError> {
-    let before = match cdr::decode(data) {
-        Err(DecodeError::Size {
-            found, expected, ..
-        }) if found + HELD_BYTES == expected => [data, &[0; HELD_BYTES]].concat(),
-        other => return other,
-    };
-    let record: TickRecord = cdr::decode(&before)?;
-    let held_to_m = match side {
-        Side::Master => record.port_position_m,
-        Side::Slave => Axes::default(),
-    };
-    Ok(TickRecord {
-        held_to_m,
-        ..record
-    })
 }
 
 /// The bytes inside a chunk, at most [`CHUNK_BYTES_MAX`] and as many as it says; the crate `mcap`
@@ -252,27 +228,4 @@ fn framed(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
     let start = at + FRAMING;
     let end = start.checked_add(usize::try_from(length).ok()?)?;
     Some((opcode, bytes.get(start..end)?, end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_from_before_devices_let_go_is_one_of_a_force_that_was_held() {
-        let record = TickRecord {
-            port_position_m: [0.1, 0.2, 0.3, 0.4],
-            frame_received_ns: 7,
-            ..TickRecord::default()
-        };
-        let mut bytes = Vec::new();
-        cdr::encode_into(&record, &mut bytes).expect("a record");
-        let old = &bytes[..bytes.len() - HELD_BYTES];
-        let read = tick_of(Side::Master, old).expect("an old record");
-        assert_eq!(read.held_to_m, record.port_position_m);
-        assert_eq!(read.frame_received_ns, 7);
-        assert_eq!(tick_of(Side::Slave, old).expect("too").held_to_m, [0.0; 4]);
-        assert_eq!(tick_of(Side::Master, &bytes), Ok(record));
-        assert!(tick_of(Side::Master, &old[..old.len() - 1]).is_err());
-    }
 }

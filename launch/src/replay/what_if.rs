@@ -99,8 +99,8 @@ pub fn session(config: &Config, master: &[TickRecord], hold: Hold) -> Result<Ses
     let mut config = config.clone();
     config.duration_s = trace.len() as f64 * PERIOD.s();
     let robot = lab::build_robot(&config)?;
-    let handle = Box::new(TracedHandle::new(trace, hold));
-    Ok(Session::with_devices(&config, handle, robot)?)
+    let handle = TracedHandle::new(trace, hold).letting_go(config.operator.lets_go_s());
+    Ok(Session::with_devices(&config, Box::new(handle), robot)?)
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ fn faults(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
             found.push(format!("{at}: {value} is not {names:?}"));
         }
     }
+    if value.is_null() {
+        return;
+    }
     for key in schema["required"].as_array().into_iter().flatten() {
         if value.get(key.as_str().unwrap()).is_none() {
             found.push(format!("{at}: no key {key}"));

@@ -235,7 +235,7 @@ fn felt(
     config.duration_s = f64::from(ticks(sweep)) * PERIOD.s();
     config.robot.start_m = trace[0].position_m;
     let robot = robot::build(&config.robot, world, config.seed);
-    let handle = TracedHandle::new(trace, Hold::Carried);
+    let handle = TracedHandle::new(trace, Hold::Carried).letting_go(config.operator.lets_go_s());
     let twin = lab::predictor(&config)?;
     let mut session = Session::with_twin(&config, Box::new(handle), robot, twin)?;
     let (mut force, mut speed) = (Vec::new(), Vec::new());

@@ -91,6 +91,12 @@ impl OperatorParams {
         self.phantom.validate()?;
         self.script.validate()
     }
+
+    /// After what time the device lets go of a force, if ever \[s\].
+    #[must_use]
+    pub fn lets_go_s(&self) -> Option<f64> {
+        (self.let_go_s > 0.0).then_some(self.let_go_s)
+    }
 }
 
 /// Build the handle and its operator for a session of `duration_s` \[s\]; `seed` draws the
@@ -98,7 +104,7 @@ impl OperatorParams {
 #[must_use]
 pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
     let script = Script::new(&params.script, duration_s, seed);
-    let let_go_s = (params.let_go_s > 0.0).then_some(params.let_go_s);
+    let let_go_s = params.lets_go_s();
     let (arm, grip) = (&params.phantom, params.grip);
     match params.handle {
         HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, grip).letting_go(let_go_s)),

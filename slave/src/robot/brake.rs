@@ -12,15 +12,17 @@ use super::pace::SUBSTEP_S;
 /// For how long a simulated drive holds a command \[s\]: as long as a handle holds a force.
 const LET_GO_S: f64 = 2e-3;
 
-/// Stiffness of the drive's own loop \[N/m\].
+/// Stiffness of the drive's own loop \[N/m\], unless its actuators are too slow for it.
 const HOLD_NPM: f64 = 20_000.0;
 
 /// Damping of the drive's own loop \[N s/m\]: critical for 0.5 kg.
 const HOLD_NSPM: f64 = 200.0;
 
 /// What a drive does by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Brake {
+    /// Stiffness of its loop \[N/m\].
+    hold_npm: f64,
     /// Sub-steps since the last command.
     since: u32,
     /// Where it holds \[m\], once it does.
@@ -28,9 +30,19 @@ pub(crate) struct Brake {
 }
 
 impl Brake {
+    /// Of a drive whose actuators lag by `lag_s` \[s\]. Behind a lag a loop is stable while `c > lag K`, for
+    /// any mass (Routh 1877); a quarter of that is kept.
+    pub(crate) fn behind(lag_s: f64) -> Self {
+        Self {
+            hold_npm: HOLD_NPM.min(0.25 * HOLD_NSPM / lag_s),
+            since: 0,
+            place_m: None,
+        }
+    }
+
     /// A command came.
     pub(crate) fn renew(&mut self) {
-        *self = Self::default();
+        (self.since, self.place_m) = (0, None);
     }
 
     /// What the drive adds to a command in the next sub-step \[N\], by where it is and how it moves.
@@ -41,7 +53,7 @@ impl Brake {
         }
         let place_m = self.place_m.get_or_insert(*position_m);
         core::array::from_fn(|axis| {
-            HOLD_NPM * (place_m[axis] - position_m[axis]) - HOLD_NSPM * velocity_mps[axis]
+            self.hold_npm * (place_m[axis] - position_m[axis]) - HOLD_NSPM * velocity_mps[axis]
         })
     }
 }
@@ -52,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_command_is_held_for_two_periods_and_the_place_then() {
-        let mut brake = Brake::default();
+        let mut brake = Brake::behind(0.0);
         let (at_m, v_mps) = ([0.1, 0.0, 0.0, 0.0], [0.2, 0.0, 0.0, 0.0]);
         let braking: Vec<_> = (0..40)
             .map(|_| brake.added_n(&at_m, &v_mps)[0] != 0.0)
@@ -62,5 +74,23 @@ mod tests {
         assert!((away[0] + 20.0).abs() < 1e-9);
         brake.renew();
         assert_eq!(brake.added_n(&at_m, &v_mps), [0.0; AXES]);
+    }
+
+    #[test]
+    fn issue_slow_actuators_made_a_brake_that_shook() {
+        for lag_s in [1e-3, 2e-2, 0.1] {
+            let mut brake = Brake::behind(lag_s);
+            let (mut x_m, mut v_mps, mut force_n, mut last_m) = (0.0, 0.1, 0.0, 0.0_f64);
+            for step in 0..100_000 {
+                let added_n = brake.added_n(&[x_m, 0.0, 0.0, 0.0], &[v_mps, 0.0, 0.0, 0.0])[0];
+                force_n += SUBSTEP_S / lag_s * (added_n.clamp(-15.0, 15.0) - force_n);
+                v_mps += force_n / 0.3 * SUBSTEP_S;
+                x_m += v_mps * SUBSTEP_S;
+                if step > 90_000 {
+                    last_m = last_m.max(v_mps.abs());
+                }
+            }
+            assert!(last_m < 1e-4, "{lag_s} s: still {last_m} m/s");
+        }
     }
 }

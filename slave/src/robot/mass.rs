@@ -40,7 +40,7 @@ impl MassRobot {
             },
             contact_n: [0.0; AXES],
             force_n: [0.0; AXES],
-            brake: Brake::default(),
+            brake: Brake::behind(0.0),
             counts: Counts::default(),
         }
     }

@@ -178,7 +178,7 @@ impl Palpator {
             probe,
             command_n: [0.0; AXES],
             actuator_n: [0.0; AXES],
-            brake: Brake::default(),
+            brake: Brake::behind(params.lag_s),
             lag_share,
             sensor,
             reading,

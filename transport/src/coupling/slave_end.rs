@@ -108,7 +108,7 @@ impl SlaveEnd {
         };
         match params.mode.resolved() {
             Mode::Direct | Mode::Pspm => Demand::of(behind_m / moment.dt_s),
-            Mode::Wave => self.wave(moment, robot, behind_m, None),
+            Mode::Wave => self.wave(moment, robot, behind_m, Some(account)),
             Mode::WaveTdpa => {
                 let wanted = self.wave(moment, robot, behind_m, None);
                 self.controlled(wanted, robot, account)

@@ -140,7 +140,7 @@ impl<'a> Stage<'a> {
             Kind::Delay => Hold::Carried,
             _ => Hold::Grip(config.operator.grip),
         };
-        let handle = TracedHandle::new(trace, hold);
+        let handle = TracedHandle::new(trace, hold).letting_go(config.operator.lets_go_s());
         let twin: Option<Predictor> = lab::predictor(&config)?;
         let mut session = Session::with_twin(&config, Box::new(handle), robot, twin)?;
         let ticks = session.ticks();

@@ -8,7 +8,7 @@
 //! Symbols beside those: `a` a cell's edge, `f_a`, `c_a` the columns of `F` and of its cofactor along it.
 
 use super::lane::{Strained, exponential, log_volume, logarithm, minor, strain};
-use crate::law::{EXPONENT_MAX, Family};
+use crate::law::EXPONENT_MAX;
 
 /// Change of volume below which a law that would let a cell collapse counts it as squeezed.
 const SQUEEZED: f32 = 0.5;
@@ -414,7 +414,7 @@ impl Lanes for Fung {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::{Elastic, Law, Moduli, Real};
+    use crate::law::{Elastic, Family, Law, Moduli, Real};
     use nalgebra::Matrix3;
 
     const FAMILIES: [Family; 6] = [
