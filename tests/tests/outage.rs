@@ -170,7 +170,9 @@ fn model_mediation_stands_in_outages_and_is_together_soon_after() {
 
 /// The other modes as they are: their ports stand; what their robots do in front of them, and how long
 /// they need afterwards, is told.
+/// The same of every passive mode, to be read.
 #[test]
+#[ignore = "a table: add `-- --ignored --nocapture`"]
 fn every_mode_stands_in_outages() {
     for mode in Mode::ALL.into_iter().filter(|mode| mode.is_passive()) {
         for lump in [false, true] {
