@@ -18,8 +18,13 @@ impl Block {
     pub fn parts(&self) -> Result<Parts, BlockError> {
         let (nested, _) = self.grids()?;
         let regions = self.regions();
-        let edges_m = nested.levels.iter().flat_map(|level| level.edge_m);
-        let same_m = 1e-3 * edges_m.fold(f64::MAX, f64::min);
+        // nodes of all grids lie on that of the finest
+        let [low_m, _] = self.corners_m();
+        let finest = |axis: usize| {
+            let edges_m = nested.levels.iter().map(|level| level.edge_m[axis]);
+            edges_m.fold(f64::MAX, f64::min)
+        };
+        let edge_m = Vec3::new(finest(0), finest(1), finest(2));
         let mut parts = Parts::default();
         let mut known = BTreeMap::new();
         for level in &nested.levels {
@@ -27,7 +32,8 @@ impl Block {
             let shares = Shares::take(&mesh, &regions, SAMPLES)?;
             let Parts { nodes_m, hexes, .. } = &mut parts;
             let mut node_of = |at_m: Vec3| {
-                let key: [i64; 3] = at_m.map(|x_m| (x_m / same_m).round() as i64).into();
+                let steps = (at_m - low_m).component_div(&edge_m);
+                let key: [i64; 3] = steps.map(|step| step.round() as i64).into();
                 *known.entry(key).or_insert_with(|| {
                     nodes_m.push(at_m);
                     nodes_m.len() as u32 - 1
