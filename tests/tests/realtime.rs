@@ -20,7 +20,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// Ticks at the start in which caches and queues may fill, as in the live loop.
 const WARM_UP_TICKS: u64 = 100;
 
-/// Allocations of a session of 8 s after its warm-up.
+/// Allocations of a session after its warm-up.
 fn allocations(config: &Config) -> u64 {
     let mut session = Session::new(config).expect("valid");
     let (mut outbound, mut frames) = latest(HapticFrame::default());
@@ -51,7 +51,7 @@ fn the_servo_path_allocates_nothing_after_its_warm_up() {
     for mode in Mode::ALL {
         for handle in [HandleKind::Phantom, HandleKind::Mass] {
             let mut config = Config {
-                duration_s: 8.0,
+                duration_s: 5.0,
                 ..Config::default()
             };
             config.coupling.mode = mode;
