@@ -188,7 +188,8 @@ fn what_identify_gains_at_200_ms() {
     let before = session("layered", "before");
     let (run, known) = (at("before"), at("known"));
     let done = palpate(&["identify", text(&run), "--out", text(&known)]);
-    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    // the tissue has another shape than the twin can have, and the command says so by its status
+    assert!(done.status.code().is_some_and(|code| code < 2), "{done:?}");
     let after = session(text(&known.join("tissue.toml")), "after");
     assert!(after.0 <= before.0 + 0.02, "{before:?} {after:?}");
     assert!(
