@@ -263,8 +263,8 @@ impl Session {
         Ok(())
     }
 
-    /// Let a side miss its next `ticks` ticks; its device holds what it was told last. Meanwhile
-    /// [`Self::step`] gives its last record again.
+    /// Let a side miss its next `ticks` ticks; its handle lets go of its force, or its drive brakes, after
+    /// their time. Meanwhile [`Self::step`] gives its last record again.
     pub fn pause(&mut self, side: Side, ticks: u64) {
         self.absences[usize::from(side == Side::Slave)].left = ticks;
     }

@@ -101,7 +101,7 @@ fn no_long_session_breaks_a_promise() {
 
 /// Ten thousand sessions of a minute, in pieces of 50 that are told as they are done.
 #[test]
-#[ignore = "hours, in pieces: see the top of the file"]
+#[ignore = "an hour, in pieces: see the top of the file"]
 fn no_session_of_a_minute_breaks_a_promise() {
     let text = std::env::var("PALPATE_SEEDS").unwrap_or_else(|_| "0..10000".into());
     let ends = text

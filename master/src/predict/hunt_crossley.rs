@@ -157,12 +157,6 @@ impl Default for HuntCrossley {
 }
 
 impl HuntCrossley {
-    /// Samples that were taken.
-    #[must_use]
-    pub fn taken(&self) -> u64 {
-        self.taken
-    }
-
     /// Hear a sample of a contact: depth \[m\], rate \[m/s\] and force \[N\] of one moment.
     pub fn hear(
         &mut self,

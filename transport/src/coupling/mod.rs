@@ -10,7 +10,7 @@
 //! | file | method | source |
 //! |---|---|---|
 //! | [`wave`] | wave variables, impedance matching, filtering | teleop E2, E4, E5 |
-//! | [`wave_matrix`] | waves of coupled axes | teleop E2 |
+//! | [`wave_matrix`] | waves of coupled axes, a library alone: no tick uses it yet | teleop E2 |
 //! | [`delay_gain`] | the classic gain for a variable delay, a baseline | teleop E6a |
 //! | [`reservoir`] | cumulative energy account for variable delay and loss | teleop E6b, E9 |
 //! | [`drift`] | position correction, paid from the account | teleop E7 |

@@ -1,9 +1,9 @@
 //! Model mediation: how its energy is shared.
 //!
 //! The handle feels a local model at once. What the hand puts into it by pressing, it gets back by
-//! releasing, so the master's account needs no stock of its own but a little to begin a touch with. The robot presses a delay later
-//! and needs that energy too: the slave's end keeps a tank (teleop E9, Franken's two layers). It is
-//! filled by what the hand spends beyond the model's stored energy, and, while the tank is low, by a
+//! releasing, so the master's account needs no stock of its own but a little to begin a touch with. The
+//! robot presses a delay later and needs that energy too: the slave's end keeps a tank (teleop E9, Franken's
+//! two layers). It is filled by what the hand spends beyond the model's stored energy, and, while the tank is low, by a
 //! little friction against the hand; never by anything else. The model itself is outside the guarantee: a
 //! wrong twin can be felt, it cannot make the channel active.
 
@@ -11,8 +11,8 @@
 /// which a light handle at 1 kHz with a filtered velocity still bears.
 const CHARGING_MPS: f64 = 0.02;
 
-/// Energy that the master keeps for the beginning of a touch \[J\] (ours). Holding a force F for the two ticks
-/// of [`super::Reservoir::payable_share`] may cost `c1 F + c2 F^2`, c1 some 0.2 mm and c2 some 0.16 mm/N on the
+/// Energy that the master keeps for the beginning of a touch \[J\] (ours). Holding a force F for the 2 ms
+/// until a device lets go may cost `c1 F + c2 F^2` (a longer time, more than this stock has), c1 some 0.2 mm and c2 some 0.16 mm/N on the
 /// lightest handle, and a spring K that is pressed with F has brought only `F^2 / (2 K)`: at 2 000 N/m up to
 /// 0.2 mJ less. From nothing, a force would grow over the first 2 mm whatever the model is, so that hard tissue
 /// had no surface and then felt harder than it is. Twice that, for a hand that moves.

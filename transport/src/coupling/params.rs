@@ -46,8 +46,8 @@ pub struct CouplingParams {
     pub catch_up_hz: f64,
     /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
     pub hold_s: f64,
-    /// Energy that the master keeps back for the force it holds, in ticks of the fastest retreat
-    /// of the hand.
+    /// Energy that the master keeps back for the force it holds, in ticks of what it may cost from rest; at
+    /// least what it costs until the device lets go.
     pub reserve_ticks: f64,
     /// Energy that the slave's tank of a model-mediated channel should hold \[J\].
     pub tank_target_j: f64,
