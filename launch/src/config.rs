@@ -29,6 +29,8 @@ pub struct Config {
     pub tissue: String,
     /// What the master believes: a built-in scene or a scene file.
     pub twin: String,
+    /// The scene that the twin goes over to while the session runs, such as one of `palpate identify`.
+    pub towards: Option<String>,
     /// Coupling method and its parameters.
     pub coupling: CouplingParams,
     /// Which frames are sent.
@@ -151,6 +153,7 @@ impl Default for Config {
             duration_s: 20.0,
             tissue: "layered-lump".into(),
             twin: "layered".into(),
+            towards: None,
             coupling: CouplingParams::default(),
             codec: CodecParams::default(),
             link: LinkConfig::default(),

@@ -18,7 +18,7 @@ use palpate_transport::link::{LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Time};
 use palpate_twin::model::fem::Compliance;
-use palpate_twin::scene::{self, Scene, SceneError};
+use palpate_twin::scene::{self, Scene, SceneError, Steps};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
@@ -297,11 +297,7 @@ impl Session {
         }
         let master = match self.absences[0].pass() {
             Some(passed) => self.step_master(now, &passed),
-            // nothing moves in a record that is shown again
-            None => TickRecord {
-                held_to_m: self.absences[0].last.port_position_m,
-                ..self.absences[0].last
-            },
+            None => self.absences[0].last,
         };
         let slave = match self.absences[1].pass() {
             Some(passed) => self.step_slave(now, remote_now, &passed),
@@ -487,7 +483,17 @@ pub fn predictor_with(
     };
     // nothing masked ever asks the shadow
     let shadow = scene.build().map_err(wrong)?;
-    Ok(Some(Predictor::new(twin.map_err(wrong)?, shadow)))
+    let predictor = Predictor::new(twin.map_err(wrong)?, shadow);
+    Ok(Some(match &config.towards {
+        Some(name) => predictor.towards(steps(&scene, name)?),
+        None => predictor,
+    }))
+}
+
+/// The way of a twin from its scene to another.
+fn steps(twin: &Scene, towards: &str) -> Result<Steps, ConfigError> {
+    let goal = load_scene(towards, "towards")?;
+    Steps::between(twin, &goal).map_err(|error| wrong_scene("towards", towards, &error))
 }
 
 /// The simulated robot with the remote world at its probe.

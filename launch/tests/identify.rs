@@ -93,19 +93,43 @@ fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
         page.contains("soft") && page.contains("<svg") && !page.contains("http"),
         "no page"
     );
-    let tissue = out.join("tissue.toml");
-    let again = at("again");
-    let lab = palpate(&[
-        "lab",
-        "-q",
-        "--duration",
-        "0.2",
-        "--twin",
-        text(&tissue),
-        "--out",
-        text(&again),
-    ]);
-    assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+    a_twin_goes_there_while_it_is_felt(&believed, &real, &out.join("tissue.toml"), folder.path());
+}
+
+/// Without any other learning: a session whose twin stays as it was, and one whose twin goes over to what
+/// was found. Both are judged by every check of a session, energy and steps of the force among them.
+fn a_twin_goes_there_while_it_is_felt(believed: &Path, real: &Path, found: &Path, folder: &Path) {
+    let session = |name: &str, more: &[&str]| {
+        let out = folder.join(name);
+        let mut arguments = vec!["lab", "-q", "--duration", "3", "--no-recording"];
+        arguments.extend(["--tissue", text(real), "--twin", text(believed)]);
+        arguments.extend(["--set", "master.predict.update=false", "--out", text(&out)]);
+        arguments.extend(more);
+        let lab = palpate(&arguments);
+        assert!(lab.status.code().is_some_and(|code| code < 2), "{lab:?}");
+        let summary = std::fs::read(out.join("summary.json")).expect("a summary");
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        assert_eq!(summary["passivity"]["violations"], 0);
+        let step = &summary["twin"]["force_step_max_fraction_per_100ms"];
+        assert!(step.as_f64().is_none_or(|step| step < 0.07), "{step}");
+        let error = summary["twin"]["stiffness_error"].as_f64();
+        (
+            error.expect("measured"),
+            summary["twin"]["updates"].as_u64(),
+        )
+    };
+    let (before, none) = session("stays", &[]);
+    let (after, updates) = session("goes", &["--towards", text(found)]);
+    println!("stiffness error {before:.3}, going over {after:.3} by {updates:?} updates");
+    assert!(none == Some(0) && updates > none, "{updates:?}");
+    assert!(after.abs() < 0.6 * before.abs(), "{before} {after}");
+    let refused = palpate(&["lab", "--twin", text(believed), "--towards", "layered"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        said.contains("towards") && said.contains("sizes differ"),
+        "{said}"
+    );
 }
 
 #[test]

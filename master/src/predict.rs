@@ -5,9 +5,10 @@
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! passively (teleop E16), [`met`] is what the robot has met as one law by itself (E15), [`params`] are the numbers that may be set.
+//! passively (teleop E16), `towards` goes over to another scene, [`met`] is what the robot has met as one law by itself (E15), [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
+use palpate_twin::scene::Steps;
 use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
 
 pub mod hunt_crossley;
@@ -15,11 +16,13 @@ pub mod learning;
 pub mod lessons;
 pub mod met;
 pub mod params;
+mod towards;
 
 use hunt_crossley::Contact;
 use learning::Learning;
 use met::Met;
 pub use params::{PredictError, PredictParams};
+use towards::{Change, Towards};
 
 /// A tool's motion at one side.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +42,8 @@ pub struct Remote {
     pub touch: Touch,
     /// Force of the tissue on the probe, if it is known \[N\].
     pub contact_force_n: Option<Axes>,
+    /// Whether this was not said before: a frame stays the newest until the next comes.
+    pub fresh: bool,
 }
 
 /// What the twin says in one tick.
@@ -90,6 +95,8 @@ pub struct Predictor {
     met: Met,
     /// Whether the last tick asked the twin and did not step it.
     asked: bool,
+    /// What is left of the way to another scene.
+    towards: Option<Towards>,
 }
 
 impl Predictor {
@@ -102,6 +109,17 @@ impl Predictor {
             learning: None,
             met: Met::default(),
             asked: false,
+            towards: None,
+        }
+    }
+
+    /// The same, going over to another scene as soon as hand and robot let it; `steps` begin at the scene
+    /// that both instances were made from.
+    #[must_use]
+    pub fn towards(self, steps: Steps) -> Self {
+        Self {
+            towards: Some(Towards::new(steps)),
+            ..self
         }
     }
 
@@ -134,12 +152,15 @@ impl Predictor {
         let learning = self
             .learning
             .get_or_insert_with(|| Learning::new(params.update_radius_m));
+        let mut met = false;
         if let Some(remote) = remote {
             let expected = touch(self.shadow.as_mut(), params, &remote.touch, step_s);
+            met = expected.contacts > 0;
             if params.update {
                 hear(params, learning, &expected, remote);
             }
             if params.estimate
+                && remote.fresh
                 && let Some([_, _, force_n, _]) = remote.contact_force_n
             {
                 let ([_, _, z, _], [_, _, vz, _]) =
@@ -147,11 +168,28 @@ impl Predictor {
                 self.met.hear(z, vz, force_n);
             }
         }
-        let updated = learning.take_over(params, place_m(handle), &felt, dt_s);
+        let learnt = learning.take_over(params, place_m(handle), &felt, dt_s);
+        let changed = self.go_over([felt.contacts > 0, met]);
         Prediction {
-            updated,
+            updated: learnt || changed,
             ..self.prediction(params, handle, &felt)
         }
+    }
+
+    /// The next step towards another scene, if there is one to be taken; whether the twin changed.
+    fn go_over(&mut self, touched: [bool; 2]) -> bool {
+        let Some(towards) = &mut self.towards else {
+            return false;
+        };
+        let (twin, shadow) = (self.twin.as_mut(), self.shadow.as_mut());
+        let change = towards.step(twin, shadow, touched);
+        if towards.is_done() {
+            self.towards = None;
+        }
+        if let (Change::Whole, Some(learning)) = (change, &mut self.learning) {
+            learning.forget();
+        }
+        change != Change::None
     }
 
     /// What the twin would say now, for a tick that is too late to step it: no time passes for twin,
@@ -304,6 +342,7 @@ mod tests {
         let remote = Remote {
             touch,
             contact_force_n: None,
+            fresh: true,
         };
         assert_eq!(
             normal_forces(&PredictParams::default(), &expected, &remote),

@@ -1,11 +1,13 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
-//! and `table` what is condensed of them, `press` measures one. The built-in scenes lie in `scenes/`.
+//! and `table` what is condensed of them, `press` measures one, `change` goes over to another while a hand
+//! feels it. The built-in scenes lie in `scenes/`.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
 
 mod block;
+mod change;
 mod lattice;
 mod law;
 mod parts;
@@ -21,6 +23,7 @@ use crate::model::idms::{Idms, IdmsError, IdmsParams};
 use crate::{Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, Inclusion, Layer};
+pub use change::{ChangeError, STEP_LOG, Steps};
 pub use press::Press;
 pub use table::TableError;
 

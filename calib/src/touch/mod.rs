@@ -4,7 +4,8 @@
 //! normal prior in the logarithm (Tarantola 2005, section 3.2). `record` prepares what was measured,
 //! `model` predicts it with a block of [`palpate_twin::scene::Block`] that is touched in the same way,
 //! `solve` fits, `search` looks for lumps that the scene lacks, `doubt` says how sure the result is and
-//! what the record cannot tell. [`apply`] brings what was found into a twin that a hand feels.
+//! what the record cannot tell. [`palpate_twin::scene::Steps`] brings what was found
+//! into a twin that a hand feels.
 //!
 //! Only the force along z counts: sideways forces carry friction, which is not known. What the
 //! instrument does is fitted beside the moduli, each part held by its own prior: a common factor on the
@@ -14,7 +15,6 @@
 //! tell its place where they surround it or slide over it; depth, radius and contrast trade against
 //! each other, and [`Identified::directions`] says how much of each is the prior's.
 
-pub mod apply;
 mod doubt;
 mod model;
 mod record;

@@ -106,6 +106,10 @@ pub struct MethodArgs {
     /// What the master believes: a built-in scene or a scene file [default: layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
+    /// The scene that the twin goes over to while the session runs, by steps that a hand does not feel,
+    /// such as what `palpate identify` found; modes without a twin leave it out [default: none]
+    #[arg(long, value_name = "SCENE")]
+    pub towards: Option<String>,
     /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs; refused if
     /// the twin's scene is of the other kind, and without `--twin` it chooses one [default: fem]
     #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms"])]
@@ -173,6 +177,7 @@ impl SessionArgs {
         add("codec", word(method.codec.map(CodecKind::name)));
         add("tissue", word(method.tissue.as_deref()));
         add("twin", word(method.twin.as_deref()));
+        add("towards", word(method.towards.as_deref()));
         add("method", word(method.method.as_deref()));
         add("grip", word(method.grip.as_deref()));
         for text in &self.set {
@@ -246,6 +251,7 @@ impl MethodArgs {
         config.codec.kind = self.codec.unwrap_or(config.codec.kind);
         config.tissue = self.tissue.clone().unwrap_or_else(|| config.tissue.clone());
         config.twin = self.twin.clone().unwrap_or_else(|| config.twin.clone());
+        config.towards = self.towards.clone().or(config.towards.take());
         if let Some(method) = &self.method {
             field::use_method(config, method, self.twin.is_some())?;
         }

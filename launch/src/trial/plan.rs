@@ -133,7 +133,9 @@ impl Trial {
         for Condition { name, config, .. } in &self.conditions {
             add(&format!("{name:?}"));
             add(&config.to_toml());
-            for scene in [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")] {
+            let towards = config.towards.iter().map(|name| (name.as_str(), "towards"));
+            let both = [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")];
+            for scene in both.into_iter().chain(towards) {
                 let is_scene = scene.0 != "free" && !scene.0.starts_with("wall:");
                 if is_scene && !scenes.iter().any(|known| known.0 == scene.0) {
                     scenes.push(scene);

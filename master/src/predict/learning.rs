@@ -71,6 +71,13 @@ impl Learning {
         self.lessons.hear(place_m, expected_n, measured_n);
     }
 
+    /// The twin is another one now, and nobody touches it: what was learnt about the former says nothing.
+    pub fn forget(&mut self) {
+        let empty = self.lessons.emptied();
+        (self.lessons, self.known) = (empty, empty);
+        (self.beyond, self.moved_n, self.touch_j) = (0.0, 0.0, 0.0);
+    }
+
     /// The robot has left the tissue.
     pub fn close(&mut self) {
         self.news |= self.lessons.close();

@@ -150,6 +150,12 @@ impl Lessons {
         }
     }
 
+    /// None, of the same reach.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self::new(self.radius_m)
+    }
+
     /// A sample of a touch at a place \[m\]: the force that the twin expects and the one that was
     /// measured \[N\], both above zero.
     pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64) {

@@ -1,4 +1,4 @@
-//! What was found, into a twin that a hand feels: one small edit after another.
+//! From one scene to another in a tissue that a hand feels: one small edit after another.
 //!
 //! Source: teleop E16 (passive model update); the steps are ours. Force is of the first degree in all
 //! moduli together, and no part of it is more than all, so that a region whose modulus changes by a
@@ -7,9 +7,9 @@
 //! asked for again. Soft tissue that is held dissipates little, so that most of a stiffening waits until
 //! the tool has left; a softening need not wait.
 
-use palpate_twin::mesh::region::Shape;
-use palpate_twin::scene::{Block, Body, Inclusion, Scene};
-use palpate_twin::{Edit, EditReport};
+use super::{Block, Body, Inclusion, Scene};
+use crate::mesh::region::Shape;
+use crate::{Edit, EditReport};
 
 /// Largest change of a modulus in one edit of a tissue that is touched, in its logarithm: with the
 /// swing less than 1 % of the force.
@@ -19,7 +19,7 @@ const DONE_LOG: f64 = 1e-3;
 
 /// Why there is no way from one scene to another.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ApplyError {
+pub enum ChangeError {
     /// A scene has no layers.
     #[error("scene `{scene}` is made of springs; expected one with the table [block]")]
     NotABlock {
@@ -55,30 +55,29 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// From the scene that a tissue was built from to another, such as
-    /// [`super::Identified::scene`].
+    /// From the scene that a tissue was built from to another, such as one that was identified from touch.
     ///
     /// An inclusion is changed beyond what its layer is; where it reaches into another layer it takes
     /// that one's change, so that there the result is not quite the scene's.
     ///
     /// # Errors
-    /// [`ApplyError`] if the scenes differ in more than stiffness and further inclusions.
-    pub fn between(now: &Scene, wanted: &Scene) -> Result<Self, ApplyError> {
+    /// [`ChangeError`] if the scenes differ in more than stiffness and further inclusions.
+    pub fn between(now: &Scene, wanted: &Scene) -> Result<Self, ChangeError> {
         let (from, to) = (block(now)?, block(wanted)?);
         if from.size_m != to.size_m {
-            return Err(ApplyError::Shape { what: "sizes" });
+            return Err(ChangeError::Shape { what: "sizes" });
         }
         let thickness_m = |block: &Block| -> Vec<f64> {
             block.layers.iter().map(|layer| layer.thickness_m).collect()
         };
         if thickness_m(from) != thickness_m(to) {
-            return Err(ApplyError::Shape { what: "layers" });
+            return Err(ChangeError::Shape { what: "layers" });
         }
         let same =
             |(a, b): (&Inclusion, &Inclusion)| a.centre_m == b.centre_m && a.radius_m == b.radius_m;
         let mut pairs = from.inclusions.iter().zip(&to.inclusions);
         if from.inclusions.len() > to.inclusions.len() || !pairs.all(same) {
-            return Err(ApplyError::Shape { what: "inclusions" });
+            return Err(ChangeError::Shape { what: "inclusions" });
         }
         let layer_log = |index: usize| {
             let young_pa = |block: &Block| block.layers[index].material.young_pa();
@@ -137,10 +136,10 @@ impl Steps {
     }
 }
 
-fn block(scene: &Scene) -> Result<&Block, ApplyError> {
+fn block(scene: &Scene) -> Result<&Block, ChangeError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } => Err(ApplyError::NotABlock {
+        Body::Lattice { .. } => Err(ChangeError::NotABlock {
             scene: scene.name.clone(),
         }),
     }
@@ -149,9 +148,9 @@ fn block(scene: &Scene) -> Result<&Block, ApplyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palpate_twin::law::Material;
-    use palpate_twin::scene;
-    use palpate_twin::{Reaction, Tissue, Vec3};
+    use crate::law::Material;
+    use crate::scene;
+    use crate::{Reaction, Tissue, Vec3};
 
     const DEPTH_M: f64 = 0.006;
 
