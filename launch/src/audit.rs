@@ -15,8 +15,10 @@
 
 use std::collections::VecDeque;
 
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Given, TickRecord};
 use palpate_transport::{AXES, Axes, Span};
+
+use crate::lab::PERIOD;
 
 /// Rounding that a sum over a session may show before it counts as a violation \[J\]; ours, the
 /// bar of the contract.
@@ -242,8 +244,16 @@ impl Port {
     }
 }
 
+/// A force works up to the port, or to where the device let go of it: which is believed only of a tick that
+/// says so and came late, so that no record can shorten what a force did.
 fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
-    before.port_force_n[axis] * (now.held_to_m[axis] - before.port_position_m[axis])
+    let late = now.now_ns.saturating_sub(before.now_ns) > PERIOD.0;
+    let held_to_m = if late && now.given & Given::LET_GO != 0 {
+        now.held_to_m
+    } else {
+        now.port_position_m
+    };
+    before.port_force_n[axis] * (held_to_m[axis] - before.port_position_m[axis])
 }
 
 fn slave_energy_out(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {

@@ -256,6 +256,16 @@ pub struct TwinSummary {
     /// root mean square of the difference of the forces over that of the remote one.
     #[serde(default)]
     pub prediction_error: Option<f64>,
+    /// How well the touched places were known, 0 (as the twin was given) to 1 (as they were pressed): mean
+    /// over the ticks in contact.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Share of the twin's force in what was felt, mean over the ticks in contact: 1 in `mmt`.
+    #[serde(default)]
+    pub twin_share: Option<f64>,
+    /// How often `auto` switched between the twin's force and the relayed one.
+    #[serde(default)]
+    pub switches: Option<u64>,
     /// What the robot has met as one contact law, fitted while the frames came (teleop E15); nothing of
     /// live sessions, whose master ends with its process.
     #[serde(default)]

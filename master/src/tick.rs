@@ -68,6 +68,8 @@ pub struct State {
     resolution_m: Axes,
     /// Longest time that the device holds a force \[s\].
     hold_s: f64,
+    /// When the handle was read last.
+    last: Option<Time>,
     held: [Holding; AXES],
     /// Velocity of the handle, smoothed for the charging friction \[m/s\].
     drift_mps: Axes,
@@ -82,6 +84,8 @@ pub struct State {
     placed: bool,
     inbox: Inbox,
     sequence: u64,
+    /// Number of the frame that the twin was told of last.
+    heard: u64,
     fault: bool,
 }
 
@@ -127,6 +131,7 @@ impl State {
             mass_kg: caps.mass_kg_min,
             resolution_m: caps.resolution_m,
             hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD_S),
+            last: None,
             held: [Holding::default(); AXES],
             drift_mps: [0.0; AXES],
             reservoir: Reservoir::default(),
@@ -139,6 +144,7 @@ impl State {
             placed: false,
             inbox: Inbox::new(parties),
             sequence: 0,
+            heard: 0,
             fault: false,
         }
     }
@@ -164,7 +170,7 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
-    let reading = state.account(coupling, inputs);
+    let reading = state.account(inputs);
     state.take_frame(inputs);
     state.tuning.follow(coupling, inputs.now);
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
@@ -196,7 +202,11 @@ pub fn tick(
     }
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs(inputs, &reading, (&ports, &prediction, events))
+    state.outputs(
+        (coupling.mode, inputs),
+        &reading,
+        (&ports, &prediction, events),
+    )
 }
 
 /// What the coupling method is given in this tick.
@@ -218,7 +228,7 @@ fn moment<'a>(
 impl State {
     /// Book the work of the force that was held since the last tick; latch a fault if the reading
     /// is not usable.
-    fn account(&mut self, coupling: &CouplingParams, inputs: &Inputs) -> Reading {
+    fn account(&mut self, inputs: &Inputs) -> Reading {
         let mut reading = inputs.reading;
         let usable = reading.is_plausible();
         if usable {
@@ -231,6 +241,7 @@ impl State {
             };
         }
         self.held_to_m = reading.let_go_m.unwrap_or(reading.position_m);
+        let passed_s = self.passed_s(inputs);
         for axis in 0..AXES {
             let from_m = if self.placed {
                 self.position_m[axis]
@@ -246,7 +257,7 @@ impl State {
             let work_j = self.written_n[axis] * held_m;
             self.reservoir.deposit(axis, work_j);
             self.method.book(axis, work_j, held_m);
-            self.held[axis] = self.holding(coupling.mode, (axis, moved_m), inputs.dt_s);
+            self.held[axis] = self.holding((axis, moved_m), passed_s);
             let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
             self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
         }
@@ -256,20 +267,25 @@ impl State {
         }
         self.placed |= usable;
         self.position_m = reading.position_m;
+        self.last = Some(inputs.now);
         reading
     }
 
-    /// How the next force of one axis will be held, from the last tick's motion \[m\], and for how long it
-    /// is paid: as long as the device may hold it. Only where the force is relayed, and the device lets go
-    /// within two periods, is one of them left to the reserve: waves would lose a quarter of their tracking
-    /// on a rough network by it.
-    fn holding(&self, mode: Mode, (axis, moved_m): (usize, f64), dt_s: f64) -> Holding {
-        let short = self.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
+    /// Time since the handle was read last \[s\], by the clock: a tick that came late, or early after one,
+    /// saw another motion than a period's.
+    fn passed_s(&self, inputs: &Inputs) -> f64 {
+        let passed = self.last.map(|last| (inputs.now - last).s());
+        passed.map_or(inputs.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
+    }
+
+    /// How the next force of one axis will be held, from the last reading's motion \[m\]. It is paid for as
+    /// long as the device may hold it: the next tick may be missed.
+    fn holding(&self, (axis, moved_m): (usize, f64), passed_s: f64) -> Holding {
         Holding {
-            hold_s: if short { PERIOD_S } else { self.hold_s },
-            pushed_s: dt_s.min(self.hold_s),
-            passed_s: dt_s,
-            velocity_mps: moved_m / dt_s,
+            hold_s: self.hold_s,
+            pushed_s: passed_s.min(self.hold_s),
+            passed_s,
+            velocity_mps: moved_m / passed_s,
             last_n: self.written_n[axis],
             mass_kg: self.mass_kg[axis],
             resolution_m: self.resolution_m[axis],
@@ -309,6 +325,7 @@ impl State {
             return predictor.ask(&params.predict, &handle);
         }
         let frame = self.inbox.newest();
+        let heard = core::mem::replace(&mut self.heard, frame.sequence);
         // an old frame says nothing new: the twin must not learn from it again and again
         let remote = (frame.sequence > 0 && !stale).then(|| Remote {
             touch: Touch {
@@ -318,6 +335,7 @@ impl State {
             },
             contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
                 .then_some(frame.contact_force_n),
+            fresh: frame.sequence != heard,
         });
         predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s)
     }
@@ -417,7 +435,7 @@ impl State {
 
     fn outputs(
         &mut self,
-        inputs: &Inputs,
+        (mode, inputs): (Mode, &Inputs),
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> Outputs {
@@ -446,7 +464,7 @@ impl State {
             energy_sent_j: *self.reservoir.sent_j(),
             reservoir_j: *self.reservoir.level_j(),
         };
-        let record = self.record(inputs, reading, (ports, prediction, events));
+        let record = self.record((mode, inputs), reading, (ports, prediction, events));
         Outputs {
             force_on_hand_n: self.written_n.map(|force| -force),
             frame,
@@ -456,7 +474,7 @@ impl State {
 
     fn record(
         &self,
-        inputs: &Inputs,
+        (mode, inputs): (Mode, &Inputs),
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> TickRecord {
@@ -479,6 +497,8 @@ impl State {
             tissue_energy_j: prediction.energy_j,
             update_energy_j: prediction.update_energy_j,
             corrected: prediction.corrected,
+            confidence: prediction.confidence,
+            twin_share: self.method.twin_share(mode),
             intended_m: reading.intended_m,
             age_ns: age.map_or(-1, |(age, _)| age.0),
             oneway_ns: sync
@@ -510,9 +530,8 @@ impl State {
 
 /// Period of the servo \[s\].
 const PERIOD_S: f64 = 1e-3;
-
-/// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
-const TWO_PERIODS_S: f64 = 2.0 * PERIOD_S;
+/// Shortest time between two readings that is believed \[s\].
+const PASSED_S_MIN: f64 = 1e-4;
 
 /// For how long a force is paid for whose device never lets go of it \[s\]: as many missed ticks as one
 /// tick accounts for.

@@ -86,7 +86,15 @@ impl Tally {
 fn check(seeds: Range<u64>, duration_s: f64) {
     let tally = run(seeds, duration_s);
     let broken = tally.broken;
-    assert!(broken.is_empty(), "seeds that broke a promise: {broken:?}");
+    // what broke a promise can be run again and shrunk by the adversary
+    let first = broken
+        .first()
+        .map(|&(seed, _)| Case::random(seed, duration_s, &PASSIVE));
+    let case = first.map(|case| case.to_toml()).unwrap_or_default();
+    assert!(
+        broken.is_empty(),
+        "seeds that broke a promise: {broken:?}, the first:\n{case}"
+    );
 }
 
 #[test]

@@ -132,6 +132,10 @@ pub struct TickRecord {
     /// Relative changes that corrections and updates made to the rendered force, their sizes summed
     /// since the start (master).
     pub corrected: f64,
+    /// How well the twin is known where it is touched, 0 (as it was given) to 1 (as it was pressed) (master).
+    pub confidence: f64,
+    /// Share of the twin's force in what is felt, 0 to 1; the rest is relayed (master).
+    pub twin_share: f64,
     /// Where the operator meant to be (master; simulated operators only) \[m\].
     pub intended_m: Axes,
     /// Age of the newest frame, receive side, own clock and offset applied \[ns\].

@@ -26,6 +26,9 @@ fn a_force_works_only_until_the_device_lets_go_of_it() {
     let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (9, 0.0, 0.0)]);
     assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
     master[1].held_to_m[2] = 0.001;
+    // a record that does not say so is not believed
+    assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
+    master[1].given = Given::LET_GO;
     let audit = judge(&master, &slave, 0);
     assert!((audit.energy_in_j[2] - 2e-3).abs() < 1e-15);
     assert_eq!(audit.violations, 0);

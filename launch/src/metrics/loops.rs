@@ -77,10 +77,33 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
                 .filter(|r| r.events & Events::UPDATED != 0)
                 .count() as u64,
         ),
+        confidence: touched_mean(traces.master, |record| record.confidence),
+        twin_share: touched_mean(traces.master, |record| record.twin_share),
+        switches: Some(switches(traces.master)),
         contact: twin.contact.map(ContactLaw::from),
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),
     }
+}
+
+/// Mean over the ticks in which the hand felt the twin's tissue or would have; nothing without any.
+fn touched_mean(master: &[TickRecord], of: impl Fn(&TickRecord) -> f64) -> Option<f64> {
+    let touched = master.iter().filter(|record| touches(record));
+    let (count, sum) = touched.fold((0_u64, 0.0), |(n, sum), record| (n + 1, sum + of(record)));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// How often more than half of what was felt became the twin's, or the other side's.
+fn switches(master: &[TickRecord]) -> u64 {
+    let twins = |record: &TickRecord| record.twin_share > 0.5;
+    let pairs = master.windows(2);
+    pairs.filter(|w| twins(&w[0]) != twins(&w[1])).count() as u64
+}
+
+/// Whether the twin's force is one to be felt.
+fn touches(record: &TickRecord) -> bool {
+    let squares = record.tissue_force_n[..3].iter().map(|f| f * f);
+    squares.sum::<f64>() >= STEP_FORCE_N * STEP_FORCE_N
 }
 
 /// How far the twin was from what the remote side met in the same motion, before it was corrected: root
@@ -109,14 +132,10 @@ fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
 /// Nothing without a twin that was ever corrected.
 fn force_step(master: &[TickRecord]) -> Option<f64> {
     let corrected = master.iter().any(|record| record.corrected > 0.0);
-    let felt = |record: &TickRecord| {
-        let squares = record.tissue_force_n[..3].iter().map(|f| f * f);
-        squares.sum::<f64>() >= STEP_FORCE_N * STEP_FORCE_N
-    };
     let windows = master.windows(STEP_WINDOW + 1);
     let changes = windows
         .map(|w| (&w[0], &w[STEP_WINDOW]))
-        .filter(|(first, last)| felt(first) && felt(last))
+        .filter(|(first, last)| touches(first) && touches(last))
         .map(|(first, last)| last.corrected - first.corrected);
     changes.reduce(f64::max).filter(|_| corrected)
 }

@@ -248,6 +248,24 @@ fn events_become_limits_trips_and_updates() {
     assert!(summary.safety.uncommanded_motion_mm_max.unwrap() >= 3.0);
 }
 
+#[test]
+fn confidence_and_share_are_those_of_touches_and_switches_are_counted() {
+    let mut example = example(true_npm);
+    assert_eq!(summary_of(&example).1.twin.switches, Some(0));
+    for (tick, record) in example.master.iter_mut().enumerate() {
+        let touches = record.tissue_force_n[2].abs() > 0.05;
+        // what is known of the air counts for nothing
+        (record.confidence, record.twin_share) = if touches { (0.75, 0.25) } else { (0.0, 0.0) };
+        if (2000..3000).contains(&tick) && !touches {
+            record.twin_share = 1.0;
+        }
+    }
+    let (_, summary) = summary_of(&example);
+    near(summary.twin.confidence, 0.75, 1e-9);
+    near(summary.twin.twin_share, 0.25, 1e-9);
+    assert!(summary.twin.switches.unwrap() >= 2);
+}
+
 /// A correction of 4 % within 50 ms of a press, and one of 30 % in the air, which nobody feels.
 #[test]
 fn the_largest_correction_in_contact_is_told() {

@@ -239,6 +239,16 @@ fn twin(s: &Summary) -> Vec<Row> {
             "One of a hundred took longer.",
         ),
         (
+            "How well the touched places were known",
+            percent(t.confidence),
+            "None as the twin was given, all where it was pressed before.",
+        ),
+        (
+            "Share of the twin in what was felt",
+            percent(t.twin_share),
+            "The rest was relayed from the remote side; only `auto` blends the two.",
+        ),
+        (
             "Error of the twin's stiffness",
             percent(t.stiffness_error),
             "Of the twin alone, in the same presses; what is felt has in it what the channel adds.",

@@ -102,6 +102,9 @@ const SESSION: [OfSession; 31] = of_session! {
     correction_per_100ms, twin.force_step_max_fraction_per_100ms, "largest correction of the force in 100 ms", "";
     update_energy_j, twin.update_energy_j, "energy put into the twin", "J";
     updates, twin.updates, "updates of the twin", "";
+    confidence, twin.confidence, "how well touched places were known", "";
+    twin_share, twin.twin_share, "share of the twin in what was felt", "";
+    switches, twin.switches, "switches of auto", "";
     watchdog_trips, safety.watchdog_trips, "trips of the data watchdog", "";
     uncommanded_motion_mm_max, safety.uncommanded_motion_mm_max, "largest motion that nobody commanded", "mm";
 };

@@ -35,6 +35,61 @@ impl Grip {
     }
 }
 
+/// A change of grip: the operator takes the handle otherwise, lets go of it, or takes it again.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regrip {
+    /// When, since the session began \[s\].
+    pub at_s: f64,
+    /// How it is held from then on.
+    pub grip: Grip,
+}
+
+/// How the handle is held over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hold {
+    grip: Grip,
+    /// What is to come, in order.
+    changes: Vec<Regrip>,
+    done: usize,
+}
+
+impl Hold {
+    /// First so, then as each of `changes` says, whose times must not fall.
+    #[must_use]
+    pub fn new(grip: Grip, changes: &[Regrip]) -> Self {
+        Self {
+            grip,
+            changes: changes.to_vec(),
+            done: 0,
+        }
+    }
+
+    /// How it is held now.
+    #[must_use]
+    pub fn grip(&self) -> Grip {
+        self.grip
+    }
+
+    /// Take the changes up to `elapsed_s` \[s\]; the new grip, if there was one.
+    pub fn follow(&mut self, elapsed_s: f64) -> Option<Grip> {
+        let before = self.done;
+        while let Some(change) = self.changes.get(self.done)
+            && change.at_s <= elapsed_s
+        {
+            self.grip = change.grip;
+            self.done += 1;
+        }
+        (self.done > before).then_some(self.grip)
+    }
+}
+
+impl From<Grip> for Hold {
+    fn from(grip: Grip) -> Self {
+        Self::new(grip, &[])
+    }
+}
+
 /// Lump and impedance of a hand, the same on every axis.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Hand {
@@ -51,5 +106,27 @@ impl Hand {
     #[must_use]
     pub fn force_n(&self, position_error_m: f64, velocity_error_mps: f64) -> f64 {
         self.stiffness_npm * position_error_m + self.damping_nspm * velocity_error_mps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_follows_its_changes_once() {
+        let change = |at_s, grip| Regrip { at_s, grip };
+        let changes = [change(1.0, Grip::None), change(2.0, Grip::Light)];
+        let mut hold = Hold::new(Grip::Firm, &changes);
+        assert_eq!((hold.follow(0.5), hold.grip()), (None, Grip::Firm));
+        assert_eq!(hold.follow(1.0), Some(Grip::None));
+        assert_eq!((hold.follow(1.5), hold.grip()), (None, Grip::None));
+        assert_eq!(hold.follow(9.0), Some(Grip::Light));
+        assert_eq!(hold.follow(99.0), None);
+        // what was missed is not taken one by one
+        assert_eq!(
+            Hold::new(Grip::Firm, &changes).follow(5.0),
+            Some(Grip::Light)
+        );
     }
 }

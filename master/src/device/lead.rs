@@ -59,6 +59,11 @@ impl Lead {
         &self.intent
     }
 
+    /// Time of the plant \[s\].
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        self.pace.elapsed_s()
+    }
+
     /// How often the plant's time jumped.
     pub(crate) fn jumps(&self) -> u64 {
         self.pace.jumps()

@@ -5,7 +5,7 @@
 
 use palpate_transport::{AXES, Axes, Time};
 
-use super::grip::{Grip, Hand};
+use super::grip::{Grip, Hand, Hold};
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::{Intent, Script};
@@ -22,7 +22,7 @@ const FORCE_N_MAX: f64 = 1000.0;
 /// The ideal point-mass handle.
 #[derive(Debug, Clone)]
 pub struct MassHandle {
-    present: bool,
+    hold: Hold,
     lead: Lead,
     mass: Mass,
     watchdog: Watchdog,
@@ -41,17 +41,17 @@ struct Mass {
 impl MassHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(script: Script, grip: Grip) -> Self {
-        let lead = Lead::new(script);
+    pub fn new(script: Script, hold: impl Into<Hold>) -> Self {
+        let (lead, hold) = (Lead::new(script), hold.into());
         Self {
-            present: grip != Grip::None,
             mass: Mass {
-                hand: grip.hand(),
+                hand: hold.grip().hand(),
                 position_m: lead.intent().position_m,
                 velocity_mps: [0.0; AXES],
                 force_n: [0.0; AXES],
             },
             lead,
+            hold,
             watchdog: Watchdog::of_plant(None),
             counts: Counts::default(),
         }
@@ -101,14 +101,18 @@ impl Handle for MassHandle {
             }
             mass.step(intent);
         });
+        if let Some(grip) = self.hold.follow(self.lead.elapsed_s()) {
+            self.mass.hand = grip.hand();
+        }
+        let present = self.hold.grip() != Grip::None;
         let intent = self.lead.intent();
         let position_m = self.mass.position_m;
         Reading {
             position_m,
             velocity_mps: self.mass.velocity_mps,
-            closed: self.present && intent.closed,
-            present: self.present,
-            intended_m: if self.present {
+            closed: present && intent.closed,
+            present,
+            intended_m: if present {
                 intent.position_m
             } else {
                 position_m

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
-use super::grip::Grip;
+use super::grip::{Grip, Hold, Regrip};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
 use super::script::{Script, ScriptParams};
@@ -33,6 +33,8 @@ pub struct OperatorParams {
     pub let_go_s: f64,
     /// How it is held.
     pub grip: Grip,
+    /// How it is held later, in order of time.
+    pub regrip: Vec<Regrip>,
     /// What the operator does.
     pub script: ScriptParams,
 }
@@ -43,6 +45,7 @@ impl Default for OperatorParams {
             handle: HandleKind::default(),
             let_go_s: LET_GO_S,
             grip: Grip::default(),
+            regrip: Vec::new(),
             phantom: PhantomParams::default(),
             script: ScriptParams::default(),
         }
@@ -88,6 +91,11 @@ impl OperatorParams {
         if self.let_go_s != 0.0 {
             OperatorError::between(("let_go_s", self.let_go_s), 2e-3, 0.02)?;
         }
+        let mut before_s = 0.0;
+        for change in &self.regrip {
+            OperatorError::between(("regrip.at_s", change.at_s), before_s, f64::MAX)?;
+            before_s = change.at_s;
+        }
         self.phantom.validate()?;
         self.script.validate()
     }
@@ -105,9 +113,9 @@ impl OperatorParams {
 pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
     let script = Script::new(&params.script, duration_s, seed);
     let let_go_s = params.lets_go_s();
-    let (arm, grip) = (&params.phantom, params.grip);
+    let (arm, hold) = (&params.phantom, Hold::new(params.grip, &params.regrip));
     match params.handle {
-        HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, grip).letting_go(let_go_s)),
-        HandleKind::Mass => Box::new(MassHandle::new(script, grip).letting_go(let_go_s)),
+        HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, hold).letting_go(let_go_s)),
+        HandleKind::Mass => Box::new(MassHandle::new(script, hold).letting_go(let_go_s)),
     }
 }

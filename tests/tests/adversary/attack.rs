@@ -115,7 +115,7 @@ fn happen(what: What, session: &mut Session, watch: &mut Watch) {
         What::Pause(side, missed) => session.pause(side, missed),
         What::Hold(side, ticks) => session.hold(side, ticks),
         // these are in the configuration
-        What::Link(_) | What::Retune(..) => {}
+        What::Link(_) | What::Retune(..) | What::Grip(_) => {}
     }
 }
 
@@ -181,10 +181,11 @@ impl Watch {
                 self.broken.get_or_insert(Broken::Uncommanded(moved_m));
             }
         }
+        // a slave that is paused from the start has written nothing yet
         let ticked = self
             .last
             .as_ref()
-            .is_none_or(|last| last.slave.tick != step.slave.tick);
+            .is_some_and(|last| last.slave.tick != step.slave.tick);
         self.loose &= !ticked;
         self.last = Some(*step);
     }

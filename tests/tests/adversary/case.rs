@@ -1,7 +1,7 @@
 //! One attack on the channel: a session and what happens to it, as data that can be written down.
 
 use palpate::config::{Config, LinkChange};
-use palpate_master::device::grip::Grip;
+use palpate_master::device::grip::{Grip, Regrip};
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
@@ -101,6 +101,8 @@ pub(crate) enum What {
     Hold(Side, u64),
     /// The wave impedance changes to so much, over so long.
     Retune(f64, f64),
+    /// The hand takes the handle otherwise, or lets go of it.
+    Grip(Grip),
 }
 
 /// One direction: one way up to 500 ms, jitter to 100 ms, loss to 30 %, outages to 5 s, and everything
@@ -149,8 +151,10 @@ fn side(dice: &mut Dice) -> Side {
 /// most that a tick accounts for.
 pub(crate) const PAUSES: [u64; 9] = [1, 2, 3, 5, 19, 20, 60, 120, 250];
 
+const GRIPS: [Grip; 3] = [Grip::Firm, Grip::Light, Grip::None];
+
 fn event(dice: &mut Dice) -> Event {
-    let what = match dice.below(8) {
+    let what = match dice.below(9) {
         0 => What::Restart(side(dice)),
         1 | 2 => What::Pause(side(dice), dice.pick(&PAUSES)),
         3 => What::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
@@ -158,6 +162,7 @@ fn event(dice: &mut Dice) -> Event {
             dice.pick(&[0.5, 5.0, 40.0, 100.0]) * dice.between(0.5, 2.0),
             dice.pick(&[0.0, 0.2, 1.0]),
         ),
+        5 => What::Grip(dice.pick(&GRIPS)),
         _ => What::Link(link(dice)),
     };
     Event {
@@ -179,7 +184,7 @@ impl Case {
             matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
             drift_rate_hz: dice.between(0.0, 10.0),
-            reserve_ticks: 3.0,
+            reserve_ticks: dice.pick(&[1.0, 3.0, 10.0]),
             relayed: dice.pick(&[Relayed::Port, Relayed::Contact]),
             wave_filter_hz: dice.pick(&[0.0, 0.0, 5.0, 50.0]),
             delay_gain: dice.chance(0.2),
@@ -190,7 +195,7 @@ impl Case {
             masked_share: dice.pick(&[0.0, 0.0, 0.3]),
             offset_ms: dice.between(-1000.0, 1000.0),
             skew_ppm: dice.between(-200.0, 200.0),
-            grip: dice.pick(&[Grip::Firm, Grip::Light, Grip::None]),
+            grip: dice.pick(&GRIPS),
             handle: dice.pick(&[HandleKind::Mass, HandleKind::Phantom]),
             sine: dice
                 .chance(0.7)
@@ -282,6 +287,18 @@ impl Case {
         Schedule::try_from(changes).expect("counted")
     }
 
+    /// Its changes of the hand's grip.
+    fn regrips(&self, in_order: &[Event]) -> Vec<Regrip> {
+        let of = |event: &Event| match event.what {
+            What::Grip(grip) => Some(Regrip {
+                at_s: event.at * self.duration_s,
+                grip,
+            }),
+            _ => None,
+        };
+        in_order.iter().filter_map(of).collect()
+    }
+
     /// The session that it attacks.
     pub(crate) fn config(&self) -> Config {
         let mut config = Config {
@@ -322,6 +339,7 @@ impl Case {
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.at.total_cmp(&b.at));
         config.coupling.retune = self.retunes(&events);
+        config.operator.regrip = self.regrips(&events);
         config.link.change = events
             .iter()
             .filter_map(|event| match event.what {

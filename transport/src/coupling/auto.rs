@@ -117,6 +117,12 @@ impl Blend {
         if most.is_finite() { most.min(1.0) } else { 0.0 }
     }
 
+    /// Share of the twin's force in what is felt, 0 to 1.
+    #[must_use]
+    pub fn twin_share(&self) -> f64 {
+        self.twin
+    }
+
     /// The force that is felt on one axis \[N\].
     #[must_use]
     pub fn force_n(&self, twin_n: f64, relayed_n: f64) -> f64 {

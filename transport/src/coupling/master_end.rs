@@ -119,6 +119,16 @@ impl MasterEnd {
         }
     }
 
+    /// Share of the twin's force in what is felt, 0 to 1; the rest is relayed.
+    #[must_use]
+    pub fn twin_share(&self, mode: Mode) -> f64 {
+        match mode {
+            Mode::Auto => self.blend.twin_share(),
+            Mode::Mmt => 1.0,
+            _ => 0.0,
+        }
+    }
+
     /// What the method wants on one axis.
     pub fn demand(
         &mut self,

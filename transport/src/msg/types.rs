@@ -313,6 +313,8 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     tissue_energy_j: f64,
     update_energy_j: f64,
     corrected: f64,
+    confidence: f64,
+    twin_share: f64,
     intended_m: crate::Axes,
     age_ns: i64,
     oneway_ns: i64,

@@ -23,7 +23,7 @@ use nalgebra::Vector3;
 use palpate_transport::{AXES, Axes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::grip::Grip;
+use super::grip::{Grip, Hold};
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::Script;
@@ -148,7 +148,7 @@ impl PhantomParams {
 #[derive(Debug, Clone)]
 pub struct PhantomHandle {
     params: PhantomParams,
-    present: bool,
+    hold: Hold,
     lead: Lead,
     plant: Plant,
     motor: Motor,
@@ -170,14 +170,14 @@ struct Measured {
 impl PhantomHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(params: &PhantomParams, script: Script, grip: Grip) -> Self {
-        let lead = Lead::new(script);
-        let mut plant = Plant::new(params, grip.hand(), &lead.intent().position_m);
+    pub fn new(params: &PhantomParams, script: Script, hold: impl Into<Hold>) -> Self {
+        let (lead, hold) = (Lead::new(script), hold.into());
+        let mut plant = Plant::new(params, hold.grip().hand(), &lead.intent().position_m);
         let (pose, position_m) = plant.sense();
         plant.weight_nm = pose.gravity_nm();
         Self {
             params: *params,
-            present: grip != Grip::None,
+            hold,
             lead,
             plant,
             motor: Motor::new(params.motor),
@@ -251,14 +251,18 @@ impl Handle for PhantomHandle {
             }
             self.measure(f64::from(steps) * SUBSTEP_S);
         }
+        if let Some(grip) = self.hold.follow(self.lead.elapsed_s()) {
+            self.plant.hand = grip.hand();
+        }
+        let present = self.hold.grip() != Grip::None;
         let intent = self.lead.intent();
         let position_m = self.measured.position_m;
         Reading {
             position_m,
             velocity_mps: self.measured.velocity_mps,
             closed: self.plant.tweezers.switch.closed,
-            present: self.present,
-            intended_m: if self.present {
+            present,
+            intended_m: if present {
                 intent.position_m
             } else {
                 position_m

@@ -25,7 +25,7 @@ const STOP_GIVES_RAD: f64 = 0.1;
 #[derive(Debug, Clone)]
 pub(super) struct Plant {
     params: PhantomParams,
-    hand: Hand,
+    pub(super) hand: Hand,
     motion: Motion,
     /// The tweezers.
     pub(super) tweezers: Tweezers,
