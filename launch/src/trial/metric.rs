@@ -72,7 +72,7 @@ macro_rules! of_session {
 }
 
 /// Metrics of a session.
-const SESSION: [OfSession; 31] = of_session! {
+const SESSION: [OfSession; 34] = of_session! {
     min_channel_energy_j, passivity.min_channel_energy_j, "least energy in the channel", "J";
     violations, passivity.violations, "violations of passivity", "";
     interventions, passivity.interventions, "ticks at which the energy account acted", "";
