@@ -21,6 +21,14 @@
 //! `B` too: the inertia is `D (M + B) D` with `D` the roots of the loads, so a cell whose stiffness
 //! is `d` times as much has `d` times as much of both.
 //!
+//! Measured on the scene `layers-nodule` (skin of 100 kPa on fat of 2 kPa) at 8 sub-steps a millisecond,
+//! where the stiffest cells ask for 30: of a press at 0.3 m/s the force is off the true one by 8 % of its
+//! peak (root of the mean square), with mass instead by 47 %, whose peak is 69 % too high; of a capsule of
+//! 1 MPa on 1 kPa, which asks for 66, 7 and 115 %. A cap of 2 MPa on 2 kPa swings within 1 % of its true
+//! period at 2 sub-steps, with mass instead 41 % too slowly. A held force is 1.5 % low, since a touch of
+//! stiff skin is made no stiffer than its nodes bear. Where a few more sub-steps would do without either,
+//! they are cheaper than to couple many nodes: see the scenes `layered` and `layered-lump`.
+//!
 //! Energy in `B` is kinetic in the books: it is that of the inertia that the step really has.
 
 use super::cells::Field;

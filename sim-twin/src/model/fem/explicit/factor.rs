@@ -153,7 +153,9 @@ fn inverse(lower: &[[f64; LANES]; LANES]) -> [[f64; LANES]; LANES] {
     for column in 0..LANES {
         for row in column..LANES {
             let one = if row == column { 1.0 } else { 0.0 };
-            let sum: f64 = (column..row).map(|k| lower[row][k] * inverse[k][column]).sum();
+            let sum: f64 = (column..row)
+                .map(|k| lower[row][k] * inverse[k][column])
+                .sum();
             let own: f64 = (one - sum) / lower[row][row];
             inverse[row][column] = if own.abs() < SMALL { 0.0 } else { own };
         }

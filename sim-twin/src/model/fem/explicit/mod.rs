@@ -46,8 +46,8 @@ use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
 use build::{CLASSES, Model};
-use coupled::{Coupled, Room};
 pub use coupled::Stiff;
+use coupled::{Coupled, Room};
 use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;

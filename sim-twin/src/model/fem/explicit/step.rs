@@ -189,9 +189,8 @@ impl Explicit {
     /// Kinetic energy in what couples the nodes of stiff cells, without unit.
     fn coupled_energy(&mut self) -> f64 {
         let coupled = self.model.coupled.as_ref();
-        let twice = coupled.map(|coupled| {
-            coupled.twice(&self.state.motions, |motion| &motion.v, &mut self.room)
-        });
+        let twice = coupled
+            .map(|coupled| coupled.twice(&self.state.motions, |motion| &motion.v, &mut self.room));
         0.5 * twice.unwrap_or_default()
     }
 
