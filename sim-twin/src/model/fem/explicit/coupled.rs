@@ -26,8 +26,9 @@
 //! peak (root of the mean square), with mass instead by 47 %, whose peak is 69 % too high; of a capsule of
 //! 1 MPa on 1 kPa, which asks for 66, 7 and 115 %. A cap of 2 MPa on 2 kPa swings within 1 % of its true
 //! period at 2 sub-steps, with mass instead 41 % too slowly. A held force is 1.5 % low, since a touch of
-//! stiff skin is made no stiffer than its nodes bear. Where a few more sub-steps would do without either,
-//! they are cheaper than to couple many nodes: see the scenes `layered` and `layered-lump`.
+//! stiff skin is made no stiffer than its nodes bear. Where as many sub-steps as the stiffest cells need
+//! cost less than to couple many nodes, nothing is coupled: so it is in the scenes `layered`, whose muscle is
+//! stiff, and `layered-lump`.
 //!
 //! Energy in `B` is kinetic in the books: it is that of the inertia that the step really has.
 
@@ -44,7 +45,8 @@ use multiversion::multiversion;
 /// What becomes of cells that the sub-step does not bear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stiff {
-    /// They go linearly implicitly: an inertia couples their nodes, the block weighs what it weighs.
+    /// They go linearly implicitly: an inertia couples their nodes, the block weighs what it weighs. Where
+    /// more sub-steps cost less, they get those.
     #[default]
     Coupled,
     /// Their nodes get mass: cheaper, and slower than true in every motion.
@@ -54,6 +56,11 @@ pub enum Stiff {
 /// Squared frequency of a cell alone over that of many alike: 3 for cubes that hardly change their volume,
 /// less at borders (measured on the scene `layered`: 2).
 const AMONG: f64 = 2.0;
+
+/// About what a node takes to be brought to the factor and back, and a number of the factor \[ns\], both
+/// measured.
+const NODE_NS: f64 = 25.0;
+const NUMBER_NS: f64 = 0.12;
 
 /// Pairs whose energies are summed in single precision.
 const PAIRS: usize = 256;
@@ -178,6 +185,11 @@ impl Coupled {
     /// Number of nodes, and of numbers in the factor.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.nodes.len(), self.factor.numbers())
+    }
+
+    /// About what a sub-step takes for it \[ns\].
+    pub(super) fn cost_ns(&self) -> f64 {
+        NODE_NS * self.nodes.len() as f64 + NUMBER_NS * self.factor.numbers() as f64
     }
 
     /// Impulses become those that give free nodes the velocities of the coupled ones.

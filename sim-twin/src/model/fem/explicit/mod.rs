@@ -77,9 +77,9 @@ pub struct Params {
     /// Coulomb's coefficient of jaws, at least 0, where it exceeds [`Params::friction`]; without it
     /// jaws are not felt, and a tool that has them is a ball.
     pub jaw_friction: Option<f64>,
-    /// Sub-steps a millisecond that stiff cells may ask for, 1 to 1 000 000.
+    /// Sub-steps a millisecond beyond which [`Params::stiff`] says what becomes of cells, 1 to 1 000 000.
     pub substeps_max: u32,
-    /// What becomes of cells that ask for more.
+    /// What becomes of cells that ask for more sub-steps.
     pub stiff: Stiff,
     /// The law of all cells.
     pub law: Family,

@@ -192,6 +192,16 @@ fn stiff_layers_stay_calm_and_hold_the_true_force() {
 }
 
 #[test]
+fn what_costs_less_than_to_couple_gets_its_sub_steps() {
+    // thick muscle that is a little too stiff: thousands of numbers for half as many sub-steps
+    let block = block("layered");
+    let tissue = build(&block, 6, Stiff::Coupled);
+    assert_eq!((tissue.coupled(), tissue.stiff_mass_kg()), ((0, 0), 0.0));
+    assert_eq!(tissue.substep_s(), true_to(&block).substep_s());
+    assert!(build(&block, 6, Stiff::Mass).stiff_mass_kg() > 0.1);
+}
+
+#[test]
 fn presses_deeper_than_the_tool_and_strokes_leave_stiff_layers_sound() {
     for block in [block("layers-nodule"), capsule()] {
         for substeps_max in [4, 8] {
