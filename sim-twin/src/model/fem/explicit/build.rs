@@ -7,7 +7,7 @@
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
 use super::cells::{Buffer, Cells, Onto, RUN, pull};
-use super::coupled::{Coupled, Room, Stiff};
+use super::coupled::{AMONG, Coupled, Room, Stiff};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
 use super::laws::{Lanes, with_law};
@@ -75,13 +75,13 @@ impl Model {
         let bound = greatest_bound(nested, &matter).min(scale.borne(params));
         let classes = classes(nested, &matter, bound, params);
         let mut grids = Vec::with_capacity(nested.levels.len());
-        let (mut added, mut drag) = (0.0, 0.0);
+        let (mut added, mut drags) = (0.0, [0.0; 2]);
         for (index, classes) in classes.iter().enumerate() {
             grids.push(grid(
                 (nested, index),
                 (&matter, classes),
                 (bound, params),
-                (&mut added, &mut drag),
+                (&mut added, &mut drags),
             ));
         }
         let mut seams = Vec::new();
@@ -107,7 +107,7 @@ impl Model {
                 .map(|g| g.mass.iter().filter(|&&m| m > 0.0).count())
                 .sum(),
             frequency2: 0.0,
-            drag,
+            drag: drags[usize::from(params.stiff == Stiff::Mass)],
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
             wave: wave(nested, stuff, &scale),
@@ -124,7 +124,7 @@ impl Model {
         model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
         if params.stiff == Stiff::Coupled {
-            model.couple((nested, &matter), scale.borne(params));
+            model.couple((nested, &matter), scale.borne(params), drags[1]);
         }
         model.measure_demands(bound);
         model.relax();
@@ -133,8 +133,9 @@ impl Model {
 
     /// Couples the nodes of stiff cells, more of them and more strongly until the step is as long as was
     /// asked for; not if as many sub-steps as the stiffest cells need cost less, which is the truth too.
-    fn couple(&mut self, (nested, matter): (&Nested, &Matter), borne: f64) {
-        let plainly = (self.frequency2, self.skin.faces.clone());
+    fn couple(&mut self, (nested, matter): (&Nested, &Matter), borne: f64, drag: f64) {
+        let plainly = (self.frequency2, self.drag, self.skin.faces.clone());
+        let plain_step = self.step();
         let mut bound = borne;
         for _ in 0..COUPLINGS {
             if self.frequency2 <= borne * (1.0 + STRICT) {
@@ -148,10 +149,10 @@ impl Model {
         }
         let cells_ns = CELL_NS * self.cells as f64;
         let own_ns = self.coupled.as_ref().map_or(0.0, Coupled::cost_ns);
-        let more = (plainly.0 / self.frequency2).sqrt();
-        if more * cells_ns <= cells_ns + own_ns {
+        self.drag = drag;
+        if self.step() * cells_ns <= plain_step * (cells_ns + own_ns) {
             self.coupled = None;
-            (self.frequency2, self.skin.faces) = plainly;
+            (self.frequency2, self.drag, self.skin.faces) = plainly;
         }
     }
 
@@ -372,7 +373,7 @@ fn grid(
     (nested, index): (&Nested, usize),
     (matter, classes): (&Matter, &[usize]),
     (greatest, params): (f64, &Params),
-    (added, drag): (&mut f64, &mut f64),
+    (added, drags): (&mut f64, &mut [f64; 2]),
 ) -> Grid {
     let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
     let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
@@ -400,7 +401,14 @@ fn grid(
         let viscosity = matter.viscosity(index, cell);
         if viscosity != Viscosity::NONE {
             let steps = f64::from(1_u32 << classes[place[2]]);
-            *drag = drag.max(ask.drag * params.safety * steps * need / own);
+            let rate = ask.drag * params.safety * steps;
+            // what couples nodes has less of it than mass that bears a cell alone
+            let eased = match params.stiff {
+                Stiff::Coupled => (AMONG * need / own).min(1.0),
+                Stiff::Mass => need / own,
+            };
+            drags[0] = drags[0].max(rate);
+            drags[1] = drags[1].max(rate * eased);
             let length = grid.mass.len();
             let viscous = grid.viscous.get_or_insert_with(|| Viscous::new(length));
             let size = (volume, moduli.mu_pa / scale.stress_pa);

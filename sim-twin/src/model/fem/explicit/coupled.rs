@@ -55,7 +55,7 @@ pub enum Stiff {
 
 /// Squared frequency of a cell alone over that of many alike: 3 for cubes that hardly change their volume,
 /// less at borders (measured on the scene `layered`: 2).
-const AMONG: f64 = 2.0;
+pub(super) const AMONG: f64 = 2.0;
 
 /// About what a node takes to be brought to the factor and back, and a number of the factor \[ns\], both
 /// measured.

@@ -2,7 +2,7 @@
 
 use super::super::coupled::Room;
 use super::*;
-use crate::law::Mixing;
+use crate::law::{Mixing, Viscosity};
 use crate::mesh::region::{Region, Shape, Shares};
 use crate::scene::{self, Block, Body};
 use crate::twin::Snapshot;
@@ -224,6 +224,28 @@ fn presses_deeper_than_the_tool_and_strokes_leave_stiff_layers_sound() {
             );
         }
     }
+}
+
+#[test]
+fn stiff_layers_that_are_viscous_too_stay_calm() {
+    let block = block("layers-nodule");
+    let (nested, stuff) = block.grids().unwrap();
+    let viscosity = Viscosity {
+        shear_pas: 5.0,
+        bulk_pas: 5.0,
+        share: 0.3,
+        time_s: 0.1,
+    };
+    let all: Vec<_> = stuff
+        .iter()
+        .map(|s| vec![viscosity; s.moduli.len()])
+        .collect();
+    let mut tissue = Explicit::with_viscosity(&nested, &stuff, &all, &block.params).unwrap();
+    assert!(tissue.coupled().0 > 100);
+    let held_n = forces_n(&mut tissue, 0.1, 6e-3, 400);
+    assert!(held_n.iter().all(|f| (0.0..10.0).contains(f)));
+    assert!((held_n[399] / held_n[389] - 1.0).abs() < 0.01);
+    assert_eq!(tissue.collapses(), 0);
 }
 
 #[test]
