@@ -9,7 +9,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use palpate_twin::law::{Family, Material, Viscosity};
 use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Block, Body, Inclusion, Layer};
+use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
 
 const TICK_S: f64 = 1e-3;
@@ -17,11 +17,15 @@ const RADIUS_M: f64 = 5e-3;
 /// Ticks after a press in which the tissue still swings.
 const FREE_TICKS: u32 = 20;
 
-fn block() -> Block {
-    match scene::load("block").expect("built in").body {
+fn named(name: &str) -> Block {
+    match scene::load(name).expect("built in").body {
         Body::Block(block) => block,
-        Body::Lattice { .. } => panic!("the scene `block` is a continuum"),
+        Body::Lattice { .. } => panic!("the scene `{name}` is a continuum"),
     }
+}
+
+fn block() -> Block {
+    named("block")
 }
 
 /// The block of the test on even cells, so many along every edge.
@@ -32,33 +36,12 @@ fn even(edges: u32) -> Block {
     block
 }
 
-/// Skin of 100 kPa on fat of 2 kPa on muscle of 20 kPa, all nearly incompressible, with a nodule 50
+/// Skin of 100 kPa on fat of 2 kPa on muscle of 20 kPa, all nearly incompressible, with a nodule so many
 /// times as stiff as the fat around it.
-fn layers() -> Block {
-    let material = |young_pa| Material::new(young_pa, 0.49, 1e3).expect("a material");
-    let layer = |name: &str, thickness_m, young_pa| Layer {
-        name: name.to_owned(),
-        thickness_m,
-        material: material(young_pa),
-    };
-    let mut block = block();
-    block.size_m = [0.08, 0.08, 0.06];
-    block.layers = vec![
-        layer("skin", 0.002, 100e3),
-        layer("fat", 0.018, 2e3),
-        layer("muscle", 0.04, 20e3),
-    ];
-    block.inclusions = vec![Inclusion {
-        name: "nodule".to_owned(),
-        centre_m: Vec3::new(0.0, 0.0, -0.012),
-        radius_m: 5e-3,
-        material: material(100e3),
-    }];
-    block.zone.cell_m = 2e-3;
-    block.zone.levels = 3;
-    block.zone.centre_m = [0.0; 2];
-    block.zone.half_m = [0.01; 2];
-    block.zone.depth_m = 0.01;
+fn layers(times: f64) -> Block {
+    let mut block = named("layers-nodule");
+    let young_pa = 2e3 * times;
+    block.inclusions[0].material = Material::new(young_pa, 0.49, 1e3).expect("a material");
     block
 }
 
@@ -132,7 +115,10 @@ fn ticks(criterion: &mut Criterion) {
     for (name, block) in [
         ("scene block", block()),
         ("scene block, viscous", viscous()),
-        ("layers with a nodule", layers()),
+        ("scene layered", named("layered")),
+        ("scene layered-lump", named("layered-lump")),
+        ("layers with a nodule 10 times as stiff", layers(10.0)),
+        ("layers with a nodule 50 times as stiff", layers(50.0)),
     ] {
         let mut graded = pressed(build(&block));
         group.throughput(Throughput::Elements(graded.caps().elements as u64));

@@ -28,7 +28,7 @@ pub use press::Press;
 pub use table::TableError;
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -38,6 +38,10 @@ const BUILT_IN: [(&str, &str); 9] = [
     (
         "block-nodule",
         include_str!("../../scenes/block-nodule.toml"),
+    ),
+    (
+        "layers-nodule",
+        include_str!("../../scenes/layers-nodule.toml"),
     ),
     ("sheet", include_str!("../../scenes/sheet.toml")),
     ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!(
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
-             layered, layered-lump, block, block-nodule, sheet, sheet-fine, sheet-lump, \
+             layered, layered-lump, block, block-nodule, layers-nodule, sheet, sheet-fine, sheet-lump, \
              seed-regular, seed-printed"
         );
         let text = include_str!("../../scenes/sheet.toml");

@@ -98,7 +98,7 @@ impl Reaction {
 /// Balance: `kinetic + elastic + contact - initial = tool_work + edit + mass - dissipated + residual`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ledger {
-    /// Kinetic energy now.
+    /// Kinetic energy now, of all inertia that the solver steps with.
     pub kinetic_j: f64,
     /// Energy stored in the springs now.
     pub elastic_j: f64,

@@ -13,7 +13,7 @@ use crate::law::{Material, MaterialError, Mixing, Viscosity, tissue};
 use crate::mesh::hex::HexError;
 use crate::mesh::nested::{Nested, NestedError, Zone};
 use crate::mesh::region::{Region, RegionError, Shape, Shares};
-use crate::model::fem::explicit::{Explicit, ExplicitError, Params, Stuff};
+use crate::model::fem::explicit::{Explicit, ExplicitError, Params, Stiff, Stuff};
 use crate::twin::Tissue;
 
 /// Samples along each edge of a cell, for shares of layers and inclusions.
@@ -257,6 +257,7 @@ pub(super) struct BlockText {
     friction: Option<f64>,
     jaw_friction: Option<f64>,
     substeps_max: Option<u32>,
+    stiff: Option<StiffText>,
     classes: Option<usize>,
 }
 
@@ -268,6 +269,13 @@ enum MixingText {
     Hill,
     #[default]
     Geometric,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StiffText {
+    Coupled,
+    Mass,
 }
 
 /// A material: a published one by name, or numbers.
@@ -427,6 +435,11 @@ impl BlockText {
                 friction: self.friction.unwrap_or(ours.friction),
                 jaw_friction: self.jaw_friction,
                 substeps_max: self.substeps_max.unwrap_or(ours.substeps_max),
+                stiff: match self.stiff {
+                    Some(StiffText::Coupled) => Stiff::Coupled,
+                    Some(StiffText::Mass) => Stiff::Mass,
+                    None => ours.stiff,
+                },
                 classes: self.classes.unwrap_or(ours.classes),
                 ..ours
             },

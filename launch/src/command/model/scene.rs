@@ -96,7 +96,7 @@ fn materials(text: &mut String, block: &Block) {
     }
 }
 
-/// Cells, sub-steps and the mass that makes stiff cells steppable.
+/// Cells, sub-steps and what makes stiff cells steppable.
 fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
     let solver = block.solver()?;
     let (caps, classes) = (solver.caps(), solver.class_cells());
@@ -106,16 +106,34 @@ fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
     let substeps = least.next_multiple_of(1 << slowest);
     let rows = classes.iter().enumerate();
     let steps: usize = rows.map(|(class, cells)| cells * (substeps >> class)).sum();
-    let added = 100.0 * solver.stiff_mass_kg() / mass_kg(block)?;
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
         "cells    {}, with {} nodes\nstep     {:.0} us at rest: {substeps} sub-steps a tick of 1 ms, \
-         {steps} cell steps\nmass     {added:.1} % more at rest, on cells too stiff for that step",
+         {steps} cell steps",
         caps.elements,
         caps.nodes,
         solver.substep_s() * 1e6,
     );
+    let (nodes, numbers) = solver.coupled();
+    let added = 100.0 * solver.stiff_mass_kg() / mass_kg(block)?;
+    let _ = if nodes > 0 {
+        writeln!(
+            text,
+            "stiff    {nodes} nodes of cells too stiff for that step are coupled: {numbers} numbers a \
+             sub-step; no mass is added at rest"
+        )
+    } else if added > 0.0 {
+        writeln!(
+            text,
+            "mass     {added:.1} % more at rest, on cells too stiff for that step"
+        )
+    } else {
+        writeln!(
+            text,
+            "stiff    no cell is too stiff for that step; no mass is added at rest"
+        )
+    };
     Ok(())
 }
 
@@ -165,9 +183,22 @@ mod tests {
     fn a_scene_is_described_with_its_sources_and_its_cost() {
         let scene = load("layered").expect("built in").expect("a scene");
         let text = inspect(&scene).expect("a block").stdout;
-        for part in ["muscle", "Pailler-Mattei", "sub-steps", "% more at rest"] {
+        for part in [
+            "muscle",
+            "Pailler-Mattei",
+            "sub-steps",
+            "no cell is too stiff",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let mut scene = load("layers-nodule").expect("built in").expect("a scene");
+        let coupled = inspect(&scene).expect("a block").stdout;
+        assert!(coupled.contains("are coupled"), "{coupled}");
+        if let Body::Block(block) = &mut scene.body {
+            block.params.stiff = palpate_twin::model::fem::explicit::Stiff::Mass;
+        }
+        let heavy = inspect(&scene).expect("a block").stdout;
+        assert!(heavy.contains("% more at rest"), "{heavy}");
         let sheet = load("sheet").expect("built in").expect("a scene");
         assert!(inspect(&sheet).expect("springs").stdout.contains("springs"));
         assert!(parts(&sheet).expect("known").is_none());

@@ -7,6 +7,7 @@
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
 use super::cells::{Buffer, Cells, Onto, RUN, pull};
+use super::coupled::{AMONG, Coupled, Room, Stiff};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
 use super::laws::{Lanes, with_law};
@@ -15,7 +16,7 @@ use super::schedule::{classes, cut};
 use super::seam::Seam;
 use super::skin::Skin;
 use super::viscous::Viscous;
-use super::{ExplicitError, Params, Stuff};
+use super::{CELL_NS, ExplicitError, Params, Stuff};
 use crate::Vec3;
 use crate::law::{Real, Viscosity};
 use crate::mesh::nested::Nested;
@@ -31,6 +32,8 @@ pub(super) struct Model {
     pub(super) grids: Vec<Grid>,
     /// Seam of grid `n + 1` with grid `n`.
     pub(super) seams: Vec<Seam>,
+    /// What couples the nodes of stiff cells.
+    pub(super) coupled: Option<Coupled>,
     pub(super) skin: Skin,
     pub(super) cells: usize,
     pub(super) free: usize,
@@ -42,6 +45,7 @@ pub(super) struct Model {
     pub(super) slowest: usize,
     pub(super) extent: f64,
     pub(super) wave: f64,
+    density_kgpm3: f64,
     pub(super) length_m: f64,
     pub(super) stress_pa: f64,
     pub(super) time_s: f64,
@@ -71,13 +75,13 @@ impl Model {
         let bound = greatest_bound(nested, &matter).min(scale.borne(params));
         let classes = classes(nested, &matter, bound, params);
         let mut grids = Vec::with_capacity(nested.levels.len());
-        let (mut added, mut drag) = (0.0, 0.0);
+        let (mut added, mut drags) = (0.0, [0.0; 2]);
         for (index, classes) in classes.iter().enumerate() {
             grids.push(grid(
                 (nested, index),
                 (&matter, classes),
                 (bound, params),
-                (&mut added, &mut drag),
+                (&mut added, &mut drags),
             ));
         }
         let mut seams = Vec::new();
@@ -95,6 +99,7 @@ impl Model {
         let extent = (0..3).map(|a| size[a] as f64 * grids[0].edge[a]);
         let mut model = Self {
             params: *params,
+            coupled: None,
             skin: Skin::new(nested, &grids, stuff, (&scale.units(), params)),
             cells: nested.cells(),
             free: grids
@@ -102,10 +107,11 @@ impl Model {
                 .map(|g| g.mass.iter().filter(|&&m| m > 0.0).count())
                 .sum(),
             frequency2: 0.0,
-            drag,
+            drag: drags[usize::from(params.stiff == Stiff::Mass)],
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
             wave: wave(nested, stuff, &scale),
+            density_kgpm3: scale.density_kgpm3,
             length_m: scale.length_m,
             stress_pa: scale.stress_pa,
             time_s: scale.time_s(),
@@ -117,9 +123,52 @@ impl Model {
         let slabs = model.grids.iter().flat_map(|grid| &grid.slabs);
         model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
+        if params.stiff == Stiff::Coupled {
+            model.couple((nested, &matter), scale.borne(params), drags[1]);
+        }
         model.measure_demands(bound);
         model.relax();
         Ok(model)
+    }
+
+    /// Couples the nodes of stiff cells, more of them and more strongly until the step is as long as was
+    /// asked for; not if as many sub-steps as the stiffest cells need cost less, which is the truth too.
+    fn couple(&mut self, (nested, matter): (&Nested, &Matter), borne: f64, drag: f64) {
+        let plainly = (self.frequency2, self.drag, self.skin.faces.clone());
+        let plain_step = self.step();
+        let mut bound = borne;
+        for _ in 0..COUPLINGS {
+            if self.frequency2 <= borne * (1.0 + STRICT) {
+                break;
+            }
+            let parts = (&self.grids[..], &self.seams[..]);
+            self.coupled = Coupled::new(nested, matter, bound, parts);
+            self.soften(matter.stuff, borne);
+            self.frequency2 = self.iterate();
+            bound *= (borne / self.frequency2).clamp(0.5, 0.9);
+        }
+        let cells_ns = CELL_NS * self.cells as f64;
+        let own_ns = self.coupled.as_ref().map_or(0.0, Coupled::cost_ns);
+        self.drag = drag;
+        if self.step() * cells_ns <= plain_step * (cells_ns + own_ns) {
+            self.coupled = None;
+            (self.frequency2, self.drag, self.skin.faces) = plainly;
+        }
+    }
+
+    /// A touch of stiff skin is no stiffer than the nodes that it pushes bear. What lies under such skin is
+    /// softer by far, so a press hardly tells (measured: 1.5 % of the force on the scene `layers-nodule`).
+    fn soften(&mut self, stuff: &[Stuff], borne: f64) {
+        for face in &mut self.skin.faces {
+            let (index, node) = (face.grid as usize, face.nodes[0] as usize);
+            let grid = &self.grids[index];
+            let [nx, ny, nz] = grid.nodes.map(|n| n - 1);
+            let [i, j] = [node % grid.plane % (nx + 1), node % grid.plane / (nx + 1)];
+            let density = stuff[index].densities_kgpm3[i + nx * (j + ny * (nz - 1))];
+            let most = borne * 0.8 * density / self.density_kgpm3 * grid.edge[2];
+            let steps = f64::from(1_u32 << (2 * face.class));
+            face.stiffness = face.stiffness.min(f32::of(most / steps));
+        }
     }
 
     /// Demands of cells over what they may have. The step bears what was found at rest, of which the
@@ -197,7 +246,7 @@ impl Model {
             }
         }
         let springs = self.skin.springs(&self.grids);
-        let mut buffer = Buffer::new();
+        let (mut buffer, mut room) = (Buffer::new(), Room::new(self.coupled.as_ref()));
         let mut greatest = 0.0;
         for _ in 0..ITERATIONS {
             let largest = motions.iter().flat_map(|m| m.u.iter().flatten());
@@ -227,27 +276,32 @@ impl Model {
                 let (above, fine) = motions.split_at_mut(index + 1);
                 seam.gather_forces(&mut above[index], &mut fine[0]);
             }
-            greatest = f64::max(greatest, self.quotient(&mut motions));
+            greatest = f64::max(greatest, self.quotient(&mut motions, &mut room));
         }
         // the quotient comes from below
         1.03 * greatest
     }
 
-    /// Work over mass of the displacements, which then become the accelerations.
-    fn quotient(&self, motions: &mut [Motion]) -> f64 {
+    /// Work over inertia of the displacements, which then become the accelerations.
+    fn quotient(&self, motions: &mut [Motion], room: &mut Room) -> f64 {
         let (mut work, mut mass) = (0.0, 0.0);
+        for (grid, motion) in self.grids.iter().zip(&*motions) {
+            for (u, f) in motion.u.iter().zip(&motion.f) {
+                let nodes = u.iter().zip(f).zip(&grid.mass);
+                for ((&u, &f), &own) in nodes.filter(|node| *node.1 > 0.0) {
+                    work -= f64::from(u) * f64::from(f);
+                    mass += f64::from(u) * f64::from(u) * f64::from(own);
+                }
+            }
+        }
+        if let Some(coupled) = &self.coupled {
+            mass += coupled.twice(motions, |motion| &motion.u, room);
+            coupled.spread(motions, room);
+        }
         for (grid, motion) in self.grids.iter().zip(motions) {
-            for node in 0..grid.count() {
-                let own = grid.mass[node];
-                for axis in 0..3 {
-                    let (u, f) = (&mut motion.u[axis][node], motion.f[axis][node]);
-                    if own > 0.0 {
-                        work -= f64::from(*u) * f64::from(f);
-                        mass += f64::from(*u) * f64::from(*u) * f64::from(own);
-                        *u = f / own;
-                    } else {
-                        *u = 0.0;
-                    }
+            for (u, f) in motion.u.iter_mut().zip(&motion.f) {
+                for ((u, &f), &own) in u.iter_mut().zip(f).zip(&grid.mass) {
+                    *u = if own > 0.0 { f / own } else { 0.0 };
                 }
             }
         }
@@ -265,6 +319,11 @@ fn pull_all(law: impl Lanes, grid: &Grid, motion: &mut Motion, buffer: &mut Buff
         pull(law, cells, weight, &motion.u, &mut onto, buffer);
     }
 }
+
+/// Times that couplings are made at most.
+const COUPLINGS: usize = 4;
+/// What a step may be short of that asked for.
+const STRICT: f64 = 0.02;
 
 /// Power iterations.
 const ITERATIONS: usize = 80;
@@ -314,7 +373,7 @@ fn grid(
     (nested, index): (&Nested, usize),
     (matter, classes): (&Matter, &[usize]),
     (greatest, params): (f64, &Params),
-    (added, drag): (&mut f64, &mut f64),
+    (added, drags): (&mut f64, &mut [f64; 2]),
 ) -> Grid {
     let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
     let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
@@ -330,15 +389,26 @@ fn grid(
         grid.cells.lambda[at] = f32::of(moduli.lambda_pa / scale.stress_pa * volume);
         grid.cells.demand[at] = f32::of(need);
         let mass = density / scale.density_kgpm3 * volume;
-        *added += mass * (own / need - 1.0);
-        let eighth = f32::of(mass * (own / need) / 8.0);
+        let times = match params.stiff {
+            Stiff::Coupled => 1.0,
+            Stiff::Mass => own / need,
+        };
+        *added += mass * (times - 1.0);
+        let eighth = f32::of(mass * times / 8.0);
         for corner in grid.cells.corners {
             grid.mass[at + corner] += eighth;
         }
         let viscosity = matter.viscosity(index, cell);
         if viscosity != Viscosity::NONE {
             let steps = f64::from(1_u32 << classes[place[2]]);
-            *drag = drag.max(ask.drag * params.safety * steps * need / own);
+            let rate = ask.drag * params.safety * steps;
+            // what couples nodes has less of it than mass that bears a cell alone
+            let eased = match params.stiff {
+                Stiff::Coupled => (AMONG * need / own).min(1.0),
+                Stiff::Mass => need / own,
+            };
+            drags[0] = drags[0].max(rate);
+            drags[1] = drags[1].max(rate * eased);
             let length = grid.mass.len();
             let viscous = grid.viscous.get_or_insert_with(|| Viscous::new(length));
             let size = (volume, moduli.mu_pa / scale.stress_pa);

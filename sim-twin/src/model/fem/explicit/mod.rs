@@ -4,7 +4,7 @@
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
+//! cost, `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -13,7 +13,9 @@
 
 mod build;
 mod cells;
+mod coupled;
 mod edit;
+mod factor;
 mod friction;
 mod grid;
 mod jaws;
@@ -44,6 +46,8 @@ use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
 use build::{CLASSES, Model};
+pub use coupled::Stiff;
+use coupled::{Coupled, Room};
 use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
@@ -73,8 +77,10 @@ pub struct Params {
     /// Coulomb's coefficient of jaws, at least 0, where it exceeds [`Params::friction`]; without it
     /// jaws are not felt, and a tool that has them is a ball.
     pub jaw_friction: Option<f64>,
-    /// Sub-steps a millisecond beyond which stiff cells get mass instead, 1 to 1 000 000.
+    /// Sub-steps a millisecond beyond which [`Params::stiff`] says what becomes of cells, 1 to 1 000 000.
     pub substeps_max: u32,
+    /// What becomes of cells that ask for more sub-steps.
+    pub stiff: Stiff,
     /// The law of all cells.
     pub law: Family,
 }
@@ -91,6 +97,7 @@ impl Default for Params {
             friction: 0.0,
             jaw_friction: None,
             substeps_max: 32,
+            stiff: Stiff::default(),
             law: Family::NeoHookean,
         }
     }
@@ -256,6 +263,7 @@ pub struct Explicit {
     shares: Shares,
     touches: Touches,
     loads: Loads,
+    room: Room,
     /// What the stiffness of every cell was before an edit, by grid.
     stiffened: Vec<Vec<f32>>,
     /// Energy that viscous cells took and that is not booked yet.
@@ -342,6 +350,7 @@ impl Explicit {
             shares: Shares::new(&model),
             touches: Touches::new(&model.skin),
             loads: Loads::new(&model.grids),
+            room: Room::new(model.coupled.as_ref()),
             stiffened: model
                 .grids
                 .iter()
@@ -407,7 +416,14 @@ impl Explicit {
         added.sum::<f64>() * self.model.mass_kg()
     }
 
-    /// Mass that stiff cells have at rest beyond their own, by [`Params::substeps_max`] \[kg\].
+    /// Nodes that stiff cells couple, by [`Params::substeps_max`], and numbers that a sub-step reads
+    /// twice for that.
+    #[must_use]
+    pub fn coupled(&self) -> (usize, usize) {
+        self.model.coupled.as_ref().map_or((0, 0), Coupled::size)
+    }
+
+    /// Mass that stiff cells have at rest beyond their own, with [`Stiff::Mass`] \[kg\].
     #[must_use]
     pub fn stiff_mass_kg(&self) -> f64 {
         self.model.added * self.model.mass_kg()

@@ -167,9 +167,14 @@ impl Seam {
                 }
             }
         }
-        let pairs = seam.ones.pairs().chain(seam.twos.pairs());
-        seam.carried = Carried::new(pairs.chain(seam.fours.pairs()).collect());
+        seam.carried = Carried::new(seam.shares().collect());
         seam
+    }
+
+    /// Nodes of the rim, what hangs on them, and by which share.
+    pub(super) fn shares(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
+        let pairs = self.ones.pairs().chain(self.twos.pairs());
+        pairs.chain(self.fours.pairs())
     }
 
     /// The nodes of the grid above that carry hanging ones.

@@ -62,7 +62,7 @@ struct Room {
 pub(super) struct Shares {
     rooms: Vec<Room>,
     law: Family,
-    /// Whether impulses join before nodes go: seams need them whole.
+    /// Whether impulses join before nodes go: seams and what couples nodes need them whole.
     early: bool,
 }
 
@@ -114,7 +114,7 @@ impl Shares {
         Self {
             rooms: model.grids.iter().map(room).collect(),
             law: model.params.law,
-            early: !model.seams.is_empty(),
+            early: !model.seams.is_empty() || model.coupled.is_some(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Shares {
         (found, taken)
     }
 
-    /// Brings impulses of cells together where seams need them whole; else they join as nodes go.
+    /// Brings impulses of cells together where they are needed whole; else they join as nodes go.
     pub(super) fn join_early(&mut self, grids: &[Grid], motions: &mut [Motion]) {
         if !self.early {
             return;

@@ -52,7 +52,7 @@ impl Loads {
         (grids, seams): (&[Grid], &[Seam]),
         motions: &mut [Motion],
     ) -> (f64, f64) {
-        let all = greatest > BORNE || self.loaded;
+        let all = self.changes(greatest);
         self.loaded = greatest > BORNE;
         if all {
             let mut works = self.works(grids, motions);
@@ -74,6 +74,11 @@ impl Loads {
             heavy += weigh.heavy;
         }
         (light, heavy)
+    }
+
+    /// Whether masses change for demands of which that is the greatest.
+    pub(super) fn changes(&self, greatest: f32) -> bool {
+        greatest > BORNE || self.loaded
     }
 
     fn works<'a>(&'a mut self, grids: &'a [Grid], motions: &'a mut [Motion]) -> Works<Weigh<'a>> {

@@ -171,14 +171,27 @@ impl Explicit {
     }
 
     /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
-    pub(super) fn weigh(&mut self, crew: &mut impl Crew) {
+    /// Gives what stiff cells had of it before, without unit.
+    pub(super) fn weigh(&mut self, crew: &mut impl Crew) -> f64 {
+        let before = self.coupled_energy();
         let parts = (&self.model.grids[..], &self.model.seams[..]);
         let greatest = self.state.demand * self.state.stiffest;
+        let same = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
         let (light, heavy) = self.loads.apply(crew, greatest, parts, motions);
+        let after = if same { before } else { self.coupled_energy() };
         let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
-        books.kinetic_j = heavy * unit_j;
-        books.mass_j += (heavy - light) * unit_j;
+        books.kinetic_j = (heavy + after) * unit_j;
+        books.mass_j += (heavy + after - light - before) * unit_j;
+        before
+    }
+
+    /// Kinetic energy in what couples the nodes of stiff cells, without unit.
+    fn coupled_energy(&mut self) -> f64 {
+        let coupled = self.model.coupled.as_ref();
+        let twice = coupled
+            .map(|coupled| coupled.twice(&self.state.motions, |motion| &motion.v, &mut self.room));
+        0.5 * twice.unwrap_or_default()
     }
 
     /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
@@ -309,13 +322,16 @@ impl Explicit {
         self.pull_due::<true>(&mut Alone, &due)
     }
 
-    /// Impulses of hanging nodes to their rims, finest first.
+    /// Impulses of hanging nodes to their rims, finest first, and of stiff cells to one another.
     fn gather(&mut self) {
         self.shares
             .join_early(&self.model.grids, &mut self.state.motions);
         for (index, seam) in self.model.seams.iter().enumerate().rev() {
             let (above, fine) = self.state.motions.split_at_mut(index + 1);
             seam.gather_forces(&mut above[index], &mut fine[0]);
+        }
+        if let Some(coupled) = &self.model.coupled {
+            coupled.spread(&mut self.state.motions, &mut self.room);
         }
     }
 
@@ -388,7 +404,8 @@ impl Explicit {
         self.met = met;
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
-        self.book(crew, paths, (taken, found.energy));
+        let slow = self.model.slow(plan);
+        self.book(crew, paths, (taken, found.energy, slow));
     }
 
     /// Lets every tool push and drag.
@@ -423,10 +440,11 @@ impl Explicit {
         &mut self,
         crew: &mut impl Crew,
         paths: &[Option<Path>; BODIES],
-        (taken, elastic): (f64, f64),
+        (taken, elastic, slow): (f64, f64, f64),
     ) {
         let unit_j = self.model.energy_j();
-        self.weigh(crew);
+        // damping is proportional to all inertia
+        let taken = taken + self.weigh(crew) * (1.0 / (slow * slow) - 1.0);
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;
@@ -495,15 +513,19 @@ impl Model {
     /// slower cells go up and down by the impulses that are saved up; damping of that would take
     /// energy that is not there (measured: 3 % of the tool's work in a press that is held).
     fn pace(&self, plan: &Plan, class: usize) -> Pace {
-        let tick = plan.dt * f64::from(plan.substeps);
-        let slow = 1.0 / (1.0 + self.params.damping_hz * self.time_s * tick);
         Pace {
             kick: f32::of(plan.dt),
             drift: f32::of(plan.dt * f64::from(1_u32 << class)),
-            slow: f32::of(slow),
+            slow: f32::of(self.slow(plan)),
             fast: f32::of(FAST * self.wave),
             far: f32::of(self.extent),
         }
+    }
+
+    /// Factor on speeds that damping leaves at the end of a tick.
+    fn slow(&self, plan: &Plan) -> f64 {
+        let tick = plan.dt * f64::from(plan.substeps);
+        1.0 / (1.0 + self.params.damping_hz * self.time_s * tick)
     }
 
     fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {

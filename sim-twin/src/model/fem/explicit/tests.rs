@@ -1,6 +1,7 @@
 //! What the explicit tissue must do; one idea a file.
 
 mod block;
+mod coupled;
 mod crew;
 mod edit;
 mod energy;

@@ -112,6 +112,26 @@ fn one_or_more_threads_give_the_same_bits_on_seams_and_classes() {
 }
 
 #[test]
+fn one_or_more_threads_give_the_same_bits_on_coupled_nodes() {
+    for grids in [(12, 1), (12, 2)] {
+        let nested = nested(0.1, grids, [0.0; 2]);
+        let mut stuff = even(&nested, 5e3);
+        let stiff = Material::new(500e3, 0.45, 1e3).unwrap().moduli();
+        for (stuff, level) in stuff.iter_mut().zip(&nested.levels) {
+            let top = level.count() - level.cells[0] * level.cells[1];
+            stuff.moduli[top..].fill(stiff);
+        }
+        let params = Params {
+            substeps_max: 6,
+            ..Params::default()
+        };
+        let tissue = Explicit::new(&nested, &stuff, &params).unwrap();
+        assert!(tissue.coupled().0 > 100);
+        same_for_all(&tissue);
+    }
+}
+
+#[test]
 fn chunks_divide_what_there_is() {
     let tissue = tissue((30, 1), &Params::default());
     let grid = &tissue.model.grids[0];

@@ -110,6 +110,7 @@ fn a_layer_a_thousand_times_as_stiff_costs_what_was_said_and_stays_calm() {
     stuff.moduli[top..].fill(moduli(2e6));
     let params = Params {
         classes: 5,
+        stiff: Stiff::Mass,
         ..Params::default()
     };
     let mut tissue = Explicit::new(&nested, &[stuff], &params).unwrap();
