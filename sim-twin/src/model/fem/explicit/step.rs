@@ -12,12 +12,13 @@ use super::cells::Found;
 use super::friction;
 use super::jaws;
 use super::motion::Pace;
+use super::point::{self, Spring, Step, Top};
 use super::shares::Due;
-use super::skin::{Beat, Met, Rod};
+use super::skin::{Beat, Met, Rod, Skin};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
 use crate::Vec3;
-use crate::contact::usable;
+use crate::contact::{is_point, usable};
 use crate::crew::{Alone, Crew};
 use crate::law::Real;
 use crate::twin::{Ledger, Reaction, Tool};
@@ -31,6 +32,10 @@ const FAST: f64 = 2.0;
 /// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
 /// thousandth of a millionth of a press.
 const STILL: f64 = 1e-6;
+/// Farthest that a point may go in a tick and be the same, over the block's longest edge.
+const LEAP: f64 = 0.1;
+/// Speed of the surface within which it is seen to meet a point, over that of pressure waves.
+const MEETS: f64 = 0.5;
 /// Speed of the surface within which a tick's contacts are found, over that of pressure waves.
 const SURFACE: f64 = 0.15;
 
@@ -58,9 +63,27 @@ impl Path {
     fn at(&self, share: f64) -> Rod {
         let single = |x: Vec3| [0, 1, 2].map(|axis| f32::of(x[axis]));
         Rod {
-            centre: single(self.from + self.way * share),
+            centre: single(self.place(share)),
             shaft: single(self.shaft + self.swing * share),
             ..self.rod
+        }
+    }
+
+    fn is_point(&self) -> bool {
+        self.rod.radius == 0.0
+    }
+
+    /// Where its centre is.
+    fn place(&self, share: f64) -> Vec3 {
+        self.from + self.way * share
+    }
+
+    /// What holds it if it is a point: the contact's stiffness and its own, one after the other.
+    fn spring(&self, skin: &Skin) -> Spring {
+        Spring {
+            stiffness: skin.least / (1.0 + skin.least * f64::from(self.rod.give)),
+            longest: skin.shallow,
+            friction: self.friction,
         }
     }
 
@@ -153,7 +176,7 @@ impl Explicit {
     fn collapse(&mut self, before: &Ledger) {
         self.state.let_back();
         for tool in &mut self.state.tools {
-            *tool = ToolState::NEW;
+            *tool = tool.let_back();
         }
         let found = self.energies();
         let stored_j = before.stored_j();
@@ -206,7 +229,7 @@ impl Explicit {
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
             let fits = |tool: &&Tool| {
-                usable(tool)
+                (usable(tool) || is_point(tool))
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
@@ -224,7 +247,7 @@ impl Explicit {
                 .params
                 .jaw_friction
                 .filter(|_| tool.jaws.is_some());
-            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
+            let same = old.goes_on_to(tool, LEAP * extent_m) && old.jaw == jaw.is_some();
             let (from_m, shaft_m) = if same {
                 (old.position_m, old.shaft_m)
             } else {
@@ -235,6 +258,7 @@ impl Explicit {
             if !same {
                 // what it held is in its energy still, which `begin` compares with
                 slot.stick = friction::Stick::default();
+                slot.grip = point::Grip::default();
             }
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
@@ -247,12 +271,24 @@ impl Explicit {
 
     fn list(&mut self, paths: &[Option<Path>; BODIES], dt: f64) {
         let sound = SURFACE * self.model.wave * dt;
-        for (path, list) in paths.iter().zip(&mut self.near) {
-            list.clear();
-            if let Some(path) = path {
-                let way = f32::of(path.reach() + sound);
-                let skin = &self.model.skin;
-                skin.near(&path.at(0.0), (way, self.moved), &self.state.motions, list);
+        let (skin, motions) = (&self.model.skin, &self.state.motions);
+        for (index, path) in paths.iter().enumerate() {
+            let near = &mut self.near[index];
+            near.clear();
+            let Some(path) = path else { continue };
+            let mut way = path.reach() + sound;
+            if path.is_point() {
+                // as far as what holds it, and the faces around that
+                let (none, grip) = (&[][..], &self.state.tools[index].grip);
+                let place = Top { skin, near: none, motions }.place(grip);
+                way += 1.0 + place.map_or(0.0, |place| (place - path.from).norm());
+            }
+            let way = (f32::of(way), self.moved);
+            skin.near(&path.at(0.0), way, motions, near);
+            if path.is_point() {
+                let (grip, watch) = (&self.state.tools[index].grip, &mut self.watches[index]);
+                let top = Top { skin, near, motions };
+                top.begin(path.from, grip, &path.spring(skin), watch);
             }
         }
     }
@@ -277,9 +313,15 @@ impl Explicit {
             let (with, beat) = ((&self.near[index][..], &rod), Beat::all(0.5, slowest));
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
             let met = &mut met[index];
-            *met = skin.press(with, &beat, motions, &mut self.touches);
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
+            if path.is_point() {
+                let top = Top { skin, near: with.0, motions };
+                *met = top.hold(path.from, &tool.grip, &path.spring(skin));
+                point::push(skin, &tool.grip, &beat, motions, met);
+            } else {
+                *met = skin.press(with, &beat, motions, &mut self.touches);
+                skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
+            }
             let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;
@@ -316,6 +358,14 @@ impl Explicit {
         for (index, seam) in self.model.seams.iter().enumerate().rev() {
             let (above, fine) = self.state.motions.split_at_mut(index + 1);
             seam.gather_forces(&mut above[index], &mut fine[0]);
+        }
+    }
+
+    /// Speeds of hanging nodes, for friction.
+    fn follow_speeds(&mut self) {
+        for (index, seam) in self.model.seams.iter().enumerate() {
+            let (above, fine) = self.state.motions.split_at_mut(index + 1);
+            seam.follow_speeds(&above[index], &mut fine[0]);
         }
     }
 
@@ -376,6 +426,9 @@ impl Explicit {
                 due: class,
                 whole,
             };
+            if whole {
+                self.follow_speeds();
+            }
             self.press(paths, (share, plan), &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
@@ -402,8 +455,24 @@ impl Explicit {
         let model = Arc::clone(&self.model);
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
-            let rod = path.at(share);
             let (near, motions) = (&self.near[index][..], &mut self.state.motions);
+            if path.is_point() {
+                let tool = &mut self.state.tools[index];
+                let with = (&mut tool.grip, &mut self.watches[index]);
+                let step = Step {
+                    at: path.place(share),
+                    way: path.way.norm() / f64::from(plan.substeps)
+                        + MEETS * model.wave * plan.dt * f64::from(1_u32 << model.slowest),
+                };
+                let spring = path.spring(&model.skin);
+                let top = Top { skin: &model.skin, near, motions };
+                let (mut met, spent) = top.go(&step, (beat, &spring), with);
+                tool.stick.spent += spent;
+                point::push(&model.skin, &tool.grip, beat, motions, &mut met);
+                all[index] = met;
+                continue;
+            }
+            let rod = path.at(share);
             let touches = &mut self.touches;
             let mut met = model.skin.press((near, &rod), beat, motions, touches);
             if path.friction > 0.0 && met.weight > 0.0 {
@@ -471,11 +540,15 @@ impl Explicit {
         } else {
             0.0
         };
+        let out = Vec3::from(met.force).try_normalize(0.0);
+        let sunk = out.map_or(Vec3::zeros(), |out| out * f64::from(met.depth));
+        let to_proxy = sunk - Vec3::from(self.state.tools[index].stick.way);
         Reaction {
             force_n: force * model.force_n(),
             torque_nm: torque * model.energy_j(),
             normal: force / size,
             penetration_m: f64::from(met.depth) * length_m,
+            to_proxy_m: to_proxy * length_m,
             stiffness_npm: stiffness * model.stress_pa * length_m,
             contacts: met.contacts,
             ..Reaction::default()
@@ -508,10 +581,13 @@ impl Model {
 
     fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {
         let radius = tool.radius_m / self.length_m;
+        let stiffness = tool.stiffness_npm / (self.stress_pa * self.length_m);
         // the tool's boundary as a bed of springs over its disc
-        let bed = tool.stiffness_npm
-            / (self.stress_pa * self.length_m)
-            / (std::f64::consts::PI * radius * radius);
+        let bed = if tool.radius_m == 0.0 {
+            stiffness
+        } else {
+            stiffness / (std::f64::consts::PI * radius * radius)
+        };
         Path {
             from: (from_m - self.origin_m) / self.length_m,
             way: (tool.position_m - from_m) / self.length_m,
