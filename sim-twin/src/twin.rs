@@ -40,7 +40,8 @@ pub struct Jaws {
 /// What a tissue did to one tool during one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reaction {
-    /// Force on the tool \[N\].
+    /// Force on the tool \[N\]: of a model that goes in sub-steps their mean, so that the force times the
+    /// step is the opposite of the impulse that the tissue got in it.
     pub force_n: Vec3,
     /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
     pub torque_nm: Vec3,

@@ -412,7 +412,10 @@ fn a_proxy_is_ahead_of_its_tool_and_joins_one_that_leaves() {
             let along_m = ahead_m.dot(&felt.normal);
             sunk += usize::from(along_m > 0.0);
             assert!(along_m >= 0.0, "{name}, tick {k}: {felt:?}");
-            assert!(ahead_m.norm() <= 2.0 * felt.penetration_m, "{name}: {felt:?}");
+            assert!(
+                ahead_m.norm() <= 2.0 * felt.penetration_m,
+                "{name}: {felt:?}"
+            );
         }
         assert!(sunk > 200, "{name}: {sunk}");
         let mut away = subject.tool;
@@ -432,7 +435,11 @@ fn a_point_is_felt_where_caps_say_so() {
         subject.tool.radius_m = 0.0;
         let felt = press(&mut subject, 0..150)[149];
         assert_eq!(felt.force_n.z > 1e-3, caps.points, "{name}: {felt:?}");
-        assert_eq!(felt == Reaction::default(), !caps.points, "{name}: {felt:?}");
+        assert_eq!(
+            felt == Reaction::default(),
+            !caps.points,
+            "{name}: {felt:?}"
+        );
     }
 }
 

@@ -5,7 +5,7 @@
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
 //! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
-//! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
+//! all of them, `edit` changes stiffness, `step` is one tick, `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
@@ -21,6 +21,7 @@ mod lane;
 mod laws;
 mod matter;
 mod motion;
+mod path;
 mod point;
 mod points;
 mod schedule;

@@ -14,7 +14,8 @@
 //! the tissue is on no outer side and touches nothing until it has come out.
 //!
 //! A point load on a continuum has no finite answer: what is felt is that of the mesh, about a sphere
-//! as large as a cell, and softer with finer cells.
+//! as large as a cell, and softer with finer cells. One that is pressed deeper than a good part of a cell
+//! is caught in the pit of the node that it is at: it slides from node to node, by steps.
 
 use super::grid::Motion;
 use super::skin::{Beat, Face, Met, Skin, give};
@@ -209,7 +210,8 @@ impl Top<'_> {
             (watch.at, watch.place) = (step.at, place);
         }
         let out = nearest.foot.point_m - step.at;
-        let is_out = out.dot(&nearest.normal) <= 0.0 && (nearest.within || out.dot(&watch.force) <= 0.0);
+        let is_out =
+            out.dot(&nearest.normal) <= 0.0 && (nearest.within || out.dot(&watch.force) <= 0.0);
         if is_out || self.is_rim(&nearest) {
             *grip = Grip::default();
             // the triangles around tell whether it comes again
@@ -302,7 +304,8 @@ impl Top<'_> {
             }
         }
         let [low, high] = self.skin.rim;
-        let out = |axis: usize| rest[axis] <= low[axis] + BESIDE || rest[axis] >= high[axis] - BESIDE;
+        let out =
+            |axis: usize| rest[axis] <= low[axis] + BESIDE || rest[axis] >= high[axis] - BESIDE;
         out(0) || out(1)
     }
 

@@ -186,7 +186,10 @@ impl State {
             snapshot.numbers.extend(tool.numbers().map(|x| *x));
             let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
             snapshot.integers.push(known);
-            let held = tool.grip.triangle.map_or(0, |triangle| 1 + u64::from(triangle));
+            let held = tool
+                .grip
+                .triangle
+                .map_or(0, |triangle| 1 + u64::from(triangle));
             snapshot.integers.push(held);
         }
         let mut ledger = self.ledger;

@@ -6,8 +6,8 @@
 use super::*;
 use crate::twin::Jaws;
 
-/// Ticks before the first wave is down: 4.4 m/s, 0.3 m.
-const TICKS: u32 = 60;
+/// Ticks before what goes ahead of the first wave, 4.4 m/s, is down 0.3 m.
+const TICKS: u32 = 44;
 
 /// Block of 0.3 m without damping.
 fn block(classes: usize, friction: f64) -> Explicit {
@@ -67,11 +67,6 @@ fn worst(mut tissue: Explicit, tools: impl Fn(f64) -> Vec<Tool>) -> [f64; 3] {
         ticks.push((off, (turned - turn + twist).norm(), push.norm()));
     }
     let most = ticks.iter().map(|tick| tick.2).fold(0.0, f64::max);
-    for (k, tick) in ticks.iter().enumerate() {
-        if tick.0 > 2e-4 * most {
-            println!("DBG {k} {:.3e} {:.3e} of {most:.3e}", tick.0, tick.2);
-        }
-    }
     assert!(most > 1e-6, "{most} N s");
     let greatest = |of: &dyn Fn(&(f64, f64, f64)) -> f64| ticks.iter().map(of).fold(0.0, f64::max);
     [
@@ -83,7 +78,7 @@ fn worst(mut tissue: Explicit, tools: impl Fn(f64) -> Vec<Tool>) -> [f64; 3] {
 
 /// Down at 1 m/s, held, and up again.
 fn strike_m(t_s: f64) -> f64 {
-    t_s.min(0.02).min(0.055 - t_s)
+    t_s.min(0.014).min(0.038 - t_s)
 }
 
 /// To and fro at up to 0.6 m/s.
@@ -118,12 +113,15 @@ fn every_tick_of_every_tool_gives_the_tissue_what_it_felt() {
         }),
         ("jaws", 0.4, |t_s| {
             let opening_m = 0.01 - 0.2 * t_s;
-            vec![jaws([0.0, sway_m(t_s), 0.008 - 0.4 * strike_m(t_s)], opening_m)]
+            vec![jaws(
+                [0.0, sway_m(t_s), 0.008 - 0.4 * strike_m(t_s)],
+                opening_m,
+            )]
         }),
         ("two", 0.2, |t_s| {
             // one of them is set down late and taken away
             let mut tools = vec![ball([0.0, sway_m(t_s), 0.02 - 0.3 * strike_m(t_s)], 0.02)];
-            if (0.0205..0.0405).contains(&t_s) {
+            if (0.0105..0.0305).contains(&t_s) {
                 tools.push(ball([0.01, 0.0, 0.009 + 0.1 * strike_m(t_s)], 0.01));
             }
             tools
@@ -140,7 +138,8 @@ fn every_tick_of_every_tool_gives_the_tissue_what_it_felt() {
             let found = worst(block(classes, friction), tools);
             println!("{name}, {classes} classes: {found:?}");
             let [push, twist, own] = found;
-            let _ = (push, twist, own);
+            assert!(push < 2e-5 && own < 1e-3, "{name}, {classes}: {found:?}");
+            assert!(twist < 0.05, "{name}, {classes}: {found:?}");
         }
     }
 }
