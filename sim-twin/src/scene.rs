@@ -28,7 +28,7 @@ pub use press::Press;
 pub use table::TableError;
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 12] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -43,6 +43,8 @@ const BUILT_IN: [(&str, &str); 10] = [
         "layers-nodule",
         include_str!("../../scenes/layers-nodule.toml"),
     ),
+    ("rough", include_str!("../../scenes/rough.toml")),
+    ("tweezers", include_str!("../../scenes/tweezers.toml")),
     ("sheet", include_str!("../../scenes/sheet.toml")),
     ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
     ("sheet-lump", include_str!("../../scenes/sheet-lump.toml")),
@@ -297,8 +299,8 @@ mod tests {
         assert_eq!(
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
-             layered, layered-lump, block, block-nodule, layers-nodule, sheet, sheet-fine, sheet-lump, \
-             seed-regular, seed-printed"
+             layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, sheet, \
+             sheet-fine, sheet-lump, seed-regular, seed-printed"
         );
         let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));

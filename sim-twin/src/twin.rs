@@ -6,14 +6,16 @@
 use crate::Vec3;
 use crate::mesh::region::Shape;
 
-/// What touches the tissue during one step: a sphere, with jaws when it can pinch.
+/// What touches the tissue during one step: a sphere, a rod or a point, with jaws when it can pinch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
     /// Centre of the sphere \[m\].
     pub position_m: Vec3,
     /// Velocity of the centre \[m/s\].
     pub velocity_mps: Vec3,
-    /// Radius of the sphere \[m\], greater than zero.
+    /// Radius of the sphere \[m\], greater than zero; zero is a point, which models without
+    /// [`Caps::points`] do not feel, nor any model one with a shaft. The force of a point on a continuum
+    /// is that of its mesh: a finer one is softer under it, without end.
     pub radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
     pub stiffness_npm: f64,
@@ -38,7 +40,8 @@ pub struct Jaws {
 /// What a tissue did to one tool during one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reaction {
-    /// Force on the tool \[N\].
+    /// Force on the tool \[N\]: of a model that goes in sub-steps their mean, so that the force times the
+    /// step is the opposite of the impulse that the tissue got in it.
     pub force_n: Vec3,
     /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
     pub torque_nm: Vec3,
@@ -50,6 +53,8 @@ pub struct Reaction {
     pub normal: Vec3,
     /// Depth of the tool in the surface \[m\], zero without contact.
     pub penetration_m: f64,
+    /// From the tool's place to its proxy's \[m\]: see [`Reaction::proxy_m`]; zero without contact.
+    pub to_proxy_m: Vec3,
     /// Slope of the normal force against depth at this instant \[N/m\], a local model for the
     /// time until the next step; zero without contact.
     pub stiffness_npm: f64,
@@ -67,6 +72,7 @@ impl Default for Reaction {
             grip_n: 0.0,
             normal: Vec3::zeros(),
             penetration_m: 0.0,
+            to_proxy_m: Vec3::zeros(),
             stiffness_npm: 0.0,
             damping_nspm: 0.0,
             contacts: 0,
@@ -85,10 +91,37 @@ impl Reaction {
         let more_n = (self.stiffness_npm * deeper_m).max(-pressed_n);
         let force_n = self.force_n + self.normal * more_n;
         let finite = force_n.iter().all(|x| x.is_finite());
+        let penetration_m = (self.penetration_m + deeper_m).max(0.0);
+        let sunk_m = self.normal * (penetration_m - self.penetration_m);
+        let touches = penetration_m > 0.0 && sunk_m.iter().all(|x| x.is_finite());
         Self {
             force_n: if finite { force_n } else { Vec3::zeros() },
-            penetration_m: (self.penetration_m + deeper_m).max(0.0),
+            penetration_m,
+            to_proxy_m: if touches {
+                self.to_proxy_m + sunk_m
+            } else {
+                Vec3::zeros()
+            },
             ..*self
+        }
+    }
+
+    /// Where the proxy of `tool` is, which felt this \[m\]: the place that the tool would have if its
+    /// contact did not give, on the surface as it is now and not in it. It is the tool's own place
+    /// without contact, and nowhere, zero, if that is not finite.
+    ///
+    /// The god-object of Zilles and Salisbury 1995 and the proxy of Ruspini, Kolarov and Khatib 1997, on
+    /// a surface that deforms (seed-004, section on the god-object). Here the tissue gives way by its own
+    /// law and the contact by a penalty, so the two are apart by what the penalty gives: along the normal
+    /// by the depth and, where friction holds, against the way by the tangential force over its
+    /// stiffness. A rod's proxy is the rod moved as a whole, that of jaws the mean of both jaws'.
+    #[must_use]
+    pub fn proxy_m(&self, tool: &Tool) -> Vec3 {
+        let proxy_m = tool.position_m + self.to_proxy_m;
+        if proxy_m.iter().all(|x| x.is_finite()) {
+            proxy_m
+        } else {
+            Vec3::zeros()
         }
     }
 }
@@ -137,6 +170,8 @@ pub struct Caps {
     pub tools_max: usize,
     /// Whether [`Tool::shaft_m`] is felt.
     pub shafts: bool,
+    /// Whether a tool without a radius is felt.
+    pub points: bool,
     /// Whether [`Tool::jaws`] are felt.
     pub jaws: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].

@@ -94,6 +94,12 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         tools[1].position_m = Vec3::new(0.03, 0.0, 0.004);
         tools[1].shaft_m = Vec3::new(0.0, 0.02, 0.0);
         tools[2].radius_m = if step % 7 == 0 { f64::NAN } else { 0.5 };
+        if step % 100 < 60 {
+            // a point that comes, slides and goes
+            let way_m = 1e-4 * f64::from(step % 60);
+            tools[2].radius_m = 0.0;
+            tools[2].position_m = Vec3::new(-0.02 + way_m, 0.01, 2e-3 - way_m.min(6e-3 - way_m));
+        }
         tools[3].jaws = Some(Jaws {
             opening_m: 1e-4 * f64::from(step % 50),
             opening_velocity_mps: 0.0,

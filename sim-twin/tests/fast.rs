@@ -46,13 +46,16 @@ fn a_strike_of_1_mps_ends_where_a_slow_press_does() {
         // thin tips into skin on fat, which gives way most
         ("layered", 4e-3, 0.006),
         ("layered", 3e-3, 0.006),
+        // points, through skin of 2 mm too
+        ("block", 0.0, 0.006),
+        ("layered", 0.0, 0.006),
     ] {
         let scene = scene::load(name).expect("built in");
         let slow_n = held_n(&scene, radius_m, depth_m, 0.05);
         let fast_n = held_n(&scene, radius_m, depth_m, 1.0);
         println!("{name} {radius_m} m: slow {slow_n} N, fast {fast_n} N");
         assert!(
-            slow_n > 0.05 && (fast_n / slow_n - 1.0).abs() < 0.05,
+            slow_n > 0.01 && (fast_n / slow_n - 1.0).abs() < 0.05,
             "{name} {radius_m} m: {slow_n} N and {fast_n} N"
         );
     }

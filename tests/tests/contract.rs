@@ -98,9 +98,10 @@ fn press(subject: &mut Subject, ticks: std::ops::Range<u64>) -> Vec<Reaction> {
 
 fn is_finite(reaction: &Reaction) -> bool {
     let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
+    let vectors = vectors.into_iter().chain([reaction.to_proxy_m]);
     let scalars = [reaction.grip_n, reaction.penetration_m];
     let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
-    let all = vectors.iter().flat_map(|v| v.iter().copied());
+    let all = vectors.flat_map(|v| [v.x, v.y, v.z]);
     all.chain(scalars).chain(slopes).all(f64::is_finite)
 }
 
@@ -203,7 +204,8 @@ fn hash(reactions: &[Reaction], tissue: &dyn Tissue) -> u64 {
     let mut hasher = DefaultHasher::new();
     for reaction in reactions {
         let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
-        let numbers = vectors.iter().flat_map(|v| v.iter().copied());
+        let places = reaction.to_proxy_m.iter();
+        let numbers = vectors.iter().flat_map(|v| v.iter()).chain(places).copied();
         let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
         let others = [reaction.grip_n, reaction.penetration_m];
         for number in numbers.chain(slopes).chain(others) {
@@ -393,6 +395,50 @@ fn any_tool_gives_a_finite_answer() {
             press(&mut subject, 100..500).iter().all(is_finite),
             "{}",
             subject.name
+        );
+    }
+}
+
+/// A proxy is where the tool would be had it not sunk in: along the force, with the tool where nothing
+/// is touched, and never far from where it was.
+#[test]
+fn a_proxy_is_ahead_of_its_tool_and_joins_one_that_leaves() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        let mut sunk = 0;
+        for (k, felt) in press(&mut subject, 0..400).into_iter().enumerate() {
+            let tool = pressing(&subject.tool, subject.dt_s, k as u64);
+            let ahead_m = felt.proxy_m(&tool) - tool.position_m;
+            let along_m = ahead_m.dot(&felt.normal);
+            sunk += usize::from(along_m > 0.0);
+            assert!(along_m >= 0.0, "{name}, tick {k}: {felt:?}");
+            assert!(
+                ahead_m.norm() <= 2.0 * felt.penetration_m,
+                "{name}: {felt:?}"
+            );
+        }
+        assert!(sunk > 200, "{name}: {sunk}");
+        let mut away = subject.tool;
+        away.position_m.z += 1.0;
+        let mut felt = [Reaction::default()];
+        subject.tissue.step(&[away], subject.dt_s, &mut felt);
+        assert_eq!(felt[0].proxy_m(&away), away.position_m, "{name}");
+    }
+}
+
+/// What [`palpate_twin::Caps::points`] says is what is felt.
+#[test]
+fn a_point_is_felt_where_caps_say_so() {
+    for mut subject in subjects() {
+        let (name, caps) = (subject.name, subject.tissue.caps());
+        subject.tool.position_m.z -= subject.tool.radius_m;
+        subject.tool.radius_m = 0.0;
+        let felt = press(&mut subject, 0..150)[149];
+        assert_eq!(felt.force_n.z > 1e-3, caps.points, "{name}: {felt:?}");
+        assert_eq!(
+            felt == Reaction::default(),
+            !caps.points,
+            "{name}: {felt:?}"
         );
     }
 }

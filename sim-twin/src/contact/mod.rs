@@ -4,8 +4,8 @@
 //! source, [`face`] the continuous contact with triangles; both are for the springs of
 //! [`crate::model::idms`], [`skin`] is what they know of the surface in advance, [`near`] the short
 //! list of elements worth testing. The continuum brings its own: `skin` of
-//! [`crate::model::fem::explicit`], and [`crate::model::fem::probe`] for the implicit solver and the
-//! offline truth.
+//! [`crate::model::fem::explicit`], which feels points too, and [`crate::model::fem::probe`] for the
+//! implicit solver and the offline truth.
 
 pub mod face;
 pub mod grid;
@@ -65,10 +65,21 @@ impl Touch {
 /// Largest coordinate \[m\] and speed \[m/s\] of a tool that is taken seriously.
 pub const TOOL_RANGE: f64 = 1e6;
 
-/// Whether every number of a tool is finite, positive where it must be and within
-/// [`TOOL_RANGE`]; a tool that fails touches nothing.
+/// Whether a tool is a sphere or a rod: every number of it is finite, positive where it must be and
+/// within [`TOOL_RANGE`]. A tool that fails, and is no point either, touches nothing.
 #[must_use]
 pub fn usable(tool: &Tool) -> bool {
+    tool.radius_m > 0.0 && tool.radius_m <= TOOL_RANGE && sound(tool)
+}
+
+/// Whether a tool is a point, all other numbers of which are as [`usable`] wants them; a line is none.
+#[must_use]
+pub fn is_point(tool: &Tool) -> bool {
+    tool.radius_m == 0.0 && tool.shaft_m == Vec3::zeros() && sound(tool)
+}
+
+/// Everything but the radius.
+fn sound(tool: &Tool) -> bool {
     let within = |value: f64| value.abs() <= TOOL_RANGE;
     let positive = |value: f64| value > 0.0 && value.is_finite();
     tool.position_m
@@ -76,8 +87,6 @@ pub fn usable(tool: &Tool) -> bool {
         .chain(tool.velocity_mps.iter())
         .chain(tool.shaft_m.iter())
         .all(|&value| within(value))
-        && positive(tool.radius_m)
-        && tool.radius_m <= TOOL_RANGE
         && positive(tool.stiffness_npm)
         && tool
             .jaws
@@ -103,7 +112,7 @@ mod tests {
                 closed: false,
             }),
         };
-        assert!(usable(&good));
+        assert!(usable(&good) && !is_point(&good));
         for bad in [f64::NAN, f64::INFINITY, 1e300] {
             let mut tool = good;
             tool.position_m.y = bad;
@@ -125,6 +134,29 @@ mod tests {
                 ..good
             };
             assert!(!usable(&tool));
+        }
+    }
+    #[test]
+    fn a_point_has_no_radius_and_no_length() {
+        let point = Tool {
+            position_m: Vec3::zeros(),
+            velocity_mps: Vec3::zeros(),
+            radius_m: 0.0,
+            stiffness_npm: 100.0,
+            shaft_m: Vec3::zeros(),
+            jaws: None,
+        };
+        assert!(is_point(&point) && !usable(&point));
+        let line = Tool {
+            shaft_m: Vec3::x(),
+            ..point
+        };
+        let bad = Tool {
+            stiffness_npm: f64::NAN,
+            ..point
+        };
+        for tool in [line, bad] {
+            assert!(!is_point(&tool) && !usable(&tool), "{tool:?}");
         }
     }
 }

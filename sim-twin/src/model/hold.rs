@@ -6,13 +6,13 @@
 //! it has a table.
 
 use crate::Vec3;
-use crate::contact::usable;
+use crate::contact::{is_point, usable};
 use crate::twin::{Reaction, Snapshot, Tool};
 
 /// Most tools of any model.
 const TOOLS: usize = 4;
 /// Numbers of a held tool in a snapshot.
-const HELD: usize = 17;
+const HELD: usize = 20;
 
 /// A tool at the end of the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -40,18 +40,24 @@ impl Hold {
         }
         self.tools = [Held::default(); TOOLS];
         for (held, (tool, felt)) in self.tools.iter_mut().zip(tools.iter().zip(reactions)) {
-            if usable(tool) {
+            if usable(tool) || is_point(tool) {
                 (held.at_m, held.felt) = (tool.position_m, *felt);
             }
         }
     }
 
     /// The tool of this index at the end of the last step, if what it felt still says something: not
-    /// after a leap of more than its radius.
+    /// after a leap of more than its radius. A point has none: it may go as far as would take or double
+    /// its force.
     pub(crate) fn of(&self, index: usize, tool: &Tool) -> Option<&Held> {
         let held = self.tools.get(index)?;
-        let near = (tool.position_m - held.at_m).norm() <= tool.radius_m;
-        (usable(tool) && near).then_some(held)
+        let leap_m = (tool.position_m - held.at_m).norm();
+        let near = if is_point(tool) {
+            held.felt.stiffness_npm * leap_m <= held.felt.force_n.norm()
+        } else {
+            usable(tool) && leap_m <= tool.radius_m
+        };
+        near.then_some(held)
     }
 
     /// What is felt now, while no time passes: [`Reaction::moved_by`], and nothing by a tool that is
@@ -69,7 +75,8 @@ impl Hold {
     pub(crate) fn freeze(&self, snapshot: &mut Snapshot) {
         for held in &self.tools {
             let felt = &held.felt;
-            for vector in [held.at_m, felt.force_n, felt.torque_nm, felt.normal] {
+            let vectors = [held.at_m, felt.force_n, felt.torque_nm, felt.normal];
+            for vector in vectors.into_iter().chain([felt.to_proxy_m]) {
                 snapshot.numbers.extend(vector.iter());
             }
             let contacts = f64::from(felt.contacts);
@@ -90,17 +97,18 @@ impl Hold {
                 clippy::cast_sign_loss,
                 reason = "a count before"
             )]
-            let contacts = numbers[16] as u32;
+            let contacts = numbers[19] as u32;
             *held = Held {
                 at_m: vector(0),
                 felt: Reaction {
                     force_n: vector(3),
                     torque_nm: vector(6),
                     normal: vector(9),
-                    grip_n: numbers[12],
-                    penetration_m: numbers[13],
-                    stiffness_npm: numbers[14],
-                    damping_nspm: numbers[15],
+                    to_proxy_m: vector(12),
+                    grip_n: numbers[15],
+                    penetration_m: numbers[16],
+                    stiffness_npm: numbers[17],
+                    damping_nspm: numbers[18],
                     contacts,
                 },
             };

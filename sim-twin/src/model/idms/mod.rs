@@ -156,6 +156,7 @@ impl Tissue for Idms {
             elements: self.model.elements,
             tools_max: state::TOOLS,
             shafts: false,
+            points: false,
             jaws: true,
             dt_s_max: self.model.dt_s_max,
             dt_s_best: 1e-4_f64.min(self.params().dt_s),

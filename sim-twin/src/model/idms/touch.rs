@@ -39,6 +39,7 @@ impl Idms {
         };
         if touch.contacts > 0 {
             reaction.normal = touch.normal;
+            reaction.to_proxy_m = touch.normal * touch.penetration_m;
             reaction.stiffness_npm = self.slope(&sphere, &touch);
         }
         self.hold(index, tool, &touch, h, &mut reaction);

@@ -67,6 +67,7 @@ pub(super) fn join(tool: &Tool, [one, other]: [Reaction; 2]) -> Reaction {
             Vec3::zeros()
         },
         penetration_m: one.penetration_m.max(other.penetration_m),
+        to_proxy_m: 0.5 * (one.to_proxy_m + other.to_proxy_m),
         stiffness_npm: one.stiffness_npm + other.stiffness_npm,
         contacts: one.contacts + other.contacts,
         ..Reaction::default()

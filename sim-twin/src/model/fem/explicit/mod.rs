@@ -3,9 +3,10 @@
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
-//! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
-//! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
+//! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two
+//! bodies, `squeeze` what deep presses cost, `coupled` what stiff cells do instead of more sub-steps with the
+//! factor in `factor`, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
+//! all of them, `edit` changes stiffness, `step` is one tick, `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
@@ -23,6 +24,8 @@ mod lane;
 mod laws;
 mod matter;
 mod motion;
+mod path;
+mod point;
 mod points;
 mod schedule;
 mod seam;
@@ -48,6 +51,7 @@ use crate::twin::{
 use build::{CLASSES, Model};
 pub use coupled::Stiff;
 use coupled::{Coupled, Room};
+use point::Watch;
 use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
@@ -272,6 +276,8 @@ pub struct Explicit {
     near: [Vec<u32>; BODIES],
     /// What every body met at the end of the tick.
     met: [Met; BODIES],
+    /// What is known of every body that is a point.
+    watches: [Watch; BODIES],
     /// Mean force and torque on every body over the tick, without unit.
     mean: [(Vec3, Vec3); BODIES],
     surface: Surface,
@@ -359,6 +365,7 @@ impl Explicit {
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],
+            watches: [(); BODIES].map(|()| Watch::new(faces)),
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
             seen_m: surface.rest_m.clone(),
             moved: 0.0,
@@ -487,6 +494,7 @@ impl Tissue for Explicit {
             elements: self.model.cells,
             tools_max: TOOLS,
             shafts: true,
+            points: true,
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,

@@ -231,6 +231,14 @@ impl Seam {
         );
     }
 
+    /// Speeds of the hanging nodes from the rim's, which only friction asks for.
+    pub(super) fn follow_speeds(&self, above: &Motion, fine: &mut Motion) {
+        self.follow(
+            above.v.each_ref().map(Vec::as_slice),
+            fine.v.each_mut().map(Vec::as_mut_slice),
+        );
+    }
+
     /// Impulses of the hanging nodes to the rim. Those stay with them too until all nodes go, which
     /// clears them, unless some grids go less often.
     pub(super) fn gather_forces(&self, above: &mut Motion, fine: &mut Motion) {

@@ -55,14 +55,28 @@ pub(super) struct Face {
     pub(super) class: usize,
 }
 
-/// A rounded rod, without units; a sphere if both ends are one.
+impl Face {
+    /// Whether a face has a place of its border in common with this one, as far as its rest tells.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        (0..2).all(|axis| {
+            let wide = |face: &Self| face.rest[2][axis] - face.rest[0][axis];
+            let reach = 0.5 * (wide(self) + wide(other)) + SLIT;
+            (self.middle[axis] - other.middle[axis]).abs() <= reach
+        })
+    }
+}
+
+/// Distance within which faces have a border in common, over the shortest edge.
+const SLIT: f32 = 0.1;
+
+/// A rounded rod, without units; a sphere if both ends are one, a point if it has no radius.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rod {
     pub(super) centre: [f32; 3],
     /// From the centre to the other end.
     pub(super) shaft: [f32; 3],
     pub(super) radius: f32,
-    /// Depth a pressure of the tool's own boundary.
+    /// Depth a pressure of the tool's own boundary; of a point, depth a force.
     pub(super) give: f32,
 }
 
@@ -134,6 +148,12 @@ impl Touches {
 pub(super) struct Skin {
     pub(super) faces: Vec<Face>,
     pub(super) rule: Rule,
+    /// Contact stiffness of the node that has least: what a point is held by, anywhere.
+    pub(super) least: f64,
+    /// Depth to which the softest face pushes more.
+    pub(super) shallow: f64,
+    /// Lowest and highest place at rest along x and y.
+    pub(super) rim: [[f64; 2]; 2],
     /// `E / (1 - nu^2)` of the softest cell at the top.
     pub(super) modulus: f64,
 }
@@ -149,6 +169,9 @@ impl Skin {
             faces: Vec::new(),
             rule: rule(params.order),
             modulus: f64::MAX,
+            least: 0.0,
+            shallow: 0.0,
+            rim: [[f64::MAX; 2], [f64::MIN; 2]],
         };
         for (index, level) in nested.levels.iter().enumerate() {
             let (grid, [nx, ny, nz]) = (&grids[index], level.cells);
@@ -168,7 +191,34 @@ impl Skin {
                 }
             }
         }
+        skin.measure(grids);
         skin
+    }
+
+    /// What points have to know of all faces.
+    fn measure(&mut self, grids: &[Grid]) {
+        let mut nodes: Vec<Vec<(f64, u32)>> =
+            grids.iter().map(|g| vec![(0.0, 0); g.count()]).collect();
+        self.shallow = f64::MAX;
+        for face in &self.faces {
+            self.shallow = self.shallow.min(face.deepest.into());
+            let part = 0.25 * f64::from(face.area) * f64::from(face.stiffness);
+            for (rest, &node) in face.rest.iter().zip(&face.nodes) {
+                let slot = &mut nodes[face.grid as usize][node as usize];
+                *slot = (slot.0 + part, slot.1 + 1);
+                for (axis, &at) in rest.iter().take(2).enumerate() {
+                    self.rim[0][axis] = self.rim[0][axis].min(at.into());
+                    self.rim[1][axis] = self.rim[1][axis].max(at.into());
+                }
+            }
+        }
+        // at the border of a finer grid nodes have the other grid's faces too
+        let whole = |(index, nodes): (usize, &Vec<(f64, u32)>)| {
+            let least = if index == 0 { 1 } else { 4 };
+            let own = nodes.iter().filter(|node| node.1 >= least);
+            own.map(|node| node.0).fold(f64::MAX, f64::min)
+        };
+        self.least = nodes.iter().enumerate().map(whole).fold(f64::MAX, f64::min);
     }
 
     /// Lists the faces that the tool can reach before it has gone `way`, if no node of the top is
@@ -317,7 +367,7 @@ impl Skin {
 
 impl Beat {
     /// Sub-steps for which a face pushes now.
-    fn count(&self, face: &Face) -> f32 {
+    pub(super) fn count(&self, face: &Face) -> f32 {
         if face.class > self.due {
             return 0.0;
         }
@@ -327,7 +377,7 @@ impl Beat {
 
 impl Met {
     /// Adds the impulses of a face that pushes for so many sub-steps.
-    fn push(&mut self, count: f32, force: &[f32; 3], torque: &[f32; 3]) {
+    pub(super) fn push(&mut self, count: f32, force: &[f32; 3], torque: &[f32; 3]) {
         for axis in 0..3 {
             self.push[axis] -= f64::from(count * force[axis]);
             self.twist[axis] -= f64::from(count * torque[axis]);
@@ -387,7 +437,7 @@ fn places(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3]; 4] {
     corners
 }
 
-fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
+pub(super) fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
         for (f, force) in motion.f.iter_mut().zip(force) {
             f[node as usize] += force * weight;

@@ -12,12 +12,14 @@ use super::cells::Found;
 use super::friction;
 use super::jaws;
 use super::motion::Pace;
+use super::path::Path;
+use super::point::{self, Top};
 use super::shares::Due;
-use super::skin::{Beat, Met, Rod};
+use super::skin::{Beat, Met};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
 use crate::Vec3;
-use crate::contact::usable;
+use crate::contact::{is_point, usable};
 use crate::crew::{Alone, Crew};
 use crate::law::Real;
 use crate::twin::{Ledger, Reaction, Tool};
@@ -31,54 +33,15 @@ const FAST: f64 = 2.0;
 /// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
 /// thousandth of a millionth of a press.
 const STILL: f64 = 1e-6;
-/// Speed of the surface within which a tick's contacts are found, over that of pressure waves.
-const SURFACE: f64 = 0.15;
+
+/// Farthest that a point may go in a tick and be the same, over the block's longest edge.
+const LEAP: f64 = 0.1;
 
 /// How a tick is cut.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
-    substeps: u32,
-    dt: f64,
-}
-
-/// Where a tool goes within a tick.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Path {
-    from: Vec3,
-    way: Vec3,
-    /// Where its shaft points at first, and how that changes.
-    shaft: Vec3,
-    swing: Vec3,
-    rod: Rod,
-    /// Coulomb's coefficient.
-    friction: f64,
-}
-
-impl Path {
-    fn at(&self, share: f64) -> Rod {
-        let single = |x: Vec3| [0, 1, 2].map(|axis| f32::of(x[axis]));
-        Rod {
-            centre: single(self.from + self.way * share),
-            shaft: single(self.shaft + self.swing * share),
-            ..self.rod
-        }
-    }
-
-    /// How far the tool moves anywhere.
-    fn reach(&self) -> f64 {
-        self.way.norm() + self.swing.norm()
-    }
-
-    /// Small turn of the shaft.
-    fn turn(&self) -> Vec3 {
-        let middle = self.shaft + 0.5 * self.swing;
-        let square = middle.norm_squared();
-        if square > 0.0 {
-            middle.cross(&self.swing) / square
-        } else {
-            Vec3::zeros()
-        }
-    }
+pub(super) struct Plan {
+    pub(super) substeps: u32,
+    pub(super) dt: f64,
 }
 
 /// Impulses on the tools, summed over a tick.
@@ -153,7 +116,7 @@ impl Explicit {
     fn collapse(&mut self, before: &Ledger) {
         self.state.let_back();
         for tool in &mut self.state.tools {
-            *tool = ToolState::NEW;
+            *tool = tool.let_back();
         }
         let found = self.energies();
         let stored_j = before.stored_j();
@@ -219,7 +182,7 @@ impl Explicit {
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
             let fits = |tool: &&Tool| {
-                usable(tool)
+                (usable(tool) || is_point(tool))
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
@@ -237,7 +200,7 @@ impl Explicit {
                 .params
                 .jaw_friction
                 .filter(|_| tool.jaws.is_some());
-            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
+            let same = old.goes_on_to(tool, LEAP * extent_m) && old.jaw == jaw.is_some();
             let (from_m, shaft_m) = if same {
                 (old.position_m, old.shaft_m)
             } else {
@@ -248,6 +211,7 @@ impl Explicit {
             if !same {
                 // what it held is in its energy still, which `begin` compares with
                 slot.stick = friction::Stick::default();
+                slot.grip = point::Grip::default();
             }
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
@@ -256,18 +220,6 @@ impl Explicit {
             *path = Some(self.model.path((from_m, shaft_m), tool, friction));
         }
         paths
-    }
-
-    fn list(&mut self, paths: &[Option<Path>; BODIES], dt: f64) {
-        let sound = SURFACE * self.model.wave * dt;
-        for (path, list) in paths.iter().zip(&mut self.near) {
-            list.clear();
-            if let Some(path) = path {
-                let way = f32::of(path.reach() + sound);
-                let skin = &self.model.skin;
-                skin.near(&path.at(0.0), (way, self.moved), &self.state.motions, list);
-            }
-        }
     }
 
     /// Takes all forces anew; what energy tools then have more or less, they brought.
@@ -290,9 +242,19 @@ impl Explicit {
             let (with, beat) = ((&self.near[index][..], &rod), Beat::all(0.5, slowest));
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
             let met = &mut met[index];
-            *met = skin.press(with, &beat, motions, &mut self.touches);
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
+            if path.is_point() {
+                let top = Top {
+                    skin,
+                    near: with.0,
+                    motions,
+                };
+                *met = top.hold(path.from, &tool.grip, &path.spring(skin));
+                point::push(skin, &tool.grip, &beat, motions, met);
+            } else {
+                *met = skin.press(with, &beat, motions, &mut self.touches);
+                skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
+            }
             let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;
@@ -332,6 +294,14 @@ impl Explicit {
         }
         if let Some(coupled) = &self.model.coupled {
             coupled.spread(&mut self.state.motions, &mut self.room);
+        }
+    }
+
+    /// Speeds of hanging nodes, for friction.
+    fn follow_speeds(&mut self) {
+        for (index, seam) in self.model.seams.iter().enumerate() {
+            let (above, fine) = self.state.motions.split_at_mut(index + 1);
+            seam.follow_speeds(&above[index], &mut fine[0]);
         }
     }
 
@@ -392,6 +362,9 @@ impl Explicit {
                 due: class,
                 whole,
             };
+            if whole {
+                self.follow_speeds();
+            }
             self.press(paths, (share, plan), &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
@@ -406,34 +379,6 @@ impl Explicit {
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
         let slow = self.model.slow(plan);
         self.book(crew, paths, (taken, found.energy, slow));
-    }
-
-    /// Lets every tool push and drag.
-    fn press(
-        &mut self,
-        paths: &[Option<Path>; BODIES],
-        (share, plan): (f64, &Plan),
-        beat: &Beat,
-        all: &mut [Met; BODIES],
-    ) {
-        let model = Arc::clone(&self.model);
-        for (index, path) in paths.iter().enumerate() {
-            let Some(path) = path else { continue };
-            let rod = path.at(share);
-            let (near, motions) = (&self.near[index][..], &mut self.state.motions);
-            let touches = &mut self.touches;
-            let mut met = model.skin.press((near, &rod), beat, motions, touches);
-            if path.friction > 0.0 && met.weight > 0.0 {
-                met.velocity = model.skin.velocity(touches, met.weight, motions);
-                let speed = path.way / (plan.dt * f64::from(plan.substeps));
-                let stick = &mut self.state.tools[index].stick;
-                let on_tool = stick.step(&met, speed, plan.dt, path.friction);
-                model.skin.drag(touches, beat, on_tool, motions, &mut met);
-            } else {
-                self.state.tools[index].stick.let_go();
-            }
-            all[index] = met;
-        }
     }
 
     fn book(
@@ -489,11 +434,15 @@ impl Explicit {
         } else {
             0.0
         };
+        let out = Vec3::from(met.force).try_normalize(0.0);
+        let sunk = out.map_or(Vec3::zeros(), |out| out * f64::from(met.depth));
+        let to_proxy = sunk - Vec3::from(self.state.tools[index].stick.way);
         Reaction {
             force_n: force * model.force_n(),
             torque_nm: torque * model.energy_j(),
             normal: force / size,
             penetration_m: f64::from(met.depth) * length_m,
+            to_proxy_m: to_proxy * length_m,
             stiffness_npm: stiffness * model.stress_pa * length_m,
             contacts: met.contacts,
             ..Reaction::default()
@@ -526,26 +475,5 @@ impl Model {
     fn slow(&self, plan: &Plan) -> f64 {
         let tick = plan.dt * f64::from(plan.substeps);
         1.0 / (1.0 + self.params.damping_hz * self.time_s * tick)
-    }
-
-    fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {
-        let radius = tool.radius_m / self.length_m;
-        // the tool's boundary as a bed of springs over its disc
-        let bed = tool.stiffness_npm
-            / (self.stress_pa * self.length_m)
-            / (std::f64::consts::PI * radius * radius);
-        Path {
-            from: (from_m - self.origin_m) / self.length_m,
-            way: (tool.position_m - from_m) / self.length_m,
-            shaft: shaft_m / self.length_m,
-            swing: (tool.shaft_m - shaft_m) / self.length_m,
-            friction,
-            rod: Rod {
-                centre: [0.0; 3],
-                shaft: [0.0; 3],
-                radius: f32::of(radius),
-                give: f32::of(1.0 / bed),
-            },
-        }
     }
 }

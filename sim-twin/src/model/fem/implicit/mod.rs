@@ -253,6 +253,7 @@ impl Tissue for Implicit {
             elements: self.model.cells.len(),
             tools_max: TOOLS,
             shafts: false,
+            points: false,
             jaws: false,
             dt_s_max: STEP_MAX * self.model.time_s,
             dt_s_best: 1e-3,

@@ -260,6 +260,7 @@ impl super::Model {
             force_n: met.force * self.force_n(),
             normal: met.force / size,
             penetration_m: met.depth * self.length_m,
+            to_proxy_m: met.force * (met.depth * self.length_m / size),
             stiffness_npm: tissue * contact / (tissue + contact) * self.stress_pa * self.length_m,
             contacts: met.contacts,
             ..Reaction::default()

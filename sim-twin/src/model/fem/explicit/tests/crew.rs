@@ -45,15 +45,18 @@ impl Crew for Threads {
 
 /// Bits of every force and of the state after a press and a stroke.
 fn stroked(mut tissue: Explicit, crew: &mut impl Crew) -> Vec<u64> {
-    let (mut reaction, mut bits) = ([Reaction::default()], Vec::new());
+    let (mut reaction, mut bits) = ([Reaction::default(); 2], Vec::new());
     for step in 0..240 {
         let depth_m = (8e-5 * f64::from(step)).min(8e-3);
         let x_m = 1e-4 * (f64::from(step) - 140.0).max(0.0);
         let tool = ball([x_m, 0.0, 0.01 - depth_m], 0.01);
-        tissue.step_with(crew, (&[tool], 1e-3), &mut reaction);
-        bits.extend(reaction[0].force_n.iter().map(|x| x.to_bits()));
+        let point = ball([-0.02, 0.3 * x_m, -0.2 * depth_m], 0.0);
+        tissue.step_with(crew, (&[tool, point], 1e-3), &mut reaction);
+        let forces = reaction.iter().flat_map(|felt| felt.force_n.iter());
+        bits.extend(forces.map(|x| x.to_bits()));
     }
     assert!(reaction[0].force_n.z > 0.01, "{:?}", reaction[0]);
+    assert!(reaction[1].force_n.z > 1e-3, "{:?}", reaction[1]);
     let mut snapshot = Snapshot::default();
     tissue.freeze(&mut snapshot);
     bits.extend(snapshot.numbers.iter().map(|x| x.to_bits()));

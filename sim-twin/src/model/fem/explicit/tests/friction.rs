@@ -160,3 +160,26 @@ fn another_tool_does_not_loosen_the_first() {
         last_n = reactions[0].force_n.x;
     }
 }
+
+#[test]
+fn issue_nodes_that_hang_on_a_seam_stood_still_for_friction() {
+    // sticks on a seam, and the tissue goes with it
+    let params = Params {
+        friction: 2.0,
+        damping_hz: 40.0,
+        ..Params::default()
+    };
+    let mut tissue = tissue((8, 3), &params);
+    let border_m = 0.0125;
+    for step in 0..600 {
+        let depth_m = (2e-5 * f64::from(step)).min(3e-3);
+        let x_m = border_m + 2e-5 * (f64::from(step) - 300.0).max(0.0);
+        tick(&mut tissue, ball([x_m, 0.0, 0.01 - depth_m], 0.01));
+    }
+    let books = tissue.view().ledger;
+    // 16 % before
+    assert!(
+        books.residual_j.abs() < 0.01 * books.tool_work_j,
+        "{books:?}"
+    );
+}
