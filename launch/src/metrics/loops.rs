@@ -77,6 +77,8 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
                 .filter(|r| r.events & Events::UPDATED != 0)
                 .count() as u64,
         ),
+        mesh_error_rms_n: twin.mesh_error.map(|error| error.rms_n),
+        mesh_error: twin.mesh_error.map(|error| error.share),
         contact: twin.contact.map(ContactLaw::from),
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),

@@ -12,7 +12,9 @@ use crate::twin::{Reaction, Snapshot, Tool};
 /// Most tools of any model.
 const TOOLS: usize = 4;
 /// Numbers of a held tool in a snapshot.
-const HELD: usize = 17;
+const HELD: usize = 18;
+/// Stands for no estimate in a snapshot; an estimate is at least 0.
+const NONE: f64 = -1.0;
 
 /// A tool at the end of the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -76,6 +78,7 @@ impl Hold {
             snapshot.numbers.extend([felt.grip_n, felt.penetration_m]);
             let slopes = [felt.stiffness_npm, felt.damping_nspm, contacts];
             snapshot.numbers.extend(slopes);
+            snapshot.numbers.push(felt.error_n.unwrap_or(NONE));
         }
     }
 
@@ -101,6 +104,7 @@ impl Hold {
                     penetration_m: numbers[13],
                     stiffness_npm: numbers[14],
                     damping_nspm: numbers[15],
+                    error_n: Some(numbers[17]).filter(|&n| n != NONE),
                     contacts,
                 },
             };

@@ -4,7 +4,7 @@
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `friction` what drags, `jaws` tools of two bodies, `squeeze` what deep presses
-//! cost, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
+//! cost, `estimate` what the mesh does to a force, and how that goes on, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
 //! all of them, `edit` changes stiffness, `step` is one tick, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -14,6 +14,7 @@
 mod build;
 mod cells;
 mod edit;
+mod estimate;
 mod friction;
 mod grid;
 mod jaws;
@@ -258,6 +259,8 @@ pub struct Explicit {
     loads: Loads,
     /// What the stiffness of every cell was before an edit, by grid.
     stiffened: Vec<Vec<f32>>,
+    /// Time by which a force is ahead of its depth at a speed, as far as every cell is so viscous.
+    lag: f64,
     /// Energy that viscous cells took and that is not booked yet.
     heat: f64,
     /// Faces near every body of a tool.
@@ -347,6 +350,7 @@ impl Explicit {
                 .iter()
                 .map(|g| vec![1.0; g.mass.len()])
                 .collect(),
+            lag: estimate::lag(&model.grids),
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],

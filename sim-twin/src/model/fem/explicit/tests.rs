@@ -4,6 +4,7 @@ mod block;
 mod crew;
 mod edit;
 mod energy;
+mod estimate;
 mod force;
 mod friction;
 mod jaws;
