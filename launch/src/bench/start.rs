@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use palpate_transport::Span;
-use palpate_twin::{Reaction, Tissue, Vec3, scene};
+use palpate_twin::{Reaction, Vec3, scene};
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;

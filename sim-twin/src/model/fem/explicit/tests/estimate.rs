@@ -191,9 +191,9 @@ fn estimates_hold_while_the_tool_strokes() {
 
 #[test]
 fn viscous_tissue_says_how_its_force_grows_with_speed() {
-    let text = "name = \"viscous\"\n[block]\nsize_m = [0.06, 0.06, 0.04]\ncell_m = 0.002\n\
-        levels = 3\nfine_half_m = [0.008, 0.008]\nfine_depth_m = 0.006\n\
-        [[layer]]\nyoung_pa = 5000.0\npoisson = 0.45\nshear_viscosity_pas = 20.0\n\
+    let text = "name = \"viscous\"\n[block]\nsize_m = [0.06, 0.06, 0.04]\ncell_m = 0.003\n\
+        levels = 2\nfine_half_m = [0.006, 0.006]\nfine_depth_m = 0.006\n\
+        [[layer]]\nyoung_pa = 5000.0\npoisson = 0.45\nshear_viscosity_pas = 8.0\n\
         [tool]\nradius_m = 0.005\nstiffness_npm = 1e6\n";
     let viscous = load(text).unwrap();
     let at = |ticks: u32| {
