@@ -135,6 +135,20 @@ pub enum Command {
         after_help = "Example: started by palpate bench"
     )]
     BenchEcho(EchoPorts),
+    /// The process whose start `bench` times
+    #[command(
+        name = "bench-start",
+        hide = true,
+        after_help = "Example: started by palpate bench"
+    )]
+    BenchStart(CacheFolder),
+}
+
+/// Where the process that `bench` times finds the table of its twin.
+#[derive(Debug, Clone, Args)]
+pub struct CacheFolder {
+    /// Folder of the cache
+    pub folder: PathBuf,
 }
 
 /// Where the process that `bench` starts is to listen.
@@ -242,6 +256,9 @@ pub struct BenchArgs {
     /// Measure only these parts, separated by commas [default: all]
     #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
     pub only: Vec<Part>,
+    /// Exit with 1 if this machine misses a goal; else that is only said
+    #[arg(long)]
+    pub strict: bool,
     /// Print bench.json on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -89,8 +89,20 @@ pub struct TwinFacts {
     pub elements: u64,
     /// Time of each step \[us\]; empty if it was not measured.
     pub step_us: Vec<f64>,
+    /// What the mesh does to the force, by the tissue's own estimate; none without contact, and of
+    /// tissues that have no estimate.
+    pub mesh_error: Option<MeshError>,
     /// What the robot has met as one contact law, by the estimate at the end.
     pub contact: Option<Contact>,
+}
+
+/// What a mesh does to the forces of its tissue, over the ticks in contact.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MeshError {
+    /// Root mean square of the estimates \[N\].
+    pub rms_n: f64,
+    /// The same over that of the forces.
+    pub share: f64,
 }
 
 /// What only the shell of a live session knows.

@@ -17,7 +17,7 @@ mod check;
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.5";
+pub const SCHEMA: &str = "palpate-summary/1.6";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -266,6 +266,13 @@ pub struct TwinSummary {
     /// How often `auto` switched between the twin's force and the relayed one.
     #[serde(default)]
     pub switches: Option<u64>,
+    /// What the twin's mesh does to its force, by the tissue's own estimate: root mean square over the ticks
+    /// in contact \[N\]; nothing of tissues without a mesh error.
+    #[serde(default)]
+    pub mesh_error_rms_n: Option<f64>,
+    /// The same over the root mean square of the twin's force.
+    #[serde(default)]
+    pub mesh_error: Option<f64>,
     /// What the robot has met as one contact law, fitted while the frames came (teleop E15); nothing of
     /// live sessions, whose master ends with its process.
     #[serde(default)]

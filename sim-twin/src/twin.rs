@@ -58,8 +58,12 @@ pub struct Reaction {
     /// Slope of the normal force against depth at this instant \[N/m\], a local model for the
     /// time until the next step; zero without contact.
     pub stiffness_npm: f64,
-    /// Slope of the normal force against speed \[N s/m\].
+    /// Slope of the normal force against speed \[N s/m\], by viscosity; zero of an elastic tissue, whose
+    /// force follows acceleration and not speed.
     pub damping_nspm: f64,
+    /// About how much of the force's size is the mesh's and not the tissue's \[N\], at least 0; an
+    /// estimate, from this step alone. None without contact, and of models that have no estimate.
+    pub error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
 }
@@ -75,6 +79,7 @@ impl Default for Reaction {
             to_proxy_m: Vec3::zeros(),
             stiffness_npm: 0.0,
             damping_nspm: 0.0,
+            error_n: None,
             contacts: 0,
         }
     }

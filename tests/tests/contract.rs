@@ -99,7 +99,8 @@ fn press(subject: &mut Subject, ticks: std::ops::Range<u64>) -> Vec<Reaction> {
 fn is_finite(reaction: &Reaction) -> bool {
     let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
     let vectors = vectors.into_iter().chain([reaction.to_proxy_m]);
-    let scalars = [reaction.grip_n, reaction.penetration_m];
+    let error_n = reaction.error_n.unwrap_or(0.0);
+    let scalars = [reaction.grip_n, reaction.penetration_m, error_n];
     let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
     let all = vectors.flat_map(|v| [v.x, v.y, v.z]);
     all.chain(scalars).chain(slopes).all(f64::is_finite)
@@ -207,7 +208,8 @@ fn hash(reactions: &[Reaction], tissue: &dyn Tissue) -> u64 {
         let places = reaction.to_proxy_m.iter();
         let numbers = vectors.iter().flat_map(|v| v.iter()).chain(places).copied();
         let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
-        let others = [reaction.grip_n, reaction.penetration_m];
+        let error_n = reaction.error_n.unwrap_or(-1.0);
+        let others = [reaction.grip_n, reaction.penetration_m, error_n];
         for number in numbers.chain(slopes).chain(others) {
             hasher.write_u64(number.to_bits());
         }

@@ -1,14 +1,19 @@
 //! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick, and the block test of the tissue beside what the memory allows.
+//! cost of a tick, the block test of the tissue beside what the memory allows, the condensed predictor,
+//! and how long a start takes.
 //!
 //! On a shared machine a number alone says little, so every number has its neighbour from the same
 //! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
-//! is gated on a maximum.
+//! is gated on a maximum; what is wanted of the tissue stands beside it as a [`Goal`].
 
 pub mod bus;
+pub mod goal;
+pub mod layers;
 pub mod load;
 pub mod peers;
+pub mod predictor;
 pub mod roofline;
+pub mod start;
 pub mod stats;
 pub mod timer;
 pub mod tissue;
@@ -20,12 +25,15 @@ use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_transport::session::SessionError;
 use palpate_transport::{Span, Time};
 use palpate_twin::model::fem::explicit::ExplicitError;
-use palpate_twin::scene::{BlockError, SceneError};
+use palpate_twin::scene::{BlockError, SceneError, TableError};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 
 pub use bus::{BusComparison, EchoArgs, echo};
+pub use goal::Goal;
+pub use predictor::PredictorReport;
+pub use start::StartReport;
 pub use stats::{Measurement, Stats};
 pub use timer::TimerReport;
 pub use tissue::TissueReport;
@@ -66,13 +74,24 @@ pub enum Part {
     Timer,
     /// both sides' ticks in a session
     Ticks,
-    /// the block test of the tissue
+    /// the block test of the tissue, and layers with a nodule
     Tissue,
+    /// the condensed predictor: its table of 30 000 nodes, and its answers
+    Predictor,
+    /// from the start of a process to the first tick of its twin
+    Start,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Bus, Self::Timer, Self::Ticks, Self::Tissue];
+    pub const ALL: [Self; 6] = [
+        Self::Bus,
+        Self::Timer,
+        Self::Ticks,
+        Self::Tissue,
+        Self::Predictor,
+        Self::Start,
+    ];
 }
 
 /// Everything measured; `bench.json` is this. What was not asked for is null, or empty.
@@ -84,8 +103,14 @@ pub struct BenchReport {
     pub timer: Option<Conditions<TimerReport>>,
     /// Costs in the thread's own CPU time; the caller adds its ticks here.
     pub costs: Vec<Measurement>,
-    /// The block test.
+    /// The block test, and layers with a nodule.
     pub tissue: Option<TissueReport>,
+    /// The condensed predictor.
+    #[serde(default)]
+    pub predictor: Option<PredictorReport>,
+    /// The start of a process.
+    #[serde(default)]
+    pub start: Option<StartReport>,
 }
 
 /// One thing measured under two conditions.
@@ -136,6 +161,12 @@ pub enum BenchError {
     /// The solver refuses a mesh of the block test.
     #[error(transparent)]
     Explicit(#[from] ExplicitError),
+    /// The predictor's block cannot be condensed.
+    #[error(transparent)]
+    Predictor(#[from] predictor::PredictorError),
+    /// The twin's scene has no table.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// The session whose ticks are measured cannot be made.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -183,6 +214,10 @@ pub fn run(
         tissue: when(Part::Tissue)
             .map(|()| tissue::tissue(stop))
             .transpose()?,
+        predictor: when(Part::Predictor)
+            .map(|()| predictor::predictor(stop))
+            .transpose()?,
+        start: when(Part::Start).map(|()| start::start(stop)).transpose()?,
     })
 }
 
@@ -223,6 +258,14 @@ impl BenchReport {
         rows.all(|row| row.same_bits != Some(false))
     }
 
+    /// Everything that is wanted of what was measured.
+    pub fn goals(&self) -> impl Iterator<Item = &Goal> {
+        let tissue = self.tissue.iter().flat_map(TissueReport::goals);
+        let predictor = self.predictor.iter().flat_map(|part| &part.goals);
+        let start = self.start.iter().flat_map(|part| &part.goals);
+        tissue.chain(predictor).chain(start)
+    }
+
     /// As a table for people; times in microseconds.
     #[must_use]
     pub fn table(&self) -> String {
@@ -250,6 +293,8 @@ impl BenchReport {
             rows.push("SCHED_FIFO was refused: see `palpate doctor`.".to_owned());
         }
         rows.extend(self.tissue.as_ref().map(TissueReport::table));
+        rows.extend(self.predictor.as_ref().map(PredictorReport::table));
+        rows.extend(self.start.as_ref().map(StartReport::table));
         rows.join("\n").trim_end().to_owned()
     }
 }

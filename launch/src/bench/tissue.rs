@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
+use super::goal::Goal;
+use super::layers::{self, LayersRow};
 use super::peers::{self, Peer};
 use super::roofline::{BYTES_PER_CELL, Bound, FLOPS_PER_CELL, Roofline};
 use super::{BenchError, Stats, go_on, now};
@@ -21,11 +23,11 @@ use crate::crew::Threads;
 use crate::run::allocation::held_bytes;
 
 /// Depths at which the force is judged \[mm\].
-const DEPTHS_MM: [u32; 3] = [2, 5, 10];
+pub(super) const DEPTHS_MM: [u32; 4] = [1, 2, 5, 10];
 /// Converged forces there \[N\].
-const REFERENCE_N: [f64; 3] = [0.0504, 0.1805, 0.4115];
+const REFERENCE_N: [f64; 4] = [0.0185, 0.0504, 0.1805, 0.4115];
 /// Step \[s\].
-const TICK_S: f64 = 1e-3;
+pub(super) const TICK_S: f64 = 1e-3;
 /// Way down in a tick \[m\].
 const DOWN_M: f64 = 2e-5;
 /// Ticks until the whole depth is reached.
@@ -42,6 +44,8 @@ const WARM_TICKS: usize = 50;
 pub struct TissueReport {
     /// Two rows a mesh, of one thread and of two.
     pub blocks: Vec<BlockRow>,
+    /// Layers of other stiffness with a nodule, on one thread.
+    pub layers: Vec<LayersRow>,
     /// Limits of one core.
     pub machine: Roofline,
     /// Bytes that a cell moves in a sub-step, an estimate.
@@ -79,10 +83,12 @@ pub struct BlockRow {
     pub speedup: Option<f64>,
     /// Whether every force has the bits that it has on one thread; unknown for one.
     pub same_bits: Option<bool>,
-    /// Force at 2, 5 and 10 mm, while it is pressed \[N\].
-    pub force_n: [f64; 3],
+    /// Force at 1, 2, 5 and 10 mm, while it is pressed \[N\].
+    pub force_n: [f64; 4],
     /// Its error against the converged force, as a share.
-    pub force_error: [f64; 3],
+    pub force_error: [f64; 4],
+    /// What the tissue's own estimate says of the mesh's part in the force there, as a share of it.
+    pub error_estimate: [f64; 4],
     /// Bytes that model and state hold, by the counting allocator; unknown where that does not run.
     pub memory_bytes: Option<u64>,
     /// Time to build grids, materials and model \[s\].
@@ -96,6 +102,8 @@ pub struct BlockRow {
     pub peer_over_ours_1ms: Option<f64>,
     /// The same at the best step of every engine.
     pub peer_over_ours_best: Option<f64>,
+    /// What is wanted of this mesh.
+    pub goals: Vec<Goal>,
 }
 
 /// Measures all meshes.
@@ -126,10 +134,12 @@ pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
         let mut shared = measure((&name, &block), &mut crew, &machine, stop)?;
         shared.compare(&alone, crew.hands());
         blocks.push(beside(alone.row, &peers, nodes));
+        shared.row.goals = goals(&shared.row);
         blocks.push(shared.row);
     }
     Ok(TissueReport {
         blocks,
+        layers: layers::layers(stop)?,
         machine,
         bytes_per_cell: BYTES_PER_CELL,
         flops_per_cell: FLOPS_PER_CELL,
@@ -147,10 +157,11 @@ fn even(graded: &Block, edges: u32) -> Block {
 }
 
 /// What one press took and gave.
-struct Pressed {
-    cpu: Vec<palpate_transport::Span>,
-    wall: Vec<palpate_transport::Span>,
-    force_n: [f64; 3],
+pub(super) struct Pressed {
+    pub(super) cpu: Vec<palpate_transport::Span>,
+    pub(super) wall: Vec<palpate_transport::Span>,
+    pub(super) force_n: [f64; 4],
+    pub(super) error_n: [f64; 4],
     /// Bits of the force of every tick.
     bits: Vec<u64>,
 }
@@ -192,10 +203,11 @@ fn measure(
     let cpu = Stats::of(&pressed.cpu).unwrap_or_default();
     let (cells, substeps) = (tissue.caps().elements, substeps(&tissue));
     let pairs = pressed.force_n.iter().zip(REFERENCE_N);
-    let mut force_error = [0.0; 3];
+    let mut force_error = [0.0; 4];
     for (error, (force_n, reference_n)) in force_error.iter_mut().zip(pairs) {
         *error = force_n / reference_n - 1.0;
     }
+    let error_estimate = std::array::from_fn(|at| pressed.error_n[at] / pressed.force_n[at]);
     let row = BlockRow {
         name: name.to_owned(),
         nodes_free: tissue.caps().nodes,
@@ -208,6 +220,7 @@ fn measure(
         real_time_wall: simulated_s / wall_s,
         force_n: pressed.force_n,
         force_error,
+        error_estimate,
         memory_bytes,
         build_s,
         ns_per_cell: cpu.us_p50 * 1e3 / (cells as f64 * f64::from(substeps)),
@@ -216,6 +229,7 @@ fn measure(
         peer_over_ours_best: None,
         speedup: None,
         same_bits: None,
+        goals: Vec::new(),
     };
     Ok(Measured {
         row,
@@ -224,11 +238,12 @@ fn measure(
 }
 
 /// Fewest steps that the finest cells bear in a tick.
-fn substeps(tissue: &Explicit) -> u32 {
+pub(super) fn substeps(tissue: &Explicit) -> u32 {
     (TICK_S / tissue.substep_s()).ceil().max(1.0) as u32
 }
 
-fn press(
+/// Presses with a ball of 5 mm in the middle and holds it there.
+pub(super) fn press(
     tissue: &mut Explicit,
     crew: &mut impl Crew,
     stop: &AtomicBool,
@@ -237,7 +252,8 @@ fn press(
     let mut pressed = Pressed {
         cpu: Vec::with_capacity(TICKS as usize),
         wall: Vec::with_capacity(TICKS as usize),
-        force_n: [0.0; 3],
+        force_n: [0.0; 4],
+        error_n: [0.0; 4],
         bits: Vec::with_capacity(3 * TICKS as usize + 3),
     };
     for tick in 0..=TICKS {
@@ -257,9 +273,10 @@ fn press(
         pressed.wall.push(now() - wall);
         let bits = reaction[0].force_n.iter().map(|x| x.to_bits());
         pressed.bits.extend(bits);
-        for (force_n, depth_mm) in pressed.force_n.iter_mut().zip(DEPTHS_MM) {
+        for (at, depth_mm) in DEPTHS_MM.into_iter().enumerate() {
             if tick == 50 * depth_mm {
-                *force_n = reaction[0].force_n.z;
+                pressed.force_n[at] = reaction[0].force_n.z;
+                pressed.error_n[at] = reaction[0].error_n.unwrap_or(0.0);
             }
         }
     }
@@ -272,13 +289,45 @@ fn beside(mut row: BlockRow, peers: &[Peer], nodes: usize) -> BlockRow {
     let ours_ms = 1.0 / row.real_time_cpu;
     let ratio = |step| peers::fastest(peers, nodes, step).map(|(_, ms)| ms / ours_ms);
     (row.peer_over_ours_1ms, row.peer_over_ours_best) = (ratio("1"), ratio("best"));
+    row.goals = goals(&row);
     row
+}
+
+/// What is wanted of a row, once it stands beside the others (issue 3, "what must hold").
+fn goals(row: &BlockRow) -> Vec<Goal> {
+    let worst = row.force_error.iter().fold(0.0_f64, |a, e| a.max(e.abs()));
+    let mut goals = match (row.name.as_str(), row.threads) {
+        ("graded", 1) => vec![
+            Goal::at_most("CPU of a tick, p50", row.cpu.us_p50, 500.0, "us"),
+            Goal::at_most("CPU of a tick, p99", row.cpu.us_p99, 750.0, "us"),
+            Goal::at_most("largest error of the force", 100.0 * worst, 3.0, "%"),
+        ],
+        ("9261", 1) => vec![Goal::at_most(
+            "CPU of a tick, p99",
+            row.cpu.us_p99,
+            400.0,
+            "us",
+        )],
+        ("29791", 2) => vec![Goal::at_least(
+            "simulated over wall time",
+            row.real_time_wall,
+            1.0,
+            "",
+        )],
+        _ => Vec::new(),
+    };
+    if let Some(ratio) = row.peer_over_ours_1ms.filter(|_| row.threads == 1) {
+        let name = "fastest other engine's CPU over ours";
+        goals.push(Goal::at_least(name, ratio, 20.0, ""));
+    }
+    goals
 }
 
 impl BlockRow {
     /// A line of the table. What the thread that steps spends says nothing where others share it.
     fn line(&self) -> String {
-        let [a, b, c] = self.force_error.map(|e| 100.0 * e);
+        let errors = self.force_error.map(|e| format!("{:+.1}", 100.0 * e));
+        let estimates = self.error_estimate.map(|e| format!("{:.0}", 100.0 * e));
         let memory = self
             .memory_bytes
             .map_or("?".to_owned(), |b| format!("{:.1}", b as f64 * 1e-6));
@@ -288,7 +337,7 @@ impl BlockRow {
         };
         let bound = format!("{:.1} {}", self.bound.ns_per_cell, self.bound.by);
         format!(
-            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9}{:>7.2}{:>6}{:>21}{memory:>6}\
+            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9}{:>7.2}{:>6}{:>26}{:>12}{memory:>6}\
              {:>9}{:>16}\n",
             self.name,
             self.threads,
@@ -303,7 +352,8 @@ impl BlockRow {
             self.real_time_wall,
             self.speedup
                 .map_or("-".to_owned(), |gain| format!("{gain:.2}")),
-            format!("{a:+.1} {b:+.1} {c:+.1}"),
+            errors.join(" "),
+            estimates.join(" "),
             alone(self.ns_per_cell, 1),
             if self.threads == 1 { &bound } else { "-" },
         )
@@ -315,7 +365,7 @@ impl TissueReport {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>6}{:>21}{:>6}{:>9}{:>16}\n",
+            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>6}{:>26}{:>12}{:>6}{:>9}{:>16}\n",
             "block test",
             "thr",
             "free n",
@@ -328,7 +378,8 @@ impl TissueReport {
             "rtf cpu",
             "wall",
             "gain",
-            "force 2/5/10 mm [%]",
+            "force 1/2/5/10 mm [%]",
+            "estimated",
             "MB",
             "ns/cell",
             "bound"
@@ -359,7 +410,24 @@ impl TissueReport {
              and sub-step {:.0} B and {:.0} FLOP (estimated)",
             self.bytes_per_cell, self.flops_per_cell
         );
+        for row in &self.layers {
+            text += &row.line();
+        }
+        text += "what is wanted:\n";
+        for row in &self.blocks {
+            let of = format!("{}, {} thread(s)", row.name, row.threads);
+            text.extend(row.goals.iter().map(|goal| goal.line(&of)));
+        }
+        for row in &self.layers {
+            text.extend(row.goals.iter().map(|goal| goal.line(&row.name)));
+        }
         text + &self.peer_lines()
+    }
+
+    /// Everything that is wanted of it.
+    pub fn goals(&self) -> impl Iterator<Item = &Goal> {
+        let blocks = self.blocks.iter().flat_map(|row| &row.goals);
+        blocks.chain(self.layers.iter().flat_map(|row| &row.goals))
     }
 
     fn peer_lines(&self) -> String {
@@ -413,12 +481,14 @@ mod tests {
         assert!((1..=4).contains(&row.substeps), "{}", row.substeps);
         assert_eq!(row.cpu.samples, TICKS as usize + 1 - WARM_TICKS);
         // cells of 12.5 mm are too stiff under a ball of 5 mm, the less the deeper it is
-        let [shallow, _, deep] = row.force_error;
+        let [_, shallow, _, deep] = row.force_error;
         assert!(row.force_n[0] > 0.0 && row.force_n.is_sorted(), "{row:?}");
         assert!(
             shallow > 0.2 && shallow < 3.0 && deep < shallow && deep > -0.2,
             "{row:?}"
         );
+        // and their own estimate says so
+        assert!(row.error_estimate.is_sorted_by(|a, b| a >= b) && row.error_estimate[1] > 0.1);
         assert!(row.real_time_cpu > 0.0 && row.ns_per_cell > 0.0);
     }
 
@@ -448,6 +518,7 @@ mod tests {
         assert_eq!(row.peer_over_ours_1ms.map(f64::round), Some(29.0));
         let report = TissueReport {
             blocks: vec![row],
+            layers: Vec::new(),
             machine: MACHINE,
             bytes_per_cell: BYTES_PER_CELL,
             flops_per_cell: FLOPS_PER_CELL,
@@ -455,7 +526,12 @@ mod tests {
             peers_source: peers::SOURCE.to_owned(),
         };
         let table = report.table();
-        for word in ["729", "GFLOP/s", "another machine", "29 times ours"] {
+        assert!(report.goals().count() == 1 && report.goals().all(|goal| goal.held));
+        let mut shared = report.blocks[0].clone();
+        (shared.name, shared.threads, shared.real_time_wall) = ("29791".to_owned(), 2, 0.9);
+        let missed = goals(&shared);
+        assert!(missed.len() == 1 && !missed[0].held, "{missed:?}");
+        for word in ["729", "GFLOP/s", "another machine", "29 times ours", "held"] {
             assert!(table.contains(word), "{word} is not in\n{table}");
         }
         let json = serde_json::to_string(&report).expect("writable");

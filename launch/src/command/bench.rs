@@ -14,7 +14,7 @@ use super::{Done, Failure, interrupt, output};
 use crate::bench::{
     self, BenchError, BenchOptions, BenchReport, EchoArgs, Measurement, Part, Stats,
 };
-use crate::cli::{BenchArgs, EchoPorts};
+use crate::cli::{BenchArgs, CacheFolder, EchoPorts};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
 use crate::progress::Progress;
@@ -48,7 +48,7 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
         stdout,
-        held: report.repeats(),
+        held: report.repeats() && (!arguments.strict || report.goals().all(|goal| goal.held)),
         warning: stopped
             .then(|| "interrupted: what was not measured to its end is null".to_owned()),
     })
@@ -62,6 +62,8 @@ fn measure(part: Part, stop: &Arc<AtomicBool>, report: &mut BenchReport) -> Resu
         Part::Timer => report.timer = one(part)?.timer,
         Part::Ticks => report.costs = ticks(&Config::default(), stop)?,
         Part::Tissue => report.tissue = one(part)?.tissue,
+        Part::Predictor => report.predictor = one(part)?.predictor,
+        Part::Start => report.start = one(part)?.start,
     }
     Ok(())
 }
@@ -72,6 +74,8 @@ fn words(part: Part) -> &'static str {
         Part::Timer => "the servo beside a bare timer",
         Part::Ticks => "ticks of a session",
         Part::Tissue => "tissue: the block test",
+        Part::Predictor => "the condensed predictor",
+        Part::Start => "starts of a process",
     }
 }
 
@@ -89,6 +93,18 @@ pub fn echo(ports: &EchoPorts) -> Result<Done, Failure> {
     .map_err(refused)?;
     Ok(Done {
         stdout: String::new(),
+        held: true,
+        ..Done::default()
+    })
+}
+
+/// The process whose start the measurement times: one tick of the default session's twin.
+///
+/// # Errors
+/// [`Failure::Refused`] if the twin or its table is missing.
+pub fn first_tick(at: &CacheFolder) -> Result<Done, Failure> {
+    Ok(Done {
+        stdout: bench::start::first_tick(&at.folder).map_err(refused)?,
         held: true,
         ..Done::default()
     })

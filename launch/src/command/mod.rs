@@ -86,6 +86,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Atlas(arguments) => atlas::atlas(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchEcho(ports) => bench::echo(&ports),
+        Command::BenchStart(at) => bench::first_tick(&at),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Model { action } => model::model(&action),
     }

@@ -16,7 +16,7 @@ use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
-use crate::metrics::{OnewayTruth, Site, TwinFacts};
+use crate::metrics::{MeshError, OnewayTruth, Site, TwinFacts};
 
 /// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
 const DEPTH_MIN_M: f64 = 1e-3;
@@ -185,7 +185,7 @@ fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     }
 }
 
-/// What the twin is, and what its steps cost on this machine: a copy is touched once more where
+/// What the twin is, what its steps cost on this machine, and what its mesh does to their forces: a copy is touched once more where
 /// `master` touched it, on this thread's own CPU clock. None in a mode without a twin.
 ///
 /// # Errors
@@ -200,6 +200,7 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
     };
     let mut reaction = [Reaction::default()];
     let mut step_us = Vec::with_capacity(master.len().min(STEPS_TIMED));
+    let (mut errors, mut forces, mut touched) = (0.0, 0.0, 0_u64);
     for record in master.iter().take(STEPS_TIMED) {
         let [x, y, z, _] = record.position_m;
         let [vx, vy, vz, _] = record.velocity_mps;
@@ -208,6 +209,11 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
         let begun = thread_cpu_now();
         tissue.step(&[tool], PERIOD.s(), &mut reaction);
         step_us.push((thread_cpu_now() - begun).ms() * 1e3);
+        if let Some(error_n) = reaction[0].error_n {
+            errors += error_n * error_n;
+            forces += reaction[0].force_n.norm_squared();
+            touched += 1;
+        }
     }
     let caps = tissue.caps();
     Ok(Some(TwinFacts {
@@ -215,6 +221,10 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
         nodes: caps.nodes as u64,
         elements: caps.elements as u64,
         step_us,
+        mesh_error: (touched > 0 && forces > 0.0).then(|| MeshError {
+            rms_n: (errors / touched as f64).sqrt(),
+            share: (errors / forces).sqrt(),
+        }),
         contact: None,
     }))
 }

@@ -80,6 +80,8 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
         confidence: touched_mean(traces.master, |record| record.confidence),
         twin_share: touched_mean(traces.master, |record| record.twin_share),
         switches: Some(switches(traces.master)),
+        mesh_error_rms_n: twin.mesh_error.map(|error| error.rms_n),
+        mesh_error: twin.mesh_error.map(|error| error.share),
         contact: twin.contact.map(ContactLaw::from),
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),

@@ -103,6 +103,10 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
             nodes: 58,
             elements: 145,
             step_us: (1..=1000).map(|k| f64::from(k) * 0.01).collect(),
+            mesh_error: Some(MeshError {
+                rms_n: 0.02,
+                share: 0.05,
+            }),
             contact: None,
         }),
         frame_bytes: Some(400),

@@ -249,6 +249,17 @@ fn twin(s: &Summary) -> Vec<Row> {
             "The rest was relayed from the remote side; only `auto` blends the two.",
         ),
         (
+            "What the mesh does to the twin's force",
+            percent(t.mesh_error),
+            "The tissue's own estimate of the cells' part in its force, where it was touched; within a \
+             factor of three where it is more than a few percent.",
+        ),
+        (
+            "The same in newtons",
+            with_unit(t.mesh_error_rms_n, "N"),
+            "Root mean square over the ticks in contact.",
+        ),
+        (
             "Error of the twin's stiffness",
             percent(t.stiffness_error),
             "Of the twin alone, in the same presses; what is felt has in it what the channel adds.",

@@ -12,7 +12,9 @@ use crate::twin::{Reaction, Snapshot, Tool};
 /// Most tools of any model.
 const TOOLS: usize = 4;
 /// Numbers of a held tool in a snapshot.
-const HELD: usize = 20;
+const HELD: usize = 21;
+/// Stands for no estimate in a snapshot; an estimate is at least 0.
+const NONE: f64 = -1.0;
 
 /// A tool at the end of the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -83,6 +85,7 @@ impl Hold {
             snapshot.numbers.extend([felt.grip_n, felt.penetration_m]);
             let slopes = [felt.stiffness_npm, felt.damping_nspm, contacts];
             snapshot.numbers.extend(slopes);
+            snapshot.numbers.push(felt.error_n.unwrap_or(NONE));
         }
     }
 
@@ -109,6 +112,7 @@ impl Hold {
                     penetration_m: numbers[16],
                     stiffness_npm: numbers[17],
                     damping_nspm: numbers[18],
+                    error_n: Some(numbers[20]).filter(|&n| n != NONE),
                     contacts,
                 },
             };

@@ -69,6 +69,11 @@ pub(super) fn join(tool: &Tool, [one, other]: [Reaction; 2]) -> Reaction {
         penetration_m: one.penetration_m.max(other.penetration_m),
         to_proxy_m: 0.5 * (one.to_proxy_m + other.to_proxy_m),
         stiffness_npm: one.stiffness_npm + other.stiffness_npm,
+        damping_nspm: one.damping_nspm + other.damping_nspm,
+        error_n: match [one.error_n, other.error_n] {
+            [None, None] => None,
+            both => Some(both.iter().flatten().sum()),
+        },
         contacts: one.contacts + other.contacts,
         ..Reaction::default()
     }

@@ -4,9 +4,10 @@
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
 //! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two
-//! bodies, `squeeze` what deep presses cost, `coupled` what stiff cells do instead of more sub-steps with the
-//! factor in `factor`, `viscous` what is viscous, `shares` what a crew works on at once, `build` makes
-//! all of them, `edit` changes stiffness, `step` is one tick, `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
+//! bodies, `squeeze` what deep presses cost, `estimate` what the mesh does to a force, and how that goes on,
+//! `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous,
+//! `shares` what a crew works on at once, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
+//! `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
@@ -16,6 +17,7 @@ mod build;
 mod cells;
 mod coupled;
 mod edit;
+mod estimate;
 mod factor;
 mod friction;
 mod grid;
@@ -270,6 +272,8 @@ pub struct Explicit {
     room: Room,
     /// What the stiffness of every cell was before an edit, by grid.
     stiffened: Vec<Vec<f32>>,
+    /// Time by which a force is ahead of its depth at a speed, as far as every cell is so viscous.
+    lag: f64,
     /// Energy that viscous cells took and that is not booked yet.
     heat: f64,
     /// Faces near every body of a tool.
@@ -362,6 +366,7 @@ impl Explicit {
                 .iter()
                 .map(|g| vec![1.0; g.mass.len()])
                 .collect(),
+            lag: estimate::lag(&model.grids),
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],

@@ -113,6 +113,8 @@ pub(super) struct Met {
     pub(super) energy: f64,
     pub(super) depth: f32,
     pub(super) area: f32,
+    /// The same, every face's over that of the face at rest: so many faces' worth.
+    pub(super) faces: f32,
     /// Slope of the force against depth, with the tissue held.
     pub(super) slope: f32,
     /// Sum of the points' weights in friction.
@@ -154,8 +156,6 @@ pub(super) struct Skin {
     pub(super) shallow: f64,
     /// Lowest and highest place at rest along x and y.
     pub(super) rim: [[f64; 2]; 2],
-    /// `E / (1 - nu^2)` of the softest cell at the top.
-    pub(super) modulus: f64,
 }
 
 impl Skin {
@@ -168,7 +168,6 @@ impl Skin {
         let mut skin = Self {
             faces: Vec::new(),
             rule: rule(params.order),
-            modulus: f64::MAX,
             least: 0.0,
             shallow: 0.0,
             rim: [[f64::MAX; 2], [f64::MIN; 2]],
@@ -183,10 +182,7 @@ impl Skin {
                         continue;
                     }
                     let moduli = &stuff[index].moduli[i + nx * (j + ny * (nz - 1))];
-                    let (mu, lambda) = (moduli.mu_pa / stress_pa, moduli.lambda_pa / stress_pa);
-                    skin.modulus = skin
-                        .modulus
-                        .min(4.0 * mu * (lambda + mu) / (lambda + 2.0 * mu));
+                    let mu = moduli.mu_pa / stress_pa;
                     skin.faces.push(face(index, grid, [i, j, nz], (mu, params)));
                 }
             }
@@ -290,7 +286,7 @@ impl Skin {
                 if pressed.count[lane] == 0.0 || (count == 0.0 && !beat.whole) {
                     continue;
                 }
-                met.add(batch.stiffness(lane), &pressed, lane);
+                met.add((batch.stiffness(lane), face.area), &pressed, lane);
                 let at = |rows: &[[f32; FACES]; 3]| rows.map(|row| row[lane]);
                 met.push(count, &at(&pressed.total), &at(&pressed.torque));
                 let corners = pressed.corners.map(|rows| at(&rows));
@@ -384,14 +380,15 @@ impl Met {
         }
     }
 
-    /// Adds a face whose points have that much pressure a depth.
-    fn add(&mut self, stiffness: f32, pressed: &Pressed, lane: usize) {
+    /// Adds a face whose points have that much pressure a depth, and which had that area at rest.
+    fn add(&mut self, (stiffness, area): (f32, f32), pressed: &Pressed, lane: usize) {
         for (force, total) in self.force.iter_mut().zip(&pressed.total) {
             *force -= f64::from(total[lane]);
         }
         self.energy += f64::from(pressed.energy[lane]);
         self.depth = self.depth.max(pressed.depth[lane]);
         self.area += pressed.area[lane];
+        self.faces += pressed.area[lane] / area;
         self.slope += stiffness * pressed.area[lane];
         self.weight += pressed.shares.iter().map(|row| row[lane]).sum::<f32>();
         #[expect(

@@ -9,7 +9,9 @@
 use super::Explicit;
 use super::build::Model;
 use super::cells::Found;
+use super::estimate::Touch;
 use super::friction;
+use super::grid::Grid;
 use super::jaws;
 use super::motion::Pace;
 use super::path::Path;
@@ -423,20 +425,19 @@ impl Explicit {
         let (model, length_m) = (&self.model, self.model.length_m);
         let ((force, torque), met) = (self.mean[index], &self.met[index]);
         let size = force.norm();
-        if paths[index].is_none() || size == 0.0 || !size.is_finite() {
+        let Some(path) = paths[index].filter(|_| size > 0.0 && size.is_finite()) else {
             return Reaction::default();
-        }
-        // a rigid touch of that area on a half-space, in series with the contact itself
-        let radius = (f64::from(met.area) / std::f64::consts::PI).sqrt();
-        let (tissue, contact) = (2.0 * radius * model.skin.modulus, f64::from(met.slope));
-        let stiffness = if met.contacts > 0 {
-            tissue * contact / (tissue + contact)
-        } else {
-            0.0
         };
         let out = Vec3::from(met.force).try_normalize(0.0);
         let sunk = out.map_or(Vec3::zeros(), |out| out * f64::from(met.depth));
         let to_proxy = sunk - Vec3::from(self.state.tools[index].stick.way);
+        let touch = Touch {
+            force: size,
+            met,
+            rod: path.at(1.0),
+            top: model.top(),
+        };
+        let stiffness = touch.stiffness();
         Reaction {
             force_n: force * model.force_n(),
             torque_nm: torque * model.energy_j(),
@@ -444,6 +445,8 @@ impl Explicit {
             penetration_m: f64::from(met.depth) * length_m,
             to_proxy_m: to_proxy * length_m,
             stiffness_npm: stiffness * model.stress_pa * length_m,
+            damping_nspm: stiffness * self.lag * model.stress_pa * length_m * model.time_s,
+            error_n: Some(touch.error() * model.force_n()),
             contacts: met.contacts,
             ..Reaction::default()
         }
@@ -456,6 +459,12 @@ fn class_of(substep: u32, slowest: usize) -> usize {
 }
 
 impl Model {
+    /// Height of the top at rest.
+    fn top(&self) -> f64 {
+        let whole = |grid: &Grid| grid.low[2] + grid.edge[2] * (grid.nodes[2] - 1) as f64;
+        self.grids.first().map_or(0.0, whole)
+    }
+
     /// How nodes of a class go; the last time of a tick takes speeds to its end and no further, and
     /// leaves the half impulses for the next one. Damping is taken then, of the whole tick: only
     /// then all classes have got their impulses up to one time. Between, the speeds of nodes beside

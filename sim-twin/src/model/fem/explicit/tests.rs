@@ -5,6 +5,7 @@ mod coupled;
 mod crew;
 mod edit;
 mod energy;
+mod estimate;
 mod force;
 mod friction;
 mod jaws;

@@ -78,6 +78,11 @@ impl Viscous {
         &self.branch
     }
 
+    /// Twice the viscosity of shape times volume.
+    pub(super) fn shear(&self) -> &Field {
+        &self.shear
+    }
+
     /// Whether any cell of some lanes is viscous.
     pub(super) fn any(&self, start: usize) -> bool {
         let lanes = start..start + LANES;

@@ -1,0 +1,259 @@
+//! What a touch says of the mesh's error and of its own slope, beside what they are.
+
+use super::super::estimate::Touch;
+use super::super::skin::{Met, Rod};
+use super::*;
+use crate::scene::{Block, Body, load};
+
+/// Converged forces of the block test \[N\] by depth \[mm\] (tissue-engines 3.1).
+const REFERENCE: [(u32, f64); 4] = [(1, 0.0185), (2, 0.0504), (5, 0.1805), (10, 0.4115)];
+
+/// A built-in scene's block and its tool.
+fn scene(name: &str) -> (Block, f64, f64) {
+    let scene = load(name).unwrap();
+    let Body::Block(block) = scene.body else {
+        panic!("{name} is no block");
+    };
+    (block, scene.tool_radius_m, scene.tool_stiffness_npm)
+}
+
+/// The same with other cells; finer ones under the place only.
+fn with_cells(name: &str, times: f64) -> (Block, f64, f64) {
+    let (mut block, radius_m, stiffness_npm) = scene(name);
+    block.zone.cell_m *= times;
+    if times < 1.0 {
+        block.zone.half_m = block.zone.half_m.map(|half_m| half_m.min(0.012));
+        block.zone.levels += 1;
+    }
+    (block, radius_m, stiffness_npm)
+}
+
+/// Reactions of a press over a place at 20 um a tick, by tick.
+fn press(
+    (block, radius_m, stiffness_npm): &(Block, f64, f64),
+    place_m: f64,
+    ticks: u32,
+) -> Vec<Reaction> {
+    let mut tissue = block.solver().unwrap();
+    let step = |step: u32| {
+        let tool = Tool {
+            stiffness_npm: *stiffness_npm,
+            ..ball(
+                [place_m, place_m, radius_m - 2e-5 * f64::from(step)],
+                *radius_m,
+            )
+        };
+        tick(&mut tissue, tool)
+    };
+    (0..=ticks).map(step).collect()
+}
+
+/// Error of the force over the force, and the estimate of it, at the depths of the reference: means of a
+/// ball over a node and over the middle of a face.
+fn judged(block: &(Block, f64, f64), edge_m: f64) -> [(f64, f64); 4] {
+    let all = [0.0, 0.5 * edge_m].map(|place_m| press(block, place_m, 500));
+    REFERENCE.map(|(depth_mm, reference_n)| {
+        let (mut error, mut estimate) = (0.0, 0.0);
+        for felt in &all {
+            let felt = &felt[50 * depth_mm as usize];
+            let force_n = felt.force_n.norm();
+            error += 0.5 * (1.0 - reference_n / force_n);
+            estimate += 0.5 * felt.error_n.unwrap() / force_n;
+        }
+        (error.abs(), estimate)
+    })
+}
+
+#[test]
+fn the_error_of_the_mesh_is_known_within_a_factor_and_falls_as_it_is_refined() {
+    let graded = scene("block");
+    let even = |edges: u32| {
+        let mut block = graded.clone();
+        block.0.zone.cell_m = 0.1 / f64::from(edges);
+        block.0.zone.levels = 1;
+        judged(&block, 0.1 / f64::from(edges))
+    };
+    let rows = [8, 12, 20, 30].map(even);
+    let finest = judged(&graded, 1.4e-3);
+    for (mesh, row) in rows.iter().enumerate() {
+        for (depth, (error, estimate)) in row.iter().enumerate() {
+            // twice its radius deep, the ball falls between nodes that are farther apart than it is high
+            if (mesh, depth) != (1, 3) && *error > 0.05 {
+                let ratio = estimate / error;
+                assert!(
+                    (1.0 / 3.0..3.0).contains(&ratio),
+                    "{mesh} {depth}: {error} {estimate}"
+                );
+            }
+        }
+    }
+    for (mesh, pair) in rows.windows(2).enumerate() {
+        // less than a face is touched on the two coarsest, and more is not known then
+        let less = if mesh == 0 { 1.01 } else { 0.8 };
+        for depth in 0..4 {
+            assert!(
+                pair[1][depth].1 < less * pair[0][depth].1,
+                "{depth}: {pair:?}"
+            );
+        }
+    }
+    for (error, estimate) in finest {
+        assert!(error < 0.03 && estimate < 0.06, "{error} {estimate}");
+    }
+}
+
+/// Other tissues and tools than those that the estimate was fitted to.
+#[test]
+fn the_estimate_holds_in_layers_and_over_a_nodule() {
+    for (name, times, fine) in [
+        ("layered", 1.0, 0.5),
+        ("layered", 1.6, 0.5),
+        ("layered-lump", 1.0, 0.5),
+        ("block-nodule", 1.6, 0.7),
+    ] {
+        let coarse = press(&with_cells(name, times), 0.0, 100);
+        let fine = press(&with_cells(name, fine), 0.0, 100);
+        for tick in [50, 100] {
+            let (force_n, truth_n) = (coarse[tick].force_n.norm(), fine[tick].force_n.norm());
+            let (error, estimate) = (
+                1.0 - truth_n / force_n,
+                coarse[tick].error_n.unwrap() / force_n,
+            );
+            if error > 0.05 {
+                let ratio = estimate / error;
+                assert!(
+                    (1.0 / 3.0..3.0).contains(&ratio),
+                    "{name} {tick}: {error} {estimate}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_stiffness_is_the_slope_of_the_force() {
+    for (name, depths_mm) in [
+        ("block", [1, 2, 5, 10]),
+        ("block-nodule", [1, 2, 5, 10]),
+        ("layered", [1, 2, 5, 8]),
+    ] {
+        let felt = press(&scene(name), 0.0, 520);
+        for depth_mm in depths_mm {
+            let tick = 50 * depth_mm;
+            let rise_n = felt[tick + 20].force_n.z - felt[tick - 20].force_n.z;
+            let slope_npm = rise_n / (40.0 * 2e-5);
+            let ratio = felt[tick].stiffness_npm / slope_npm;
+            assert!(
+                (0.7..1.3).contains(&ratio),
+                "{name} {depth_mm} mm: {ratio} of {slope_npm}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_lying_rod_knows_its_slope_too() {
+    let mut tissue = tissue((8, 3), &Params::default());
+    let step = |index: u32| {
+        let tool = rod(
+            [-0.008, 0.0, 5e-3 - 2e-5 * f64::from(index)],
+            5e-3,
+            [0.016, 0.0, 0.0],
+        );
+        tick(&mut tissue, tool)
+    };
+    let felt: Vec<Reaction> = (0..=270).map(step).collect();
+    for at in [100, 250] {
+        let slope_npm = (felt[at + 20].force_n.z - felt[at - 20].force_n.z) / (40.0 * 2e-5);
+        let ratio = felt[at].stiffness_npm / slope_npm;
+        assert!((0.7..1.3).contains(&ratio), "{at}: {ratio} of {slope_npm}");
+    }
+}
+
+#[test]
+fn estimates_hold_while_the_tool_strokes() {
+    let block = scene("block").0;
+    let mut tissue = block.solver().unwrap();
+    let mut felt = Vec::new();
+    for step in 0..=900_u32 {
+        let depth_m = (2e-5 * f64::from(step)).min(5e-3);
+        let x_m = (2e-5 * (f64::from(step) - 400.0)).max(0.0);
+        felt.push(tick(&mut tissue, ball([x_m, 0.0, 5e-3 - depth_m], 5e-3)));
+    }
+    let held = felt[390];
+    for felt in &felt[450..] {
+        let slopes = felt.stiffness_npm / held.stiffness_npm;
+        let errors = felt.error_n.unwrap() / held.error_n.unwrap();
+        assert!((0.85..1.2).contains(&slopes), "{slopes}");
+        assert!((0.5..2.0).contains(&errors), "{errors}");
+    }
+}
+
+#[test]
+fn viscous_tissue_says_how_its_force_grows_with_speed() {
+    let text = "name = \"viscous\"\n[block]\nsize_m = [0.06, 0.06, 0.04]\ncell_m = 0.003\n\
+        levels = 2\nfine_half_m = [0.006, 0.006]\nfine_depth_m = 0.006\n\
+        [[layer]]\nyoung_pa = 5000.0\npoisson = 0.45\nshear_viscosity_pas = 8.0\n\
+        [tool]\nradius_m = 0.005\nstiffness_npm = 1e6\n";
+    let viscous = load(text).unwrap();
+    let at = |ticks: u32| {
+        let mut tissue = viscous.build().unwrap();
+        let mut felt = [Reaction::default()];
+        for tick in 0..=ticks {
+            let depth_m = 3e-3 * f64::from(tick) / f64::from(ticks);
+            let tool = viscous.tool_at(Vec3::new(0.0, 0.0, 5e-3 - depth_m));
+            tissue.step(&[tool], 1e-3, &mut felt);
+        }
+        (felt[0], 3.0 / f64::from(ticks))
+    };
+    let ((fast, fast_mps), (slow, slow_mps)) = (at(150), at(600));
+    let slope_nspm = (fast.force_n.z - slow.force_n.z) / (fast_mps - slow_mps);
+    let ratio = slow.damping_nspm / slope_nspm;
+    assert!((0.6..1.6).contains(&ratio), "{ratio} of {slope_nspm}");
+    let elastic = press(&scene("block"), 0.0, 50);
+    assert_eq!(elastic[50].damping_nspm, 0.0);
+}
+
+#[test]
+fn what_is_no_touch_gives_finite_bounded_answers() {
+    let wild = [
+        0.0_f32,
+        f32::MIN_POSITIVE,
+        1.0,
+        1e30,
+        f32::INFINITY,
+        f32::NAN,
+    ];
+    for area in wild {
+        for slope in wild {
+            for z in [-1e6_f32, 8.0, 9.0, 12.0, f32::NAN] {
+                let met = Met {
+                    area,
+                    faces: area,
+                    slope,
+                    contacts: 3,
+                    ..Met::default()
+                };
+                let rod = Rod {
+                    centre: [0.0, 0.0, z],
+                    shaft: [0.0; 3],
+                    radius: 1.0,
+                    give: 0.0,
+                };
+                let touch = Touch {
+                    force: 0.7,
+                    met: &met,
+                    rod,
+                    top: 10.0,
+                };
+                let (error, stiffness) = (touch.error(), touch.stiffness());
+                assert!((0.0..=0.7).contains(&error), "{area} {z}: {error}");
+                let bound = f64::from(slope).clamp(0.0, f64::MAX);
+                assert!(
+                    (0.0..=bound.max(0.0)).contains(&stiffness),
+                    "{area} {slope} {z}: {stiffness}"
+                );
+            }
+        }
+    }
+}
