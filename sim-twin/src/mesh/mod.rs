@@ -12,6 +12,7 @@ pub mod lattice;
 pub mod nested;
 pub mod parts;
 pub mod plg;
+pub mod quadratic;
 pub mod region;
 mod rows;
 pub mod surface;

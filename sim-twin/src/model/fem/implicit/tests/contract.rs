@@ -121,7 +121,7 @@ fn action_is_reaction_to_rounding() {
             memories: &[],
         };
         let mut forces = vec![Vec3::zeros(); u.len()];
-        for cell in &model.cells {
+        for cell in &model.hexes {
             cell.pull(&begin, &state.u, &mut forces, &mut cells::Pulled::default());
         }
         let sum = |forces: &[Vec3]| forces.iter().sum::<Vec3>();
