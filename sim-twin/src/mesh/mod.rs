@@ -9,6 +9,7 @@ pub mod fixture;
 pub mod grade;
 pub mod hex;
 pub mod lattice;
+pub mod mound;
 pub mod nested;
 pub mod parts;
 pub mod plg;

@@ -23,27 +23,30 @@ pub struct Quadratic {
     /// Faces of the outside, counter-clockwise seen from there: corners, then the middles between the
     /// first two, the last two, and the last and first.
     pub faces: Vec<[u32; 6]>,
-    /// Number of corners.
-    corners: usize,
+    /// Index in the file of every corner.
+    origins: Vec<u32>,
 }
 
 impl Quadratic {
-    /// The cells of `mesh`, whose indices must name its nodes; see [`TetMesh::check`]. Nodes that no
-    /// cell uses are left out, the others keep their order.
+    /// The cells of `mesh`. Nodes that no cell uses are left out, the others keep their order; so are
+    /// cells that name a node that is not there.
     #[must_use]
     pub fn new(mesh: &TetMesh) -> Self {
-        let mut names = vec![u32::MAX; mesh.nodes_m.len()];
-        for &node in mesh.cells.nodes.iter().flatten() {
+        let limit = mesh.nodes_m.len();
+        let whole = |cell: &[u32; 4]| cell.iter().all(|&node| (node as usize) < limit);
+        let kept = || mesh.cells.iter().filter(|(cell, _)| whole(cell));
+        let mut names = vec![u32::MAX; limit];
+        for &node in kept().flat_map(|(cell, _)| cell) {
             names[node as usize] = 0;
         }
-        let mut nodes_m = Vec::new();
-        for (name, at_m) in names.iter_mut().zip(&mesh.nodes_m) {
+        let (mut nodes_m, mut origins) = (Vec::new(), Vec::new());
+        for (node, (name, at_m)) in names.iter_mut().zip(&mesh.nodes_m).enumerate() {
             if *name == 0 {
                 *name = nodes_m.len() as u32;
                 nodes_m.push(*at_m);
+                origins.push(node as u32);
             }
         }
-        let corners = nodes_m.len();
         let mut known: BTreeMap<[u32; 2], u32> = BTreeMap::new();
         let mut between = |a: u32, b: u32| {
             *known.entry([a.min(b), a.max(b)]).or_insert_with(|| {
@@ -51,33 +54,51 @@ impl Quadratic {
                 nodes_m.len() as u32 - 1
             })
         };
-        let mut cells = Vec::with_capacity(mesh.cells.len());
-        for cell in &mesh.cells.nodes {
+        let (mut cells, mut regions) = (Vec::new(), Vec::new());
+        for (cell, region) in kept() {
             let cell = cell.map(|node| names[node as usize]);
             let middles = EDGES.map(|[i, j]| between(cell[i], cell[j]));
             cells.push(std::array::from_fn(|node| match node {
                 0..4 => cell[node],
                 _ => middles[node - 4],
             }));
+            regions.push(region);
         }
-        let face = |face: [u32; 3]| {
+        let known_face = |face: &[u32; 3]| face.iter().all(|&node| (node as usize) < limit);
+        let outer = mesh.boundary().into_iter().filter(known_face);
+        let faces = outer.map(|face| {
             let [a, b, c] = face.map(|node| names[node as usize]);
             [a, b, c, between(a, b), between(b, c), between(c, a)]
-        };
+        });
         Self {
-            faces: mesh.boundary().into_iter().map(face).collect(),
+            faces: faces.collect(),
             nodes_m,
             cells,
-            regions: mesh.cells.regions.clone(),
-            corners,
+            regions,
+            origins,
         }
+    }
+
+    /// What holds of every node, from what holds of the nodes of the file: of a middle if it holds of
+    /// both ends of its edge.
+    #[must_use]
+    pub fn spread(&self, of_file: &[bool]) -> Vec<bool> {
+        let corner = |&node: &u32| of_file.get(node as usize).copied().unwrap_or(false);
+        let mut all: Vec<bool> = self.origins.iter().map(corner).collect();
+        all.resize(self.nodes_m.len(), false);
+        for cell in &self.cells {
+            for (middle, [i, j]) in cell[4..].iter().zip(EDGES) {
+                all[*middle as usize] = all[cell[i] as usize] && all[cell[j] as usize];
+            }
+        }
+        all
     }
 
     /// The same without the nodes between corners.
     #[must_use]
     pub fn corners(&self) -> TetMesh {
         TetMesh {
-            nodes_m: self.nodes_m[..self.corners].to_vec(),
+            nodes_m: self.nodes_m[..self.origins.len()].to_vec(),
             cells: Cells {
                 nodes: self
                     .cells
@@ -114,6 +135,8 @@ mod tests {
             .iter_mut()
             .flatten()
             .for_each(|node| *node += 1);
+        // and a cell of nodes that are not there
+        tets.cells.push([1, 2, 3, 99], 5);
         let mesh = Quadratic::new(&tets);
         // Euler: corners - edges + faces - cells = 1
         let cells = mesh.cells.len();
@@ -129,5 +152,9 @@ mod tests {
         assert_eq!(mesh.regions[..7], [3, 3, 3, 3, 3, 3, 4]);
         assert_eq!(mesh.faces.len(), 6 * 4 * 2);
         assert!((mesh.extent_m() - 0.1).abs() < 1e-15);
+        let below: Vec<bool> = tets.nodes_m.iter().map(|x| x.z < 0.01).collect();
+        for (held, at_m) in mesh.spread(&below).iter().zip(&mesh.nodes_m) {
+            assert_eq!(*held, at_m.z < 0.01);
+        }
     }
 }

@@ -25,8 +25,8 @@ mod step;
 mod tests;
 
 use crate::Vec3;
-use crate::law::viscous::{KelvinVoigt, Prony};
-use crate::law::{Family, Moduli};
+use crate::law::viscous::{KelvinVoigt, Prony, ViscousError};
+use crate::law::{self, Family, Moduli};
 use crate::mesh::hex::HexMesh;
 use crate::mesh::quadratic::Quadratic;
 use crate::model::fem::solid::{SolidError, Support};
@@ -105,6 +105,27 @@ pub struct Viscosity {
     /// branches leave, each branch is linear in the shape part of the Green strain (finite linear
     /// viscoelasticity, Coleman and Noll 1961), and volume does not relax.
     pub prony: Prony,
+}
+
+impl Viscosity {
+    /// Those of cells, none if nothing is viscous.
+    ///
+    /// # Errors
+    /// Names the number that is out of its range.
+    pub fn of_cells(all: &[law::Viscosity]) -> Result<Vec<Self>, ViscousError> {
+        if all.iter().all(|own| *own == law::Viscosity::NONE) {
+            return Ok(Vec::new());
+        }
+        let of = |own: &law::Viscosity| {
+            let branch = [(own.share, own.time_s)];
+            let branches = if own.share > 0.0 { &branch[..] } else { &[] };
+            Ok(Self {
+                kelvin_voigt: KelvinVoigt::new(own.shear_pas, own.bulk_pas)?,
+                prony: Prony::new(branches)?,
+            })
+        };
+        all.iter().map(of).collect()
+    }
 }
 
 /// Why there is no such tissue.
@@ -286,7 +307,7 @@ impl Tissue for Implicit {
     fn caps(&self) -> Caps {
         let free = |fixed: &&[bool; 3]| !fixed.iter().all(|&fixed| fixed);
         Caps {
-            method: "fem-implicit",
+            method: "implicit",
             nodes: self.model.fixed.iter().filter(free).count(),
             elements: self.model.hexes.len() + self.model.tets.len(),
             tools_max: TOOLS,

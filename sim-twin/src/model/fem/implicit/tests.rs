@@ -5,6 +5,7 @@ use crate::mesh::hex::Side;
 use crate::twin::Ledger;
 
 mod contract;
+mod tets;
 mod viscous;
 
 const FLOOR: [Support; 1] = [Support::Fixed(Side::ZMin)];
