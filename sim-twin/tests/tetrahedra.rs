@@ -96,9 +96,9 @@ fn bordered<const N: usize, const P: usize>(
 #[test]
 fn the_patch_test_is_exact() {
     let full = FAMILIES.map(|family| (family, Volumetric::Full));
-    let mean = FAMILIES.map(|family| (family, Volumetric::Mean));
-    let linear = [(Family::Linear, Volumetric::Mean)];
-    for (family, volumetric) in full.into_iter().chain(mean).chain(linear) {
+    let shared = FAMILIES.map(|family| (family, Volumetric::Shared));
+    let linear = [(Family::Linear, Volumetric::Shared)];
+    for (family, volumetric) in full.into_iter().chain(shared).chain(linear) {
         let mut solid = solid(&cut(&distorted(2, 0.2)), (family, 0.45), volumetric);
         let (found, exact) = bordered(&mut solid, |x| strain() * x - x, equilibrium);
         let near = found.iter().zip(&exact).all(|(a, b)| (a - b).amax() < 1e-9);
@@ -109,7 +109,7 @@ fn the_patch_test_is_exact() {
 #[test]
 fn a_rigid_motion_gives_no_force_and_forces_sum_to_nothing() {
     for family in FAMILIES {
-        let solid = solid(&cut(&distorted(2, 0.2)), (family, 0.49), Volumetric::Mean);
+        let solid = solid(&cut(&distorted(2, 0.2)), (family, 0.49), Volumetric::Shared);
         let pulls = |to: &dyn Fn(&Vec3) -> Vec3| {
             let at: Vec<Vec3> = solid.nodes.iter().map(to).collect();
             let u: Vec<Vec3> = at.iter().zip(&solid.nodes).map(|(at, x)| at - x).collect();
@@ -150,7 +150,8 @@ fn harmonic<const N: usize, const P: usize>(mut solid: Solid<N, P>) -> f64 {
 fn a_smooth_field_converges_at_any_poisson_s_ratio() {
     for poisson in [0.3, 0.45, 0.49, 0.499] {
         let law = (Family::NeoHookean, poisson);
-        let of = |cells: u32| harmonic(solid(&cut(&distorted(cells, 0.1)), law, Volumetric::Mean));
+        let of =
+            |cells: u32| harmonic(solid(&cut(&distorted(cells, 0.1)), law, Volumetric::Shared));
         let errors = [2, 4, 8].map(of);
         let orders = [0, 1].map(|i| (errors[i] / errors[i + 1]).log2());
         // as many nodes
@@ -185,7 +186,7 @@ fn averaged_volume_does_not_lock() {
         -pushed.map(|(force, _)| force.z).sum::<f64>()
     };
     for family in [Family::NeoHookean, Family::Linear] {
-        let [coarse, fine] = [2, 4].map(|cells| force(family, cells, Volumetric::Mean));
+        let [coarse, fine] = [2, 4].map(|cells| force(family, cells, Volumetric::Shared));
         let locked = force(family, 2, Volumetric::Full);
         println!("{family:?}: {coarse} and {fine}, without averaging {locked}");
         assert!(
@@ -199,7 +200,7 @@ fn averaged_volume_does_not_lock() {
 /// Deflection of a bar's end over Timoshenko's, as in `continuum.rs`.
 fn bent(cells: [u32; 3], poisson: f64) -> f64 {
     let mesh = cut(&block([1.0, 0.05, 0.1], cells));
-    let mut solid = solid(&mesh, (Family::NeoHookean, poisson), Volumetric::Mean);
+    let mut solid = solid(&mesh, (Family::NeoHookean, poisson), Volumetric::Shared);
     for (node, x) in solid.nodes.iter().enumerate() {
         let wall = x.x < 1e-9;
         let line = wall && (x.z - 0.05).abs() < 1e-9;

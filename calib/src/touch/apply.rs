@@ -21,7 +21,7 @@ const DONE_LOG: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ApplyError {
     /// A scene has no layers.
-    #[error("scene `{scene}` is made of springs; expected one with the table [block]")]
+    #[error("scene `{scene}` has no layers; expected one with the table [block]")]
     NotABlock {
         /// Its name.
         scene: String,
@@ -140,7 +140,7 @@ impl Steps {
 fn block(scene: &Scene) -> Result<&Block, ApplyError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } => Err(ApplyError::NotABlock {
+        Body::Lattice { .. } | Body::Mesh(_) => Err(ApplyError::NotABlock {
             scene: scene.name.clone(),
         }),
     }

@@ -106,9 +106,10 @@ pub struct MethodArgs {
     /// What the master believes: a built-in scene or a scene file [default: layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
-    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs; refused if
-    /// the twin's scene is of the other kind, and without `--twin` it chooses one [default: fem]
-    #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms"])]
+    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs, `implicit` for
+    /// one of a mesh file or with `method = "implicit"`, in virtual time; refused if the twin's scene is
+    /// of another, and without `--twin` it chooses one [default: fem]
+    #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms", "implicit"])]
     pub method: Option<String>,
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]

@@ -33,11 +33,13 @@ impl Quadratic {
     #[must_use]
     pub fn new(mesh: &TetMesh) -> Self {
         let limit = mesh.nodes_m.len();
-        let whole = |cell: &[u32; 4]| cell.iter().all(|&node| (node as usize) < limit);
-        let kept = || mesh.cells.iter().filter(|(cell, _)| whole(cell));
+        let mut kept = TetMesh::default();
         let mut names = vec![u32::MAX; limit];
-        for &node in kept().flat_map(|(cell, _)| cell) {
-            names[node as usize] = 0;
+        for (cell, region) in mesh.cells.iter() {
+            if cell.iter().all(|&node| (node as usize) < limit) {
+                kept.cells.push(*cell, region);
+                cell.iter().for_each(|&node| names[node as usize] = 0);
+            }
         }
         let (mut nodes_m, mut origins) = (Vec::new(), Vec::new());
         for (node, (name, at_m)) in names.iter_mut().zip(&mesh.nodes_m).enumerate() {
@@ -54,19 +56,16 @@ impl Quadratic {
                 nodes_m.len() as u32 - 1
             })
         };
-        let (mut cells, mut regions) = (Vec::new(), Vec::new());
-        for (cell, region) in kept() {
+        let mut cells = Vec::with_capacity(kept.cells.len());
+        for cell in &kept.cells.nodes {
             let cell = cell.map(|node| names[node as usize]);
             let middles = EDGES.map(|[i, j]| between(cell[i], cell[j]));
             cells.push(std::array::from_fn(|node| match node {
                 0..4 => cell[node],
                 _ => middles[node - 4],
             }));
-            regions.push(region);
         }
-        let known_face = |face: &[u32; 3]| face.iter().all(|&node| (node as usize) < limit);
-        let outer = mesh.boundary().into_iter().filter(known_face);
-        let faces = outer.map(|face| {
+        let faces = kept.boundary().into_iter().map(|face| {
             let [a, b, c] = face.map(|node| names[node as usize]);
             [a, b, c, between(a, b), between(b, c), between(c, a)]
         });
@@ -74,7 +73,7 @@ impl Quadratic {
             faces: faces.collect(),
             nodes_m,
             cells,
-            regions,
+            regions: kept.cells.regions,
             origins,
         }
     }

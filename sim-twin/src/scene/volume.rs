@@ -274,11 +274,11 @@ impl MeshText {
         let shift_m = self.shift_m(&mesh)?;
         mesh.nodes_m.iter_mut().for_each(|at_m| *at_m += shift_m);
         let parts = self.materials(regions, (&parts_of_file, &mut mesh))?;
-        let mut held = vec![false; tets.nodes_m.len()];
+        let mut held = vec![false; mesh.nodes_m.len()];
         let place = (&parts_of_file, &tets, shift_m);
-        self.hold(&self.fixed, "mesh.fixed", place, &mut held)?;
+        hold(&self.fixed, "mesh.fixed", (place, &mesh), &mut held)?;
         let volume = Volume {
-            held: mesh.spread(&held),
+            held,
             mesh,
             parts,
             law,
@@ -395,69 +395,85 @@ impl MeshText {
         }
         Ok(parts)
     }
+}
 
-    /// Marks the nodes of the file that `what` names.
-    fn hold(
-        &self,
-        what: &toml::Value,
-        field: &str,
-        (file, tets, shift_m): (&Parts, &TetMesh, Vec3),
-        held: &mut [bool],
-    ) -> Result<(), BlockError> {
-        let used = || tets.cells.nodes.iter().flatten().copied();
-        let z_m = |node: u32| tets.nodes_m[node as usize].z + shift_m.z;
-        let before = held.iter().filter(|held| **held).count();
-        let mut below = |limit_m: f64| {
-            used()
-                .filter(|&node| z_m(node) <= limit_m)
-                .for_each(|node| held[node as usize] = true);
-        };
-        match what {
-            toml::Value::String(name) if name == "bottom" && group(file, name).is_none() => {
-                let lowest_m = used().map(z_m).fold(f64::MAX, f64::min);
-                below(lowest_m + BOTTOM * file.size_m().max());
-            }
-            toml::Value::String(name) => {
-                let Some(group) = group(file, name) else {
-                    let expected = format!("`bottom`, or the name of a group: {}", names(file));
-                    return Err(wrong(field.to_owned(), name, &expected));
-                };
-                hold_group(file, group, held);
-            }
-            toml::Value::Integer(number) => {
-                let number = u32::try_from(*number).unwrap_or(u32::MAX);
-                let surface = file.triangles.regions.contains(&number);
-                hold_group(file, (if surface { 2 } else { 3 }, number), held);
-            }
-            toml::Value::Table(table) if table.len() == 1 && table.contains_key("below_m") => {
-                let limit = table.get("below_m").and_then(number);
-                let Some(limit_m) = limit else {
-                    let value = format!("{:?}", table.get("below_m"));
-                    return Err(wrong(format!("{field}.below_m"), value, "a finite number"));
-                };
-                below(limit_m);
-            }
-            toml::Value::Array(list) if !list.is_empty() => {
-                for (index, one) in list.iter().enumerate() {
-                    let field = format!("{field}[{index}]");
-                    self.hold(one, &field, (file, tets, shift_m), held)?;
-                }
-                return Ok(());
-            }
-            other => {
-                let expected = "`bottom`, the name or number of a group, { below_m = z }, or a list of \
-                                them";
-                return Err(wrong(field.to_owned(), other, expected));
-            }
+/// Marks the nodes that `what` names; those between corners if both ends of their edge are of one
+/// and the same name.
+fn hold(
+    what: &toml::Value,
+    field: &str,
+    (place, mesh): ((&Parts, &TetMesh, Vec3), &Quadratic),
+    held: &mut [bool],
+) -> Result<(), BlockError> {
+    if let toml::Value::Array(list) = what
+        && !list.is_empty()
+    {
+        for (index, one) in list.iter().enumerate() {
+            hold(one, &format!("{field}[{index}]"), (place, mesh), held)?;
         }
-        if held.iter().filter(|held| **held).count() > before {
-            return Ok(());
+        return Ok(());
+    }
+    let own = mesh.spread(&corners(what, field, place)?);
+    let mut more = false;
+    for (held, own) in held.iter_mut().zip(own) {
+        more |= own && !*held;
+        *held |= own;
+    }
+    if more {
+        return Ok(());
+    }
+    let expected = format!(
+        "something of the body that is not held yet; groups: {}",
+        names(place.0)
+    );
+    Err(wrong(field.to_owned(), what, &expected))
+}
+
+/// Nodes of the file that one name of what is held means.
+fn corners(
+    what: &toml::Value,
+    field: &str,
+    (file, tets, shift_m): (&Parts, &TetMesh, Vec3),
+) -> Result<Vec<bool>, BlockError> {
+    let used = || tets.cells.nodes.iter().flatten().copied();
+    let z_m = |node: u32| tets.nodes_m[node as usize].z + shift_m.z;
+    let below = |limit_m: f64| {
+        let mut held = vec![false; tets.nodes_m.len()];
+        let low = used().filter(|&node| z_m(node) <= limit_m);
+        low.for_each(|node| held[node as usize] = true);
+        held
+    };
+    match what {
+        toml::Value::String(name) if name == "bottom" && group(file, name).is_none() => {
+            let lowest_m = used().map(z_m).fold(f64::MAX, f64::min);
+            Ok(below(lowest_m + BOTTOM * file.size_m().max()))
         }
-        let expected = format!(
-            "something of the body that is not held yet; groups: {}",
-            names(file)
-        );
-        Err(wrong(field.to_owned(), what, &expected))
+        toml::Value::String(name) => {
+            let group = group(file, name).ok_or_else(|| {
+                let expected = format!("`bottom`, or the name of a group: {}", names(file));
+                wrong(field.to_owned(), name, &expected)
+            })?;
+            Ok(of_group(file, group))
+        }
+        toml::Value::Integer(number) => {
+            let number = u32::try_from(*number).unwrap_or(u32::MAX);
+            let surface = file.triangles.regions.contains(&number);
+            Ok(of_group(file, (if surface { 2 } else { 3 }, number)))
+        }
+        toml::Value::Table(table) if table.len() == 1 && table.contains_key("below_m") => {
+            let limit_m = table.get("below_m").and_then(number).ok_or_else(|| {
+                let value = table
+                    .get("below_m")
+                    .map_or_else(String::new, ToString::to_string);
+                wrong(format!("{field}.below_m"), value, "a finite number")
+            })?;
+            Ok(below(limit_m))
+        }
+        other => {
+            let expected =
+                "`bottom`, the name or number of a group, { below_m = z }, or a list of them";
+            Err(wrong(field.to_owned(), other, expected))
+        }
     }
 }
 
@@ -475,8 +491,9 @@ fn group(file: &Parts, name: &str) -> Option<(u8, u32)> {
     known.find(|(_, known)| *known == name).map(|(key, _)| *key)
 }
 
-/// Marks the nodes of a group of triangles or of cells.
-fn hold_group(file: &Parts, (dimension, number): (u8, u32), held: &mut [bool]) {
+/// Nodes of a group of triangles or of cells.
+fn of_group(file: &Parts, (dimension, number): (u8, u32)) -> Vec<bool> {
+    let mut held = vec![false; file.nodes_m.len()];
     let mut mark = |nodes: &[u32], region: u32| {
         for &node in nodes.iter().filter(|_| region == number) {
             held[node as usize] = true;
@@ -494,6 +511,7 @@ fn hold_group(file: &Parts, (dimension, number): (u8, u32), held: &mut [bool]) {
             .iter()
             .for_each(|(nodes, region)| mark(nodes, region));
     }
+    held
 }
 
 /// A group of cells by number and name.

@@ -17,7 +17,7 @@
 //! `p = P(Fbar) : Fbar / 3`, `r = dJbar / Jbar`.
 
 use crate::Vec3;
-use crate::law::{Elastic, Law, Tangent, cofactor};
+use crate::law::{Elastic, Family, Law, Moduli, Tangent, cofactor};
 use crate::mesh::hex::CORNERS;
 use crate::mesh::quadratic::EDGES;
 use nalgebra::{Matrix3, SMatrix};
@@ -33,6 +33,66 @@ pub enum Volumetric {
     /// One value an element; free of volumetric locking.
     #[default]
     Mean,
+    /// One value an element for what exceeds a bulk modulus of [`SHARED`] shear moduli, the rest as
+    /// everything else. For tetrahedra: a displacement of second degree can change volume without any
+    /// change of shape, which a mean does not see, so that with it alone thin parts are too soft.
+    Shared,
+}
+
+/// Bulk modulus over shear modulus up to which volume is not averaged by [`Volumetric::Shared`]: that
+/// of a Poisson's ratio of 0.29, far from locking.
+pub const SHARED: f64 = 2.0;
+
+/// The law of an element, with what of it resists the mean change of volume.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    law: Law<f64>,
+    /// The law with less bulk modulus, of which nothing is averaged; of the difference all is.
+    soft: Option<Law<f64>>,
+    averaged: Averaged,
+    volumetric: Volumetric,
+}
+
+impl Split {
+    /// The law of a family with these moduli.
+    #[must_use]
+    pub fn new(family: Family, moduli: Moduli, volumetric: Volumetric) -> Self {
+        let law = Law::new(family, moduli);
+        let least = SHARED * moduli.mu_pa;
+        let shared = volumetric == Volumetric::Shared;
+        let stiff = moduli.bulk_pa() > least;
+        let soft = Moduli::from_bulk(moduli.mu_pa, least);
+        let averaged = match law {
+            _ if volumetric == Volumetric::Full || (shared && !stiff) => Averaged::Nothing,
+            Law::Linear(_) => Averaged::Trace,
+            _ => Averaged::Volume,
+        };
+        Self {
+            law,
+            soft: (shared && stiff).then(|| Law::new(family, soft)),
+            averaged,
+            volumetric,
+        }
+    }
+
+    /// As it is, with other moduli.
+    #[must_use]
+    pub fn with(&self, family: Family, moduli: Moduli) -> Self {
+        Self::new(family, moduli, self.volumetric)
+    }
+
+    /// The whole law.
+    #[must_use]
+    pub fn law(&self) -> &Law<f64> {
+        &self.law
+    }
+
+    /// Laws that sum to the whole, what of each is averaged, and their signs.
+    fn terms(&self) -> impl Iterator<Item = (&Law<f64>, Averaged, f64)> {
+        let soft = self.soft.iter();
+        let pair = |soft| [(soft, Averaged::Nothing, 1.0), (soft, self.averaged, -1.0)];
+        std::iter::once((&self.law, self.averaged, 1.0)).chain(soft.flat_map(pair))
+    }
 }
 
 /// Shape gradients and weights of the `P` Gauss points of an element with `N` nodes at rest.
@@ -132,9 +192,13 @@ struct Strained {
 }
 
 impl Strained {
-    /// The gradient that the law is asked about.
-    fn modified(&self) -> Matrix3<f64> {
-        self.f * self.s + Matrix3::identity() * self.shift
+    /// The gradient that a law is asked about.
+    fn modified(&self, averaged: Averaged) -> Matrix3<f64> {
+        match averaged {
+            Averaged::Nothing => self.f,
+            Averaged::Volume => self.f * self.s,
+            Averaged::Trace => self.f + Matrix3::identity() * self.shift,
+        }
     }
 }
 
@@ -148,35 +212,19 @@ enum Averaged {
     Trace,
 }
 
-impl Averaged {
-    fn new(volumetric: Volumetric, law: &Law<f64>) -> Self {
-        match (volumetric, law) {
-            (Volumetric::Full, _) => Self::Nothing,
-            (Volumetric::Mean, Law::Linear(_)) => Self::Trace,
-            (Volumetric::Mean, _) => Self::Volume,
-        }
-    }
-}
-
 /// An element at a displacement.
 pub struct Deformed<'a, const N: usize, const P: usize> {
     points: &'a Points<N, P>,
-    law: &'a Law<f64>,
+    split: &'a Split,
     strained: [Strained; P],
     /// `Jbar`.
     mean: f64,
-    averaged: Averaged,
 }
 
 impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
     /// Of the element `points` with its nodes displaced by `u`.
     #[must_use]
-    pub fn new(
-        points: &'a Points<N, P>,
-        law: &'a Law<f64>,
-        volumetric: Volumetric,
-        u: &[Vec3; N],
-    ) -> Self {
+    pub fn new(points: &'a Points<N, P>, split: &'a Split, u: &[Vec3; N]) -> Self {
         let mut strained = [0; P].map(|_| Strained {
             f: Matrix3::identity(),
             g: Matrix3::identity(),
@@ -198,9 +246,8 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
             trace += at.weight * at.f.trace();
         }
         let (mean, trace) = (volume / points.volume(), trace / points.volume());
-        let averaged = Averaged::new(volumetric, law);
         for at in &mut strained {
-            match averaged {
+            match split.averaged {
                 Averaged::Nothing => {}
                 Averaged::Volume => at.s = libm::cbrt(mean / at.j),
                 Averaged::Trace => at.shift = (trace - at.f.trace()) / 3.0,
@@ -208,10 +255,9 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         }
         Self {
             points,
-            law,
+            split,
             strained,
             mean,
-            averaged,
         }
     }
 
@@ -225,24 +271,47 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
     #[must_use]
     pub fn energy(&self) -> f64 {
         let inverted = self.strained.iter().any(|at| at.j <= 0.0);
-        if self.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
+        if self.split.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
             return f64::INFINITY;
         }
-        let parts = self.strained.iter();
-        parts
-            .map(|at| at.weight * self.law.energy(&at.modified()))
-            .sum()
+        let of = |(law, averaged, sign): (&Law<f64>, Averaged, f64)| {
+            let energy = |at: &Strained| at.weight * law.energy(&at.modified(averaged));
+            sign * self.strained.iter().map(energy).sum::<f64>()
+        };
+        self.split.terms().map(of).sum()
     }
 
     /// Forces that hold the nodes: the energy's gradient in the displacements.
     #[must_use]
     pub fn forces(&self) -> [Vec3; N] {
+        let mut stresses = [Matrix3::zeros(); P];
+        for (law, averaged, sign) in self.split.terms() {
+            let added = self.stresses(law, averaged);
+            for (sum, stress) in stresses.iter_mut().zip(added) {
+                *sum += stress * sign;
+            }
+        }
         let mut forces = [Vec3::zeros(); N];
+        for ((stress, at), gradients) in stresses
+            .iter()
+            .zip(&self.strained)
+            .zip(&self.points.gradients)
+        {
+            let stress = stress * at.weight;
+            for (force, gradient) in forces.iter_mut().zip(gradients) {
+                *force += stress * gradient;
+            }
+        }
+        forces
+    }
+
+    /// Stress of every point, with its part of the work of the mean.
+    fn stresses(&self, law: &Law<f64>, averaged: Averaged) -> [Matrix3<f64>; P] {
         let mut stresses = [Matrix3::zeros(); P];
         let mut pressure = 0.0;
         for (at, stress) in self.strained.iter().zip(&mut stresses) {
-            *stress = self.law.stress(&at.modified());
-            match self.averaged {
+            *stress = law.stress(&at.modified(averaged));
+            match averaged {
                 Averaged::Nothing => {}
                 Averaged::Volume => {
                     let p = stress.dot(&at.f) * at.s / 3.0;
@@ -256,40 +325,41 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
                 }
             }
         }
-        // work of the mean, shared out by what every point adds to it
-        let share = match self.averaged {
-            Averaged::Nothing => 0.0,
-            Averaged::Volume => pressure / (self.points.volume() * self.mean),
-            Averaged::Trace => pressure / self.points.volume(),
-        };
-        for (point, at) in self.strained.iter().enumerate() {
-            let shared = match self.averaged {
-                Averaged::Nothing => Matrix3::zeros(),
-                Averaged::Volume => at.g * (share * at.j),
-                Averaged::Trace => Matrix3::identity() * share,
-            };
-            let stress = (stresses[point] + shared) * at.weight;
-            for (force, gradient) in forces.iter_mut().zip(&self.points.gradients[point]) {
-                *force += stress * gradient;
+        // shared out by what every point adds to the mean
+        match averaged {
+            Averaged::Nothing => {}
+            Averaged::Volume => {
+                let share = pressure / (self.points.volume() * self.mean);
+                let points = stresses.iter_mut().zip(&self.strained);
+                points.for_each(|(stress, at)| *stress += at.g * (share * at.j));
+            }
+            Averaged::Trace => {
+                let share = Matrix3::identity() * (pressure / self.points.volume());
+                stresses.iter_mut().for_each(|stress| *stress += share);
             }
         }
-        forces
+        stresses
     }
 
     /// Slope of [`Deformed::forces`]; symmetric.
     #[must_use]
     pub fn stiffness(&self) -> Stiffness<N> {
-        match self.averaged {
-            Averaged::Nothing => self.plain_stiffness(),
-            Averaged::Volume => self.volume_stiffness(),
-            Averaged::Trace => self.trace_stiffness(),
+        let mut whole = [[Matrix3::zeros(); N]; N];
+        for (law, averaged, sign) in self.split.terms() {
+            let added = match averaged {
+                Averaged::Nothing => self.plain_stiffness(law),
+                Averaged::Volume => self.volume_stiffness(law),
+                Averaged::Trace => self.trace_stiffness(law),
+            };
+            each_block(&mut whole, |block, a, b| *block += added[a][b] * sign);
         }
+        whole
     }
 
-    fn plain_stiffness(&self) -> Stiffness<N> {
+    fn plain_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         for (point, at) in self.strained.iter().enumerate() {
-            let tangent = self.law.tangent_matrix(&at.f) * at.weight;
+            let tangent = law.tangent_matrix(&at.f) * at.weight;
             add_point(&mut whole, &tangent, &self.points.gradients[point]);
         }
         mirror(&mut whole);
@@ -297,9 +367,9 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
     }
 
     /// Of the linear law: what resists the trace at a point resists its mean instead.
-    fn trace_stiffness(&self) -> Stiffness<N> {
+    fn trace_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
         let unit = Column::from_column_slice(Matrix3::<f64>::identity().as_slice());
-        let tangent = self.law.tangent_matrix(&Matrix3::identity());
+        let tangent = law.tangent_matrix(&Matrix3::identity());
         let bulk = unit.dot(&(tangent * unit)) / 9.0;
         let local = tangent - unit * unit.transpose() * bulk;
         let (mut whole, mut rate) = ([[Matrix3::zeros(); N]; N], [Vec3::zeros(); N]);
@@ -315,10 +385,10 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         whole
     }
 
-    fn volume_stiffness(&self) -> Stiffness<N> {
+    fn volume_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         let curved: [Curved; P] =
-            std::array::from_fn(|point| Curved::new(self.law, &self.strained[point]));
+            std::array::from_fn(|point| Curved::new(law, &self.strained[point]));
         let weighed = |value: &dyn Fn(&Curved) -> f64| -> f64 {
             let pairs = curved.iter().zip(&self.points.weights);
             pairs.map(|(curved, weight)| weight * value(curved)).sum()

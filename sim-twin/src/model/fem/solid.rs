@@ -4,10 +4,10 @@
 //! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
 //! order of the mesh.
 
-use super::element::{Deformed, Points, Volumetric};
+use super::element::{Deformed, Points, Split, Volumetric};
 use super::sparse::BlockMatrix;
 use crate::Vec3;
-use crate::law::{Elastic, Family, FamilyError, Law, Moduli};
+use crate::law::{Elastic, Family, FamilyError, Moduli};
 use crate::mesh::defect::Finding;
 use crate::mesh::hex::{HexError, HexMesh, Side};
 use crate::mesh::quadratic::Quadratic;
@@ -63,11 +63,9 @@ pub struct Solid<const N: usize = 8, const P: usize = 8> {
     /// Nodes of every cell.
     pub cells: Vec<[u32; N]>,
     /// Law of every cell.
-    pub laws: Vec<Law<f64>>,
+    pub laws: Vec<Split>,
     /// Directions in which every node cannot move.
     pub fixed: Vec<[bool; 3]>,
-    /// How volume is interpolated.
-    pub volumetric: Volumetric,
     /// Metres a unit of length.
     pub length_m: f64,
     /// Pascals a unit of stress.
@@ -91,14 +89,13 @@ impl Solid<8, 8> {
         if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), mesh.cells.len())?;
+        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         Ok(Self {
             nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
             cells: mesh.cells.clone(),
             laws: laws.laws,
             fixed: fixed(mesh, supports),
-            volumetric,
             length_m,
             stress_pa: laws.stress_pa,
             points: Points::of_hex,
@@ -121,7 +118,7 @@ impl Solid<10, 4> {
         if !held.contains(&true) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), mesh.cells.len())?;
+        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         let nodes = mesh.nodes_m.len();
         // a list that is too short holds no more
@@ -131,7 +128,6 @@ impl Solid<10, 4> {
             cells: mesh.cells.clone(),
             laws: laws.laws,
             fixed: held.map(|held| [held; 3]).take(nodes).collect(),
-            volumetric,
             length_m,
             stress_pa: laws.stress_pa,
             points: Points::of_tet,
@@ -141,12 +137,16 @@ impl Solid<10, 4> {
 
 /// A law a cell, and the stress that they are over \[Pa\].
 struct Laws {
-    laws: Vec<Law<f64>>,
+    laws: Vec<Split>,
     stress_pa: f64,
 }
 
 impl Laws {
-    fn new((family, moduli): (Family, &[Moduli]), cells: usize) -> Result<Self, SolidError> {
+    fn new(
+        (family, moduli): (Family, &[Moduli]),
+        volumetric: Volumetric,
+        cells: usize,
+    ) -> Result<Self, SolidError> {
         family.check()?;
         if moduli.len() != cells {
             let found = moduli.len();
@@ -159,7 +159,7 @@ impl Laws {
             }
         }
         let stress_pa = moduli.iter().map(|m| m.mu_pa).fold(0.0, f64::max);
-        let law = |m: &Moduli| Law::new(family, m.scaled(1.0 / stress_pa));
+        let law = |m: &Moduli| Split::new(family, m.scaled(1.0 / stress_pa), volumetric);
         Ok(Self {
             laws: moduli.iter().map(law).collect(),
             stress_pa,
@@ -191,7 +191,7 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         let energy = |cell: usize| {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            Deformed::new(&points, &self.laws[cell], self.volumetric, &moved).energy()
+            Deformed::new(&points, &self.laws[cell], &moved).energy()
         };
         cells.map(energy).sum()
     }
@@ -201,7 +201,7 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
             for (&node, force) in self.cells[cell].iter().zip(deformed.forces()) {
                 forces[node as usize] += force;
             }
@@ -213,7 +213,7 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
             let stiffness = deformed.stiffness();
             for (a, &row) in self.cells[cell].iter().enumerate() {
                 for (b, &column) in self.cells[cell].iter().enumerate() {
@@ -240,7 +240,7 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         let cells = self.cells.iter().zip(&self.laws);
         cells
             .filter(|(cell, _)| cell.iter().any(|&node| touched[node as usize]))
-            .map(|(_, law)| law.tangent(&Matrix3::identity(), &shear)[(0, 1)])
+            .map(|(_, split)| split.law().tangent(&Matrix3::identity(), &shear)[(0, 1)])
             .fold(f64::MAX, f64::min)
     }
 }

@@ -81,7 +81,7 @@ fn what_is_held_is_named_in_every_way() {
         }
     }
     let both = held("fixed = [\"ground\", \"lump\"]").unwrap();
-    // a block of 6 tetrahedra with a node on every edge
+    // 6 tetrahedra of a block with a node on every edge; nothing between lump and ground
     assert_eq!(both, ground + 27);
     for (fixed, part) in [
         ("\"roof\"", "body, lump"),

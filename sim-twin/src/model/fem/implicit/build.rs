@@ -3,7 +3,7 @@
 use super::cells::{Cell, Material};
 use super::{ImplicitError, Params, Viscosity};
 use crate::Vec3;
-use crate::law::{Family, Law, Moduli};
+use crate::law::{Family, Moduli};
 use crate::mesh::hex::{HexMesh, Side};
 use crate::mesh::quadratic::Quadratic;
 use crate::model::fem::element::Volumetric;
@@ -102,7 +102,7 @@ impl Model {
     ) -> Result<Self, ImplicitError> {
         params.check()?;
         let law = (matter.family, matter.moduli);
-        let solid = Solid::of_tets(mesh, law, held, Volumetric::Mean)?;
+        let solid = Solid::of_tets(mesh, law, held, Volumetric::Shared)?;
         let free = |face: &&[u32; 6]| !face.iter().all(|&node| solid.fixed[node as usize][0]);
         let faces: Vec<[u32; 6]> = mesh.faces.iter().filter(free).copied().collect();
         if faces.is_empty() {
@@ -246,7 +246,7 @@ impl Model {
                 let lasting = viscosity.prony.relaxation(f64::INFINITY);
                 let (mu_pa, bulk_pa) = (moduli.mu_pa * lasting, moduli.bulk_pa());
                 let lasting = Moduli::from_bulk(mu_pa, bulk_pa).scaled(1.0 / self.stress_pa);
-                own.law = Law::new(matter.family, lasting);
+                own.law = own.law.with(matter.family, lasting);
             }
         }
         Ok(())

@@ -7,10 +7,10 @@
 //! the end: `P = F1 h1`; of its work `h1 : (F1 - F0)^T (F1 - F0) / 2` is the scheme's.
 
 use crate::Vec3;
+use crate::law::Tangent;
 use crate::law::viscous::{KelvinVoigt, Memory, Prony, PronyStep};
-use crate::law::{Law, Tangent};
 use crate::model::fem::element::{
-    Deformed, Points, Stiffness, Volumetric, add_point, each_block, mirror,
+    Deformed, Points, Split, Stiffness, add_point, each_block, mirror,
 };
 use nalgebra::Matrix3;
 
@@ -31,7 +31,7 @@ pub(super) struct Material {
 pub(super) struct Cell<const N: usize, const P: usize> {
     pub(super) nodes: [u32; N],
     pub(super) points: Points<N, P>,
-    pub(super) law: Law<f64>,
+    pub(super) law: Split,
     /// Places of its blocks in the tangent.
     pub(super) pairs: [[usize; N]; N],
     pub(super) material: Option<usize>,
@@ -206,7 +206,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         sums: &mut Pulled,
     ) -> bool {
         let moved = self.moved(u);
-        let deformed = Deformed::new(&self.points, &self.law, Volumetric::Mean, &moved);
+        let deformed = Deformed::new(&self.points, &self.law, &moved);
         let energy = deformed.energy();
         if !energy.is_finite() {
             return false;
@@ -241,7 +241,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
     /// Slope of the cell's forces at the end `u` of a step `dt`; of the viscous ones as [`tangent`].
     pub(super) fn slope(&self, (materials, dt): (&[Material], f64), u: &[Vec3]) -> Stiffness<N> {
         let moved = self.moved(u);
-        let deformed = Deformed::new(&self.points, &self.law, Volumetric::Mean, &moved);
+        let deformed = Deformed::new(&self.points, &self.law, &moved);
         let mut whole = deformed.stiffness();
         if let Some(material) = self.material {
             let material = &materials[material];

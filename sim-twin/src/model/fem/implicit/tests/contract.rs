@@ -123,7 +123,7 @@ fn balances_to_rounding(tissue: &mut Implicit) {
             }
         }
         assert!(
-            unbalanced.norm() < 1e-4 * (force.norm() + size * 1e-3),
+            unbalanced.norm() <= 1e-4 * (force.norm() + size * 1e-3),
             "{unbalanced}"
         );
     }

@@ -5,6 +5,10 @@ use crate::mesh::TetMesh;
 
 /// Cut hexahedra, held below, with branches `(share, time_s)`.
 pub(super) fn tissue(mesh: &HexMesh, branches: &[(f64, f64)]) -> Implicit {
+    tissue_with(mesh, branches, &Params::default())
+}
+
+fn tissue_with(mesh: &HexMesh, branches: &[(f64, f64)], params: &Params) -> Implicit {
     let mesh = Quadratic::new(&TetMesh::from_hex(mesh, &[]));
     let cells = mesh.cells.len();
     let held: Vec<bool> = mesh.nodes_m.iter().map(|x| x.z < 1e-9).collect();
@@ -15,7 +19,7 @@ pub(super) fn tissue(mesh: &HexMesh, branches: &[(f64, f64)]) -> Implicit {
     };
     let viscosities = vec![viscosity; if branches.is_empty() { 0 } else { cells }];
     let matter = (Family::NeoHookean, &moduli[..], &vec![1e3; cells][..]);
-    Implicit::of_tets(&mesh, matter, &viscosities, &held, &Params::default()).unwrap()
+    Implicit::of_tets(&mesh, matter, &viscosities, &held, params).unwrap()
 }
 
 #[test]
@@ -62,6 +66,52 @@ fn a_ball_meets_the_force_that_it_meets_of_hexahedra() {
     tets.thaw(&start).unwrap();
     let floor_n = held(&mut tets, [0.05, 0.05, -0.02], [0.05, 0.05, -0.014]);
     assert_eq!(floor_n, Vec3::zeros());
+}
+
+#[test]
+#[ignore]
+fn one_off() {
+    for order in [2, 3] {
+        for cells in [3, 5, 8] {
+            let params = Params {
+                order,
+                ..Params::default()
+            };
+            let mut tets = tissue_with(&block(0.1, cells), &[], &params);
+            println!("tets {cells} order {order}: {}", go(&mut tets));
+        }
+    }
+    for cells in [6, 10, 16] {
+        let mut hexes = super::tissue(&block(0.1, cells), Family::NeoHookean, &Params::default());
+        println!("hexes {cells}: {}", go(&mut hexes));
+    }
+    let axis = |from_m: f64, to_m: f64| {
+        crate::mesh::grade::Grading {
+            from_m,
+            to_m,
+            cell_m: 0.002,
+            growth: 1.5,
+        }
+        .axis(0.1)
+        .unwrap()
+    };
+    let (across, up) = (axis(0.036, 0.064), axis(0.09, 0.1));
+    let mesh = HexMesh::block([&across, &across, &up]).unwrap();
+    let mut hexes = super::tissue(&mesh, Family::NeoHookean, &Params::default());
+    println!("hexes graded {}: {}", mesh.nodes_m.len(), go(&mut hexes));
+}
+
+fn go(tissue: &mut Implicit) -> f64 {
+    let mut reaction = [Reaction::default()];
+    for k in 1..=15 {
+        let share = f64::from(k.min(6)) / 6.0;
+        tissue.step(
+            &[ball([0.05, 0.05, 0.12 - 0.006 * share], 0.02)],
+            0.2,
+            &mut reaction,
+        );
+    }
+    reaction[0].force_n.z
 }
 
 #[test]
