@@ -20,7 +20,7 @@ const FREE_TICKS: u32 = 20;
 fn block() -> Block {
     match scene::load("block").expect("built in").body {
         Body::Block(block) => block,
-        Body::Lattice { .. } => panic!("the scene `block` is a continuum"),
+        Body::Lattice { .. } | Body::Mesh(_) => panic!("the scene `block` is of layers"),
     }
 }
 

@@ -239,4 +239,24 @@ mod tests {
         let error = load("none.toml").expect_err("missing").to_string();
         assert!(error.contains("none.toml"), "{error}");
     }
+
+    #[test]
+    fn a_scene_file_finds_its_mesh_beside_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        let text = palpate_twin::scene::text("mound").expect("built in");
+        std::fs::write(at("own.toml"), text.replace("mound.msh", "own.msh")).expect("writable");
+        let name = at("own.toml").display().to_string();
+        let error = load(&name).expect_err("no mesh yet").to_string();
+        for part in ["own.toml", "mesh.file", "own.msh", "expected a mesh file"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let mesh = palpate_twin::mesh::mound::msh().expect("a mesh");
+        std::fs::write(at("own.msh"), mesh).expect("writable");
+        let scene = load(&name).expect("readable").expect("a scene");
+        let mut built_in = load("mound").expect("built in").expect("a scene");
+        built_in.name.clone_from(&scene.name);
+        assert_eq!(scene, built_in);
+        assert!(validate(&name, &scene).expect("known").held);
+    }
 }

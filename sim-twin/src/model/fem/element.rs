@@ -21,6 +21,7 @@ use crate::law::{Elastic, Family, Law, Moduli, Tangent, cofactor};
 use crate::mesh::hex::CORNERS;
 use crate::mesh::quadratic::EDGES;
 use nalgebra::{Matrix3, SMatrix};
+use std::cmp::Ordering;
 
 /// Stiffness of an element: block `[a][b]` is the slope of the force on node `a` as `b` moves.
 pub type Stiffness<const N: usize> = [[Matrix3<f64>; N]; N];
@@ -495,15 +496,16 @@ pub(super) fn add_point<const N: usize>(
 
 /// Copies what is below the diagonal above it.
 pub(super) fn mirror<const N: usize>(whole: &mut Stiffness<N>) {
-    for column in 0..N {
-        for row in 0..column {
-            whole[row][column] = whole[column][row].transpose();
+    let below = *whole;
+    each_block(whole, |block, a, b| match a.cmp(&b) {
+        Ordering::Less => *block = below[b][a].transpose(),
+        Ordering::Equal => {
+            for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+                block[(i, j)] = block[(j, i)];
+            }
         }
-        let block = &mut whole[column][column];
-        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
-            block[(i, j)] = block[(j, i)];
-        }
-    }
+        Ordering::Greater => {}
+    });
 }
 
 /// Every block with its row and column.
