@@ -544,8 +544,18 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
 /// # Errors
 /// [`ConfigError`] if neither exists or the scene is wrong.
 pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
-    let text = scene_text(name, field)?;
-    scene::load(&text).map_err(|error| wrong_scene(field, name, &error))
+    let (text, is_file) = scene_source(name, field)?;
+    let scene = if is_file {
+        let folder = std::path::Path::new(name).parent();
+        scene::load_with(&text, &|file| {
+            // a path from the scene's folder; an absolute one stays what it is
+            let path = folder.map_or_else(|| file.into(), |folder| folder.join(file));
+            std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+        })
+    } else {
+        scene::load(&text)
+    };
+    scene.map_err(|error| wrong_scene(field, name, &error))
 }
 
 /// The TOML text of a built-in scene by its name, or of a scene file by its path; a file that is
@@ -554,19 +564,24 @@ pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
 /// # Errors
 /// [`ConfigError`] if neither exists, or the file holds no text of a scene.
 pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
+    Ok(scene_source(name, field)?.0)
+}
+
+/// The text of a scene, and whether it is that of a file.
+fn scene_source(name: &str, field: &str) -> Result<(String, bool), ConfigError> {
     let path = std::path::Path::new(name);
     let named = name.ends_with(".toml") || name.contains('/');
     let is_file = named || (!scene::names().contains(&name.trim()) && path.is_file());
     if !is_file {
         let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
-        return Ok(text.to_owned());
+        return Ok((text.to_owned(), false));
     }
     let text = std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?;
     if text.contains('=') {
-        Ok(text)
+        Ok((text, true))
     } else {
-        let expected = "the file has no field; expected a scene with [tool] and [block], [sheet] or \
-                        [fixture]";
+        let expected = "the file has no field; expected a scene with [tool] and [block], [mesh], \
+                        [sheet] or [fixture]";
         Err(wrong_scene(field, name, &expected))
     }
 }

@@ -83,7 +83,7 @@ pub fn of_session(scene: &Scene) -> Lookup {
 }
 
 /// The table that virtual time asks: made, and kept if it can be, where there is none, so that the bits
-/// of a session do not depend on what is in the cache. None for a scene of springs.
+/// of a session do not depend on what is in the cache. None for a scene that has none.
 ///
 /// # Errors
 /// If the scene cannot be condensed.

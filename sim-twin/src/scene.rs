@@ -1,8 +1,8 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
-//! and `table` what is condensed of them, `press` measures one, `change` goes over to another while a hand
-//! feels it. The built-in scenes lie in `scenes/`.
+//! in layers, `volume` those of a mesh file, `table` what is condensed of a block, `press` measures one,
+//! `change` goes over to another while a hand feels it. The built-in scenes lie in `scenes/`.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
 
@@ -14,6 +14,7 @@ mod parts;
 mod press;
 mod table;
 mod text;
+mod volume;
 
 use serde::Deserialize;
 
@@ -22,13 +23,14 @@ use crate::mesh::{Lattice, UnitError};
 use crate::model::idms::{Idms, IdmsError, IdmsParams};
 use crate::{Tissue, Tool, Vec3};
 
-pub use block::{Block, BlockError, Inclusion, Layer};
+pub use block::{Block, BlockError, BlockSolver, Inclusion, Layer};
 pub use change::{ChangeError, STEP_LOG, Steps};
 pub use press::Press;
 pub use table::TableError;
+pub use volume::{Part, Volume, VolumeError};
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -56,7 +58,14 @@ const BUILT_IN: [(&str, &str); 12] = [
         "seed-printed",
         include_str!("../../scenes/seed-printed.toml"),
     ),
+    ("mound", include_str!("../../scenes/mound.toml")),
 ];
+
+/// Name and bytes of the mesh files of built-in scenes.
+const MESHES: [(&str, &[u8]); 1] = [("mound.msh", include_bytes!("../../scenes/mound.msh"))];
+
+/// Gives the bytes of a file that a scene names, or why it cannot.
+pub type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// A tissue that can be built as often as wanted, and the tool meant for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +94,8 @@ pub enum Body {
     },
     /// A continuum in layers, for finite elements.
     Block(Block),
+    /// A continuum of any shape, for the implicit solver.
+    Mesh(Volume),
 }
 
 /// Stiffer tissue, as seen from above: a column of a sheet as deep as it, or a ball in a block.
@@ -136,6 +147,9 @@ pub enum SceneError {
     /// A block of continuum is unfit.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// A mesh file, or what is said of it, is unfit.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
 }
 
 /// Names of the built-in scenes.
@@ -166,19 +180,34 @@ pub fn text(name_or_text: &str) -> Result<&str, SceneError> {
 
 /// A scene by the name of a built-in one, or from its TOML text, as [`text()`] tells them apart.
 ///
+/// A text that names a mesh file finds those of the built-in scenes only.
+///
 /// # Errors
 /// [`SceneError`]; an unknown name lists the known ones.
 pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
-    Scene::parse(text(name_or_text)?)
+    load_with(name_or_text, &|file| {
+        let known = MESHES.iter().find(|(name, _)| *name == file);
+        let bytes = known.map(|(_, bytes)| bytes.to_vec());
+        bytes.ok_or_else(|| "no built-in scene has such a file".to_owned())
+    })
+}
+
+/// As [`load`], with the files that a text names from `read`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(name_or_text: &str, read: Read<'_>) -> Result<Scene, SceneError> {
+    Scene::parse(text(name_or_text)?, read)
 }
 
 impl Scene {
     /// The tissue model of this scene, as in `--method`.
     #[must_use]
     pub fn method(&self) -> &'static str {
-        match self.body {
+        match &self.body {
             Body::Lattice { .. } => "idms",
-            Body::Block(_) => "fem",
+            Body::Block(block) if block.solver == BlockSolver::Explicit => "fem",
+            Body::Block(_) | Body::Mesh(_) => "implicit",
         }
     }
 
@@ -190,6 +219,7 @@ impl Scene {
         match &self.body {
             Body::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
             Body::Block(block) => Ok(block.build()?),
+            Body::Mesh(volume) => Ok(Box::new(volume.solver()?)),
         }
     }
 
@@ -234,7 +264,8 @@ mod tests {
                     .map(|place| place[axis])
                     .fold(rest_m[0][axis], pick)
             };
-            for axis in 0..3 {
+            let curved = matches!(scene.body, Body::Mesh(_));
+            for axis in if curved { 0..2 } else { 0..3 } {
                 let middle_m = corner(f64::min, axis) + corner(f64::max, axis);
                 assert!(middle_m.abs() < 1e-12, "{name}, axis {axis}: {middle_m}");
             }
@@ -300,7 +331,7 @@ mod tests {
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
              layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, sheet, \
-             sheet-fine, sheet-lump, seed-regular, seed-printed"
+             sheet-fine, sheet-lump, seed-regular, seed-printed, mound"
         );
         let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));
@@ -315,7 +346,7 @@ mod tests {
         assert!(refusal(&lump).contains("`lump.factor` is -1"));
         assert!(
             refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0")
-                .contains("expected one of the tables [sheet], [fixture] and [block]")
+                .contains("expected one of the tables [sheet], [fixture], [block] and [mesh]")
         );
     }
     #[test]

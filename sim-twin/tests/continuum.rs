@@ -2,13 +2,14 @@
 //!
 //! Run with `--nocapture` for the numbers. Sources stand with each case.
 
+mod balance;
+
+use balance::{equilibrium, small};
 use nalgebra::{Matrix3, Rotation3};
 use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::mesh::grade::{Grading, even};
 use palpate_twin::mesh::hex::{HexMesh, Side};
-use palpate_twin::model::conjugate::norm;
 use palpate_twin::model::fem::implicit::{Implicit, Params};
-use palpate_twin::model::fem::sparse::BlockMatrix;
 use palpate_twin::model::fem::{Press, Settings, Solid, Support, Volumetric};
 use palpate_twin::{Tissue, Vec3};
 use std::f64::consts::PI;
@@ -24,46 +25,6 @@ const FAMILIES: [Family; 5] = [
 fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {
     let material = Material::new(young_pa, poisson, 1e3).expect("in range");
     vec![material.moduli(); mesh.cells.len()]
-}
-
-/// Displacements that balance nodal `loads` with what is fixed held at `u`; all without units.
-fn equilibrium(solid: &Solid, mut u: Vec<Vec3>, loads: &[Vec3]) -> Vec<Vec3> {
-    let mut matrix = BlockMatrix::pattern(solid.nodes.len(), &solid.cells);
-    for _ in 0..30 {
-        let mut residual: Vec<Vec3> = loads.iter().map(|load| -load).collect();
-        solid.add_forces(&u, &mut residual);
-        let scale = norm(&residual).max(norm(loads));
-        solid.mask(&mut residual);
-        if norm(&residual) < 1e-10 * scale {
-            return u;
-        }
-        matrix.clear();
-        solid.add_stiffness(&u, &mut matrix);
-        matrix.fix(&solid.fixed);
-        let (step, _) = matrix.solve(&residual, 1e-8, 10_000);
-        for (u, step) in u.iter_mut().zip(&step) {
-            *u -= step;
-        }
-    }
-    panic!("no equilibrium");
-}
-
-/// Displacements of a body at rest that small `loads` make, with what is fixed held at `u`.
-fn small(solid: &Solid, mut u: Vec<Vec3>, loads: &[Vec3]) -> Vec<Vec3> {
-    let mut matrix = BlockMatrix::pattern(solid.nodes.len(), &solid.cells);
-    let rest = vec![Vec3::zeros(); u.len()];
-    solid.add_stiffness(&rest, &mut matrix);
-    let mut pulls = rest;
-    matrix.multiply(&u, &mut pulls);
-    let mut missing: Vec<Vec3> = loads.iter().zip(&pulls).map(|(a, b)| a - b).collect();
-    solid.mask(&mut missing);
-    matrix.fix(&solid.fixed);
-    let (step, solved) = matrix.solve(&missing, 1e-9, 20_000);
-    assert!(solved.residual < 1e-8, "{solved:?}");
-    for (u, step) in u.iter_mut().zip(&step) {
-        *u += step;
-    }
-    u
 }
 
 /// A block of 0.1 m whose inner nodes are moved, in a fixed pattern, by up to `share` of a cell.

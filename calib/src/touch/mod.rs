@@ -218,7 +218,7 @@ pub enum TouchError {
         least_n: f64,
     },
     /// The scene has no layers.
-    #[error("scene `{scene}` is made of springs; expected one with the table [block]")]
+    #[error("scene `{scene}` has no layers; expected one with the table [block]")]
     NotABlock {
         /// Its name.
         scene: String,

@@ -57,7 +57,7 @@ impl<'a> Body<'a> {
                 block,
                 searched: block.inclusions.len()..block.inclusions.len(),
             }),
-            SceneBody::Lattice { .. } => Err(TouchError::NotABlock {
+            SceneBody::Lattice { .. } | SceneBody::Mesh(_) => Err(TouchError::NotABlock {
                 scene: scene.name.clone(),
             }),
         }

@@ -110,9 +110,10 @@ pub struct MethodArgs {
     /// such as what `palpate identify` found; modes without a twin leave it out [default: none]
     #[arg(long, value_name = "SCENE")]
     pub towards: Option<String>,
-    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs; refused if
-    /// the twin's scene is of the other kind, and without `--twin` it chooses one [default: fem]
-    #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms"])]
+    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs, `implicit` for
+    /// one of a mesh file or with `method = "implicit"`, in virtual time; refused if the twin's scene is
+    /// of another, and without `--twin` it chooses one [default: fem]
+    #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms", "implicit"])]
     pub method: Option<String>,
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]

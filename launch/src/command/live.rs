@@ -13,7 +13,7 @@ use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Evidence};
-use super::{Done, Failure, interrupt, lab, output, truth};
+use super::{Done, Failure, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
 use crate::lab::{PERIOD, WIRE_BYTES};
@@ -37,6 +37,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
     let wanted = &arguments.output;
     crate::lab::Session::new(&config)?;
+    pace::check(&config, &[Side::Master, Side::Slave])?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let options = RunOptions {
         out: folder.clone(),
@@ -160,6 +161,10 @@ pub fn slave(arguments: &SideArgs) -> Result<Done, Failure> {
 fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
     let wanted = &arguments.output;
+    if !arguments.status_lines {
+        // a supervisor has looked already
+        pace::check(&config, &[side])?;
+    }
     let folder = output::folder(wanted.out.as_deref(), side.name())?;
     let stop = interrupt::on_ctrl_c()?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;

@@ -13,6 +13,7 @@ pub mod lab;
 pub mod live;
 pub mod model;
 pub mod output;
+pub mod pace;
 pub mod replay;
 pub mod table;
 pub mod trial;

@@ -136,7 +136,7 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         Body::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. } => false,
+        Body::Lattice { .. } | Body::Mesh(_) => false,
     };
     let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
     let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
@@ -171,6 +171,12 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
 fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     match &scene.body {
         Body::Block(block) => ([0.0; 2], [0.5 * block.size_m[0], 0.5 * block.size_m[1]]),
+        Body::Mesh(volume) => {
+            let [low_m, high_m] = volume.corners_m();
+            let middle = |axis: usize| 0.5 * (low_m[axis] + high_m[axis]);
+            let half = |axis: usize| 0.5 * (high_m[axis] - low_m[axis]);
+            ([middle(0), middle(1)], [half(0), half(1)])
+        }
         Body::Lattice { lattice, .. } => {
             let side = |axis: usize| {
                 let places = lattice.atoms.iter().map(|atom| atom.position_m[axis]);
@@ -199,9 +205,13 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
         return Ok(None);
     };
     let mut reaction = [Reaction::default()];
-    let mut step_us = Vec::with_capacity(master.len().min(STEPS_TIMED));
+    let most = match scene.method() {
+        "implicit" => IMPLICIT_STEPS_TIMED,
+        _ => STEPS_TIMED,
+    };
+    let mut step_us = Vec::with_capacity(master.len().min(most));
     let (mut errors, mut forces, mut touched) = (0.0, 0.0, 0_u64);
-    for record in master.iter().take(STEPS_TIMED) {
+    for record in master.iter().take(most) {
         let [x, y, z, _] = record.position_m;
         let [vx, vy, vz, _] = record.velocity_mps;
         let mut tool = scene.tool_at(Vec3::new(x, y, z));
@@ -231,6 +241,9 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
 
 /// Most steps of the twin that are timed: a minute of them.
 const STEPS_TIMED: usize = 60_000;
+
+/// As many of the implicit solver, whose steps cost as much as a session's.
+const IMPLICIT_STEPS_TIMED: usize = 2000;
 
 /// True delays of a session in lock step, where `sent` has the tick of every frame from the master
 /// and from the slave, or none if frame `n` is made in tick `n - 1`.

@@ -162,12 +162,17 @@ pub fn draw_cuts(config: &mut Config, profile: &toml::Value) -> Result<(), Confi
 /// # Errors
 /// [`ConfigError`] naming method and twin if they do not go together.
 pub fn use_method(config: &mut Config, method: &str, has_twin: bool) -> Result<(), ConfigError> {
-    if !["fem", "idms"].contains(&method) {
-        let message = format!("method is {method}; expected fem or idms");
-        return Err(ConfigError::Field { message });
-    }
+    let default = match method {
+        "fem" => "layered",
+        "idms" => "sheet",
+        "implicit" => "mound",
+        _ => {
+            let message = format!("method is {method}; expected fem, idms or implicit");
+            return Err(ConfigError::Field { message });
+        }
+    };
     if !has_twin && lab::load_scene(&config.twin, "twin")?.method() != method {
-        config.twin = if method == "idms" { "sheet" } else { "layered" }.into();
+        config.twin = default.into();
     }
     let found = lab::load_scene(&config.twin, "twin")?.method();
     if found == method {
@@ -258,6 +263,8 @@ mod tests {
             Some((50.0, 1.0))
         );
         assert_eq!(all(&["method=idms"]).map(|c| c.twin), Ok("sheet".into()));
+        let implicit = all(&["method=implicit"]).map(|c| c.twin);
+        assert_eq!(implicit, Ok("mound".into()));
         let error = all(&["method=idms", "twin=layered"]).expect_err("not of the method");
         assert!(
             error.contains("layered") && error.contains("fem"),

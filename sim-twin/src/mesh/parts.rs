@@ -1,9 +1,9 @@
 //! What a mesh file may hold: tetrahedra, hexahedra and triangles over one list of nodes.
 //!
 //! Source: ours. This is the form in which meshes come in and go out, to be looked at, checked and
-//! converted. Models are made otherwise: `fem` from nested grids, the implicit solver and the offline
-//! truth from a [`HexMesh`], the springs from a lattice; none yet from tetrahedra. Numbering of a
-//! cell's nodes as in VTK (cell types 5, 10 and 12).
+//! converted. The implicit solver is made from the tetrahedra of a scene with a `[mesh]`, or from a
+//! [`HexMesh`] as the offline truth; `fem` from nested grids, the springs from a lattice. Numbering of
+//! a cell's nodes as in VTK (cell types 5, 10 and 12).
 
 use crate::Vec3;
 use crate::mesh::hex::HexMesh;

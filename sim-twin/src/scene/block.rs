@@ -10,14 +10,20 @@ use super::law::LawText;
 use crate::Vec3;
 use crate::law::viscous::ViscousError;
 use crate::law::{Material, MaterialError, Mixing, Viscosity, tissue};
-use crate::mesh::hex::HexError;
+use crate::mesh::grade::Grading;
+use crate::mesh::hex::{HexError, HexMesh, Side};
 use crate::mesh::nested::{Nested, NestedError, Zone};
 use crate::mesh::region::{Region, RegionError, Shape, Shares};
+use crate::model::fem::Support;
 use crate::model::fem::explicit::{Explicit, ExplicitError, Params, Stiff, Stuff};
+use crate::model::fem::implicit::{self, Implicit, ImplicitError};
 use crate::twin::Tissue;
 
 /// Samples along each edge of a cell, for shares of layers and inclusions.
 pub(super) const SAMPLES: u32 = 8;
+
+/// Largest ratio of neighbouring cells of the implicit solver beside the fine zone.
+const IMPLICIT_GROWTH: f64 = 1.6;
 
 /// A layer, from its upper side to the next one's.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +64,21 @@ pub struct Block {
     pub mixing: Mixing,
     /// Choices of the solver.
     pub params: Params,
+    /// Which solver it is.
+    pub solver: BlockSolver,
+}
+
+/// A solver of a block, by its name in `method` of `[block]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum BlockSolver {
+    /// `fem`: nested grids, made for the tick of a servo.
+    #[default]
+    #[serde(rename = "fem")]
+    Explicit,
+    /// `implicit`: one mesh that is graded to every side of the fine zone, for virtual time. Of the
+    /// choices of [`Params`] it has the law and the damping.
+    #[serde(rename = "implicit")]
+    Implicit,
 }
 
 /// Why there is no such block.
@@ -111,6 +132,9 @@ pub enum BlockError {
     /// The solver refuses it.
     #[error(transparent)]
     Solver(#[from] ExplicitError),
+    /// The implicit solver refuses it.
+    #[error(transparent)]
+    Implicit(#[from] ImplicitError),
 }
 
 impl Block {
@@ -206,7 +230,77 @@ impl Block {
     /// # Errors
     /// As [`Block::solver`].
     pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
-        Ok(Box::new(self.solver()?))
+        Ok(match self.solver {
+            BlockSolver::Explicit => Box::new(self.solver()?),
+            BlockSolver::Implicit => Box::new(self.implicit()?),
+        })
+    }
+
+    /// One mesh in the frame of the scene, with cells of `cell_m` \[m\] in the fine zone to a depth of
+    /// `deep_m` \[m\], whose neighbours beside it differ by `growth` at most.
+    ///
+    /// # Errors
+    /// If an axis cannot be graded.
+    pub(super) fn graded(
+        &self,
+        (cell_m, growth): (f64, f64),
+        deep_m: f64,
+    ) -> Result<HexMesh, HexError> {
+        let [low_m, high_m] = self.corners_m();
+        let grade = |axis: usize, (from_m, to_m): (f64, f64)| {
+            let grading = Grading {
+                from_m: from_m - low_m[axis],
+                to_m: to_m - low_m[axis],
+                cell_m,
+                growth,
+            };
+            let mut line_m = grading.axis(high_m[axis] - low_m[axis])?;
+            line_m.iter_mut().for_each(|x_m| *x_m += low_m[axis]);
+            Ok::<_, HexError>(line_m)
+        };
+        let across = |axis: usize| grade(axis, self.fine_m(axis));
+        let up_m = grade(2, (high_m.z - deep_m.min(self.size_m[2]), high_m.z))?;
+        HexMesh::block([&across(0)?, &across(1)?, &up_m])
+    }
+
+    /// Ends of the fine zone along x or y \[m\].
+    pub(super) fn fine_m(&self, axis: usize) -> (f64, f64) {
+        let half_m = 0.5 * self.size_m[axis];
+        let end = |sign: f64| {
+            let at_m = self.zone.centre_m[axis] + sign * self.zone.half_m[axis];
+            at_m.clamp(-half_m, half_m)
+        };
+        (end(-1.0), end(1.0))
+    }
+
+    /// Its implicit solver, at rest.
+    ///
+    /// # Errors
+    /// If the mesh cannot be made or the solver refuses it.
+    pub fn implicit(&self) -> Result<Implicit, BlockError> {
+        let mesh = self.graded((self.zone.cell_m, IMPLICIT_GROWTH), self.zone.depth_m)?;
+        let regions = self.regions();
+        let shares = Shares::take(&mesh, &regions, SAMPLES)?;
+        let moduli = shares.moduli(&regions, self.mixing);
+        let densities = shares.densities_kgpm3(&regions);
+        let viscosities = shares.viscosities(&regions);
+        let viscosities = implicit::Viscosity::of_cells(&viscosities).map_err(|source| {
+            let field = "layer".to_owned();
+            BlockError::Viscosity { field, source }
+        })?;
+        let params = implicit::Params {
+            damping_hz: self.params.damping_hz,
+            ..implicit::Params::default()
+        };
+        let matter = (self.params.law, &moduli[..], &densities[..]);
+        let held = [Support::Fixed(Side::ZMin)];
+        Ok(Implicit::with_viscosity(
+            &mesh,
+            matter,
+            &viscosities,
+            &held,
+            &params,
+        )?)
     }
 
     /// Index of the layer in which an inclusion's centre lies; none in a block without layers.
@@ -259,6 +353,8 @@ pub(super) struct BlockText {
     substeps_max: Option<u32>,
     stiff: Option<StiffText>,
     classes: Option<usize>,
+    #[serde(default)]
+    method: BlockSolver,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -281,8 +377,8 @@ enum StiffText {
 /// A material: a published one by name, or numbers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MaterialText {
-    tissue: Option<String>,
+pub(super) struct MaterialText {
+    pub(super) tissue: Option<String>,
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
@@ -332,7 +428,11 @@ fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
 
 impl MaterialText {
     /// From the keys of an entry that are not its `own`.
-    fn read(keys: &toml::Table, field: &str, own: &'static str) -> Result<Self, BlockError> {
+    pub(super) fn read(
+        keys: &toml::Table,
+        field: &str,
+        own: &'static str,
+    ) -> Result<Self, BlockError> {
         let read: Result<Self, toml::de::Error> = keys.clone().try_into();
         read.map_err(|error| BlockError::Keys {
             field: field.to_owned(),
@@ -341,9 +441,9 @@ impl MaterialText {
         })
     }
 
-    fn material(&self, field: &str) -> Result<Material, BlockError> {
+    pub(super) fn material(&self, field: &str) -> Result<Material, BlockError> {
         if let Some(law) = &self.law {
-            let expected = "no law here: a block has one, `law` in [block]";
+            let expected = "no law here: a scene has one, `law` in [block] or [mesh]";
             return Err(wrong(format!("{field}.law"), law, expected));
         }
         let base = match &self.tissue {
@@ -402,7 +502,9 @@ impl BlockText {
         for (axis, &edge_m) in self.size_m.iter().enumerate() {
             positive(format!("block.size_m[{axis}]"), edge_m)?;
         }
+        self.choices()?;
         let law = LawText {
+            table: "block",
             law: self.law.as_deref(),
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
@@ -443,10 +545,32 @@ impl BlockText {
                 classes: self.classes.unwrap_or(ours.classes),
                 ..ours
             },
+            solver: self.method,
         };
         // built once here, so that a scene that loads can also be built
         block.build()?;
         Ok(block)
+    }
+
+    /// The implicit solver takes no choices of the other one.
+    fn choices(&self) -> Result<(), BlockError> {
+        let known = [
+            ("hourglass", self.hourglass),
+            ("contact_stiffness", self.contact_stiffness),
+            ("friction", self.friction),
+            ("jaw_friction", self.jaw_friction),
+            ("substeps_max", self.substeps_max.map(f64::from)),
+            ("classes", self.classes.map(|classes| classes as f64)),
+        ];
+        let given = known.iter().find(|(_, value)| value.is_some());
+        match given.filter(|_| self.method == BlockSolver::Implicit) {
+            Some((field, value)) => {
+                let value = value.unwrap_or_default();
+                let expected = "nothing: only `method = \"fem\"` has this choice";
+                Err(wrong(format!("block.{field}"), value, expected))
+            }
+            None => Ok(()),
+        }
     }
 
     fn layers(&self, texts: &[LayerText]) -> Result<Vec<Layer>, BlockError> {

@@ -21,7 +21,7 @@ const DONE_LOG: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// A scene has no layers.
-    #[error("scene `{scene}` is made of springs; expected one with the table [block]")]
+    #[error("scene `{scene}` has no layers; expected one with the table [block]")]
     NotABlock {
         /// Its name.
         scene: String,
@@ -139,7 +139,7 @@ impl Steps {
 fn block(scene: &Scene) -> Result<&Block, ChangeError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } => Err(ChangeError::NotABlock {
+        Body::Lattice { .. } | Body::Mesh(_) => Err(ChangeError::NotABlock {
             scene: scene.name.clone(),
         }),
     }

@@ -1,13 +1,16 @@
-//! The law of a block, as its scene names it.
+//! The law of a block or a body, as its scene names it.
 //!
-//! Source: ours; the laws are those of [`crate::law`]. One law a block: layers differ in their moduli.
+//! Source: ours; the laws are those of [`crate::law`]. One law a scene: its materials differ in
+//! their moduli.
 
 use super::block::{BlockError, wrong};
 use crate::law::Family;
 
-/// Keys of `[block]` that choose its law.
+/// Keys of `[block]` or `[mesh]` that choose its law.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LawText<'a> {
+    /// Name of the table.
+    pub(super) table: &'static str,
     pub(super) law: Option<&'a str>,
     pub(super) mooney_second: Option<f64>,
     pub(super) fung_growth: Option<f64>,
@@ -16,10 +19,11 @@ pub(super) struct LawText<'a> {
 impl LawText<'_> {
     /// The law; neo-Hookean if none is named.
     pub(super) fn family(&self) -> Result<Family, BlockError> {
+        let table = self.table;
         let number = |field: &str, value: Option<f64>| {
             let missing = || {
                 wrong(
-                    format!("block.{field}"),
+                    format!("{table}.{field}"),
                     "missing",
                     "a number, for this law",
                 )
@@ -29,7 +33,7 @@ impl LawText<'_> {
         let name = self.law.unwrap_or(Family::default().name());
         let Some(family) = Family::ALL.into_iter().find(|family| family.name() == name) else {
             let expected = format!("one of: {}", Family::ALL.map(Family::name).join(", "));
-            return Err(wrong("block.law".to_owned(), name, &expected));
+            return Err(wrong(format!("{table}.law"), name, &expected));
         };
         let family = match family {
             Family::MooneyRivlin { .. } => Family::MooneyRivlin {
@@ -55,15 +59,15 @@ impl LawText<'_> {
         for (field, value, used) in strays {
             if let Some(value) = value.filter(|_| !used) {
                 let expected = format!("nothing: `{name}` has no such number");
-                return Err(wrong(format!("block.{field}"), value, &expected));
+                return Err(wrong(format!("{table}.{field}"), value, &expected));
             }
         }
         family.check().map_err(|error| {
             let field = match error.field {
-                "growth" => "block.fung_growth",
-                _ => "block.mooney_second",
+                "growth" => "fung_growth",
+                _ => "mooney_second",
             };
-            wrong(field.to_owned(), error.value, error.expected)
+            wrong(format!("{table}.{field}"), error.value, error.expected)
         })?;
         Ok(family)
     }
@@ -79,7 +83,7 @@ mod tests {
         let block = plain.replacen("[block]", &format!("[block]\n{lines}"), 1);
         match load(&block).map_err(|error| error.to_string())?.body {
             Body::Block(block) => Ok(block.params.law),
-            Body::Lattice { .. } => Err("no block".to_owned()),
+            Body::Lattice { .. } | Body::Mesh(_) => Err("no block".to_owned()),
         }
     }
 

@@ -12,6 +12,8 @@ const PRESS_S: f64 = 0.25;
 const HEARD: f64 = 0.5;
 /// Longest step of a press \[s\].
 const PRESS_STEP_S: f64 = 1e-3;
+/// That of the implicit solver, which is stable at any and settles the sooner \[s\].
+const IMPLICIT_STEP_S: f64 = 5e-3;
 /// Share of the force at which the chord of a press begins: before it, the touch is not yet whole.
 const CHORD_START: f64 = 0.2;
 
@@ -31,7 +33,11 @@ impl Scene {
     /// A tissue for slow presses, and the step that it takes \[s\].
     fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
         let Body::Lattice { lattice, params } = &self.body else {
-            return Ok((self.build()?, PRESS_STEP_S));
+            let dt_s = match self.method() {
+                "implicit" => IMPLICIT_STEP_S,
+                _ => PRESS_STEP_S,
+            };
+            return Ok((self.build()?, dt_s));
         };
         // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
         // answer does not depend on the step, so the longest sure one is taken.

@@ -6,12 +6,13 @@ use serde::Deserialize;
 
 use super::block::{BlockText, InclusionText, LayerText};
 use super::lattice::{FixtureText, ModelText, SheetText};
-use super::{Body, Lump, Scene, SceneError};
+use super::volume::{MeshText, RegionText};
+use super::{Body, Lump, Read, Scene, SceneError};
 use crate::mesh::check;
 use crate::model::idms::{Contact, Idms};
 
 impl Scene {
-    pub(super) fn parse(text: &str) -> Result<Self, SceneError> {
+    pub(super) fn parse(text: &str, read: Read<'_>) -> Result<Self, SceneError> {
         let text: Text = toml::from_str(text)?;
         positive("tool.radius_m", text.tool.radius_m)?;
         positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
@@ -19,30 +20,44 @@ impl Scene {
             text.sheet.is_some(),
             text.fixture.is_some(),
             text.block.is_some(),
+            text.mesh.is_some(),
         ];
-        let expected = "one of the tables [sheet], [fixture] and [block]";
+        let expected = "one of the tables [sheet], [fixture], [block] and [mesh]";
         match given.iter().filter(|&&given| given).count() {
             0 => Err(field("sheet", "missing", expected)),
-            1 => text.scene(),
+            1 => text.scene(read),
             _ => Err(field("sheet", "given twice", expected)),
         }
     }
 }
 
 impl Text {
-    fn scene(self) -> Result<Scene, SceneError> {
-        let (body, lumps) = if let Some(block) = &self.block {
-            if !self.lump.is_empty() {
-                return Err(field("lump", "given", "[[inclusion]] in a block"));
+    fn scene(self, read: Read<'_>) -> Result<Scene, SceneError> {
+        let continuum = self.block.is_some() || self.mesh.is_some();
+        let layered = !(self.layer.is_empty() && self.inclusion.is_empty());
+        if continuum && !self.lump.is_empty() {
+            let expected = "[[inclusion]] in a block, `lump = true` in a [[region]]";
+            return Err(field("lump", "given", expected));
+        }
+        if self.block.is_none() && layered {
+            let expected = "[[lump]] in a lattice, [[region]] with a [mesh]";
+            return Err(field("layer", "given", expected));
+        }
+        if self.mesh.is_none() && !self.region.is_empty() {
+            return Err(field("region", "given", "a table [mesh] beside it"));
+        }
+        let (body, lumps) = match (&self.block, &self.mesh) {
+            (Some(block), _) => {
+                let block = block.block(&self.layer, &self.inclusion)?;
+                let lumps = block.lumps();
+                (Body::Block(block), lumps)
             }
-            let block = block.block(&self.layer, &self.inclusion)?;
-            let lumps = block.lumps();
-            (Body::Block(block), lumps)
-        } else {
-            if !(self.layer.is_empty() && self.inclusion.is_empty()) {
-                return Err(field("layer", "given", "[[lump]] in a lattice"));
+            (None, Some(mesh)) => {
+                let volume = mesh.volume(&self.region, read)?;
+                let lumps = volume.lumps();
+                (Body::Mesh(volume), lumps)
             }
-            (self.lattice()?, self.lump.clone())
+            (None, None) => (self.lattice()?, self.lump.clone()),
         };
         Ok(Scene {
             name: self.name,
@@ -85,6 +100,9 @@ struct Text {
     sheet: Option<SheetText>,
     fixture: Option<FixtureText>,
     block: Option<BlockText>,
+    mesh: Option<MeshText>,
+    #[serde(default)]
+    region: Vec<RegionText>,
     #[serde(default)]
     layer: Vec<LayerText>,
     #[serde(default)]

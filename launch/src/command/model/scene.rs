@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use palpate_twin::Tissue as _;
-use palpate_twin::law::tissue;
+use palpate_twin::law::{Material, tissue};
 use palpate_twin::mesh::Parts;
-use palpate_twin::scene::{self, Block, BlockError, Body, Scene};
+use palpate_twin::scene::{self, Block, BlockError, BlockSolver, Body, Scene, Volume};
 
 use super::{Done, Failure};
 use crate::lab;
@@ -36,7 +36,18 @@ pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
     match &scene.body {
         Body::Block(block) => {
             materials(&mut text, block);
-            cost(&mut text, block).map_err(|error| named(&error))?;
+            match block.solver {
+                BlockSolver::Explicit => cost(&mut text, block).map_err(|error| named(&error))?,
+                BlockSolver::Implicit => {
+                    let caps = scene.build().map_err(|error| named(&error))?.caps();
+                    text.push_str(&solved(caps.nodes, caps.elements));
+                }
+            }
+        }
+        Body::Mesh(volume) => {
+            regions(&mut text, volume);
+            let caps = scene.build().map_err(|error| named(&error))?.caps();
+            text.push_str(&solved(caps.nodes, caps.elements));
         }
         Body::Lattice { .. } => {
             let caps = scene.build().map_err(|error| named(&error))?.caps();
@@ -62,6 +73,40 @@ pub(super) fn validate(model: &str, scene: &Scene) -> Result<Done, Failure> {
     })
 }
 
+/// What the implicit solver solves.
+fn solved(nodes: usize, cells: usize) -> String {
+    format!(
+        "cells    {cells}, with {nodes} nodes that move\nstep     solved as a whole: for virtual time \
+         (`palpate lab`); `palpate run` measures first\n"
+    )
+}
+
+/// Groups of cells of a mesh file, with the source of those of the library.
+fn regions(text: &mut String, volume: &Volume) {
+    let [low_m, high_m] = volume.corners_m();
+    let size_mm = (high_m - low_m) * 1e3;
+    let held = volume.held.iter().filter(|held| **held).count();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "body     {:.1} x {:.1} x {:.1} mm, {held} of {} nodes held",
+        size_mm.x,
+        size_mm.y,
+        size_mm.z,
+        volume.held.len()
+    );
+    for (index, part) in volume.parts.iter().enumerate() {
+        let (cells, volume_m3) = volume.amount(index);
+        let lump = if part.is_lump { ", a lump" } else { "" };
+        let what = format!(
+            "group {}, {cells} cells, {:.3} ml{lump}",
+            part.group,
+            volume_m3 * 1e6
+        );
+        material(text, "region   ", (&part.name, &part.material), &what);
+    }
+}
+
 /// Layers and inclusions, with the source of those of the library.
 fn materials(text: &mut String, block: &Block) {
     let [x, y, z] = block.size_m.map(|size_m| size_m * 1e3);
@@ -82,17 +127,23 @@ fn materials(text: &mut String, block: &Block) {
         );
         ("inclusion", &inclusion.name, inclusion.material, what)
     });
-    for (kind, name, material, what) in layers.chain(inclusions) {
-        let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
-        let density = material.density_kgpm3();
-        let _ = writeln!(
-            text,
-            "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
-        );
-        let published = tissue::find(name).filter(|known| known.young_pa == material.young_pa());
-        if let Some(known) = published {
-            let _ = writeln!(text, "          {}: {}", known.source, known.note);
-        }
+    for (kind, name, stuff, what) in layers.chain(inclusions) {
+        material(text, kind, (name, &stuff), &what);
+    }
+}
+
+/// One material, with its source if it is one of the library.
+fn material(text: &mut String, kind: &str, (name, material): (&str, &Material), what: &str) {
+    let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
+    let density = material.density_kgpm3();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
+    );
+    let published = tissue::find(name).filter(|known| known.young_pa == material.young_pa());
+    if let Some(known) = published {
+        let _ = writeln!(text, "          {}: {}", known.source, known.note);
     }
 }
 
@@ -160,6 +211,7 @@ fn mass_kg(block: &Block) -> Result<f64, BlockError> {
 pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
     match &scene.body {
         Body::Lattice { .. } => Ok(None),
+        Body::Mesh(volume) => Ok(Some(volume.to_parts())),
         Body::Block(block) => block
             .parts()
             .map(Some)
@@ -202,8 +254,40 @@ mod tests {
         let sheet = load("sheet").expect("built in").expect("a scene");
         assert!(inspect(&sheet).expect("springs").stdout.contains("springs"));
         assert!(parts(&sheet).expect("known").is_none());
+        let mound = load("mound").expect("built in").expect("a scene");
+        let text = inspect(&mound).expect("a body").stdout;
+        for part in [
+            "implicit",
+            "lump: group 2, 6 cells",
+            "540, with",
+            "60.00 kPa",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let cells = parts(&mound).expect("known").expect("a mesh").tets.len();
+        assert_eq!(cells, 540);
         assert!(load("regular").expect("no scene").is_none());
         let error = load("none.toml").expect_err("missing").to_string();
         assert!(error.contains("none.toml"), "{error}");
+    }
+
+    #[test]
+    fn a_scene_file_finds_its_mesh_beside_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        let text = palpate_twin::scene::text("mound").expect("built in");
+        std::fs::write(at("own.toml"), text.replace("mound.msh", "own.msh")).expect("writable");
+        let name = at("own.toml").display().to_string();
+        let error = load(&name).expect_err("no mesh yet").to_string();
+        for part in ["own.toml", "mesh.file", "own.msh", "expected a mesh file"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let mesh = palpate_twin::mesh::mound::msh().expect("a mesh");
+        std::fs::write(at("own.msh"), mesh).expect("writable");
+        let scene = load(&name).expect("readable").expect("a scene");
+        let mut built_in = load("mound").expect("built in").expect("a scene");
+        built_in.name.clone_from(&scene.name);
+        assert_eq!(scene, built_in);
+        assert!(validate(&name, &scene).expect("known").held);
     }
 }

@@ -1,7 +1,10 @@
-//! One hexahedron with eight nodes: energy, nodal forces and stiffness at a displacement.
+//! One element, a hexahedron with eight nodes or a tetrahedron with ten: energy, nodal forces and
+//! stiffness at a displacement.
 //!
-//! Source: Hughes 2000, chapter 3, for the trilinear element with 2x2x2 Gauss points. Against
-//! volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice
+//! Source: Hughes 2000, chapter 3, for the trilinear hexahedron with 2x2x2 Gauss points and the quadratic
+//! tetrahedron with 4. Tetrahedra with four nodes are not among them: of those that do not lock, one
+//! averages over the neighbours (Bonet and Burton 1998), which couples nodes two cells away and leaves
+//! bending stiff. Against volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice
 //! 1974), as a modified gradient `Fbar = (Jbar / J)^(1/3) F` put into the energy, which keeps the
 //! stiffness symmetric (Simo, Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996. Of the
 //! linear law, which knows no `J`, the trace of the strain is averaged (Hughes 1980).
@@ -14,15 +17,14 @@
 //! `p = P(Fbar) : Fbar / 3`, `r = dJbar / Jbar`.
 
 use crate::Vec3;
-use crate::law::{Elastic, Law, Tangent, cofactor};
+use crate::law::{Elastic, Family, Law, Moduli, Tangent, cofactor};
 use crate::mesh::hex::CORNERS;
+use crate::mesh::quadratic::EDGES;
 use nalgebra::{Matrix3, SMatrix};
+use std::cmp::Ordering;
 
-/// Gauss points of an element.
-pub const POINTS: usize = 8;
-
-/// Stiffness of an element; degree of freedom `3 a + i`.
-pub type Stiffness = SMatrix<f64, 24, 24>;
+/// Stiffness of an element: block `[a][b]` is the slope of the force on node `a` as `b` moves.
+pub type Stiffness<const N: usize> = [[Matrix3<f64>; N]; N];
 
 /// How the change of volume is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,27 +34,90 @@ pub enum Volumetric {
     /// One value an element; free of volumetric locking.
     #[default]
     Mean,
+    /// One value an element for what exceeds a bulk modulus of [`SHARED`] shear moduli, the rest as
+    /// everything else. For tetrahedra: a displacement of second degree can change volume without any
+    /// change of shape, which a mean does not see, so that with it alone thin parts are too soft.
+    Shared,
 }
 
-/// Shape gradients and weights of the Gauss points of an element at rest.
+/// Bulk modulus over shear modulus up to which volume is not averaged by [`Volumetric::Shared`]: that
+/// of a Poisson's ratio of 0.29, far from locking.
+pub const SHARED: f64 = 2.0;
+
+/// The law of an element, with what of it resists the mean change of volume.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    law: Law<f64>,
+    /// The law with less bulk modulus, of which nothing is averaged; of the difference all is.
+    soft: Option<Law<f64>>,
+    averaged: Averaged,
+    volumetric: Volumetric,
+}
+
+impl Split {
+    /// The law of a family with these moduli.
+    #[must_use]
+    pub fn new(family: Family, moduli: Moduli, volumetric: Volumetric) -> Self {
+        let law = Law::new(family, moduli);
+        let least = SHARED * moduli.mu_pa;
+        let shared = volumetric == Volumetric::Shared;
+        let stiff = moduli.bulk_pa() > least;
+        let soft = Moduli::from_bulk(moduli.mu_pa, least);
+        let averaged = match law {
+            _ if volumetric == Volumetric::Full || (shared && !stiff) => Averaged::Nothing,
+            Law::Linear(_) => Averaged::Trace,
+            _ => Averaged::Volume,
+        };
+        Self {
+            law,
+            soft: (shared && stiff).then(|| Law::new(family, soft)),
+            averaged,
+            volumetric,
+        }
+    }
+
+    /// As it is, with other moduli.
+    #[must_use]
+    pub fn with(&self, family: Family, moduli: Moduli) -> Self {
+        Self::new(family, moduli, self.volumetric)
+    }
+
+    /// The whole law.
+    #[must_use]
+    pub fn law(&self) -> &Law<f64> {
+        &self.law
+    }
+
+    /// Laws that sum to the whole, what of each is averaged, and their signs.
+    fn terms(&self) -> impl Iterator<Item = (&Law<f64>, Averaged, f64)> {
+        let soft = self.soft.iter();
+        let pair = |soft| [(soft, Averaged::Nothing, 1.0), (soft, self.averaged, -1.0)];
+        std::iter::once((&self.law, self.averaged, 1.0)).chain(soft.flat_map(pair))
+    }
+}
+
+/// Shape gradients and weights of the `P` Gauss points of an element with `N` nodes at rest.
 #[derive(Debug, Clone)]
-pub struct Points {
+pub struct Points<const N: usize = 8, const P: usize = 8> {
     /// Gradients `g_a` of every point \[1 / length\].
-    pub gradients: [[Vec3; 8]; POINTS],
+    pub gradients: [[Vec3; N]; P],
     /// Weights, which sum to the volume of the element.
-    pub weights: [f64; POINTS],
+    pub weights: [f64; P],
 }
 
 /// Local coordinate of the Gauss points, `1 / sqrt 3`.
 const GAUSS: f64 = 0.577_350_269_189_625_8;
 
-impl Points {
-    /// Of an element whose corners are at `corners` at rest.
+/// Local coordinates of the Gauss points of a tetrahedron, `(5 - sqrt 5) / 20` and `(5 + 3 sqrt 5) / 20`.
+const TET_GAUSS: [f64; 2] = [0.138_196_601_125_010_5, 0.585_410_196_624_968_5];
+
+impl Points<8, 8> {
+    /// Of a hexahedron whose corners are at `corners` at rest.
     #[must_use]
-    pub fn new(corners: &[Vec3; 8]) -> Self {
+    pub fn of_hex(corners: &[Vec3; 8]) -> Self {
         let mut points = Self {
-            gradients: [[Vec3::zeros(); 8]; POINTS],
-            weights: [0.0; POINTS],
+            gradients: [[Vec3::zeros(); 8]; 8],
+            weights: [0.0; 8],
         };
         for (point, signs) in CORNERS.iter().enumerate() {
             let slopes = slopes(signs.map(|sign| sign * GAUSS));
@@ -68,7 +133,37 @@ impl Points {
         }
         points
     }
+}
 
+impl Points<10, 4> {
+    /// Of a tetrahedron whose nodes are at `nodes` at rest; those between corners are taken to be in the
+    /// middle of their edges.
+    #[must_use]
+    pub fn of_tet(nodes: &[Vec3; 10]) -> Self {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|corner| nodes[corner]);
+        let cofactor = cofactor(&Matrix3::from_columns(&[b - a, c - a, d - a]));
+        let volume6 = (b - a).dot(&cofactor.column(0));
+        let [p, q, r] = [0, 1, 2].map(|axis| cofactor.column(axis) / volume6);
+        // slopes of the four barycentric coordinates
+        let slopes = [-(p + q + r), p, q, r];
+        let gradients = std::array::from_fn(|point| {
+            let at = |corner: usize| TET_GAUSS[usize::from(corner == point)];
+            std::array::from_fn(|node| match node {
+                0..4 => slopes[node] * (4.0 * at(node) - 1.0),
+                _ => {
+                    let [i, j] = EDGES[node - 4];
+                    (slopes[j] * at(i) + slopes[i] * at(j)) * 4.0
+                }
+            })
+        });
+        Self {
+            gradients,
+            weights: [volume6 / 24.0; 4],
+        }
+    }
+}
+
+impl<const N: usize, const P: usize> Points<N, P> {
     /// Volume of the element at rest.
     #[must_use]
     pub fn volume(&self) -> f64 {
@@ -98,9 +193,13 @@ struct Strained {
 }
 
 impl Strained {
-    /// The gradient that the law is asked about.
-    fn modified(&self) -> Matrix3<f64> {
-        self.f * self.s + Matrix3::identity() * self.shift
+    /// The gradient that a law is asked about.
+    fn modified(&self, averaged: Averaged) -> Matrix3<f64> {
+        match averaged {
+            Averaged::Nothing => self.f,
+            Averaged::Volume => self.f * self.s,
+            Averaged::Trace => self.f + Matrix3::identity() * self.shift,
+        }
     }
 }
 
@@ -114,36 +213,20 @@ enum Averaged {
     Trace,
 }
 
-impl Averaged {
-    fn new(volumetric: Volumetric, law: &Law<f64>) -> Self {
-        match (volumetric, law) {
-            (Volumetric::Full, _) => Self::Nothing,
-            (Volumetric::Mean, Law::Linear(_)) => Self::Trace,
-            (Volumetric::Mean, _) => Self::Volume,
-        }
-    }
-}
-
 /// An element at a displacement.
-pub struct Deformed<'a> {
-    points: &'a Points,
-    law: &'a Law<f64>,
-    strained: [Strained; POINTS],
+pub struct Deformed<'a, const N: usize, const P: usize> {
+    points: &'a Points<N, P>,
+    split: &'a Split,
+    strained: [Strained; P],
     /// `Jbar`.
     mean: f64,
-    averaged: Averaged,
 }
 
-impl<'a> Deformed<'a> {
+impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
     /// Of the element `points` with its nodes displaced by `u`.
     #[must_use]
-    pub fn new(
-        points: &'a Points,
-        law: &'a Law<f64>,
-        volumetric: Volumetric,
-        u: &[Vec3; 8],
-    ) -> Self {
-        let mut strained = [0; POINTS].map(|_| Strained {
+    pub fn new(points: &'a Points<N, P>, split: &'a Split, u: &[Vec3; N]) -> Self {
+        let mut strained = [0; P].map(|_| Strained {
             f: Matrix3::identity(),
             g: Matrix3::identity(),
             j: 1.0,
@@ -164,9 +247,8 @@ impl<'a> Deformed<'a> {
             trace += at.weight * at.f.trace();
         }
         let (mean, trace) = (volume / points.volume(), trace / points.volume());
-        let averaged = Averaged::new(volumetric, law);
         for at in &mut strained {
-            match averaged {
+            match split.averaged {
                 Averaged::Nothing => {}
                 Averaged::Volume => at.s = libm::cbrt(mean / at.j),
                 Averaged::Trace => at.shift = (trace - at.f.trace()) / 3.0,
@@ -174,10 +256,9 @@ impl<'a> Deformed<'a> {
         }
         Self {
             points,
-            law,
+            split,
             strained,
             mean,
-            averaged,
         }
     }
 
@@ -191,24 +272,47 @@ impl<'a> Deformed<'a> {
     #[must_use]
     pub fn energy(&self) -> f64 {
         let inverted = self.strained.iter().any(|at| at.j <= 0.0);
-        if self.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
+        if self.split.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
             return f64::INFINITY;
         }
-        let parts = self.strained.iter();
-        parts
-            .map(|at| at.weight * self.law.energy(&at.modified()))
-            .sum()
+        let of = |(law, averaged, sign): (&Law<f64>, Averaged, f64)| {
+            let energy = |at: &Strained| at.weight * law.energy(&at.modified(averaged));
+            sign * self.strained.iter().map(energy).sum::<f64>()
+        };
+        self.split.terms().map(of).sum()
     }
 
     /// Forces that hold the nodes: the energy's gradient in the displacements.
     #[must_use]
-    pub fn forces(&self) -> [Vec3; 8] {
-        let mut forces = [Vec3::zeros(); 8];
-        let mut stresses = [Matrix3::zeros(); POINTS];
+    pub fn forces(&self) -> [Vec3; N] {
+        let mut stresses = [Matrix3::zeros(); P];
+        for (law, averaged, sign) in self.split.terms() {
+            let added = self.stresses(law, averaged);
+            for (sum, stress) in stresses.iter_mut().zip(added) {
+                *sum += stress * sign;
+            }
+        }
+        let mut forces = [Vec3::zeros(); N];
+        for ((stress, at), gradients) in stresses
+            .iter()
+            .zip(&self.strained)
+            .zip(&self.points.gradients)
+        {
+            let stress = stress * at.weight;
+            for (force, gradient) in forces.iter_mut().zip(gradients) {
+                *force += stress * gradient;
+            }
+        }
+        forces
+    }
+
+    /// Stress of every point, with its part of the work of the mean.
+    fn stresses(&self, law: &Law<f64>, averaged: Averaged) -> [Matrix3<f64>; P] {
+        let mut stresses = [Matrix3::zeros(); P];
         let mut pressure = 0.0;
         for (at, stress) in self.strained.iter().zip(&mut stresses) {
-            *stress = self.law.stress(&at.modified());
-            match self.averaged {
+            *stress = law.stress(&at.modified(averaged));
+            match averaged {
                 Averaged::Nothing => {}
                 Averaged::Volume => {
                     let p = stress.dot(&at.f) * at.s / 3.0;
@@ -222,40 +326,41 @@ impl<'a> Deformed<'a> {
                 }
             }
         }
-        // work of the mean, shared out by what every point adds to it
-        let share = match self.averaged {
-            Averaged::Nothing => 0.0,
-            Averaged::Volume => pressure / (self.points.volume() * self.mean),
-            Averaged::Trace => pressure / self.points.volume(),
-        };
-        for (point, at) in self.strained.iter().enumerate() {
-            let shared = match self.averaged {
-                Averaged::Nothing => Matrix3::zeros(),
-                Averaged::Volume => at.g * (share * at.j),
-                Averaged::Trace => Matrix3::identity() * share,
-            };
-            let stress = (stresses[point] + shared) * at.weight;
-            for (force, gradient) in forces.iter_mut().zip(&self.points.gradients[point]) {
-                *force += stress * gradient;
+        // shared out by what every point adds to the mean
+        match averaged {
+            Averaged::Nothing => {}
+            Averaged::Volume => {
+                let share = pressure / (self.points.volume() * self.mean);
+                let points = stresses.iter_mut().zip(&self.strained);
+                points.for_each(|(stress, at)| *stress += at.g * (share * at.j));
+            }
+            Averaged::Trace => {
+                let share = Matrix3::identity() * (pressure / self.points.volume());
+                stresses.iter_mut().for_each(|stress| *stress += share);
             }
         }
-        forces
+        stresses
     }
 
     /// Slope of [`Deformed::forces`]; symmetric.
     #[must_use]
-    pub fn stiffness(&self) -> Stiffness {
-        match self.averaged {
-            Averaged::Nothing => self.plain_stiffness(),
-            Averaged::Volume => self.volume_stiffness(),
-            Averaged::Trace => self.trace_stiffness(),
+    pub fn stiffness(&self) -> Stiffness<N> {
+        let mut whole = [[Matrix3::zeros(); N]; N];
+        for (law, averaged, sign) in self.split.terms() {
+            let added = match averaged {
+                Averaged::Nothing => self.plain_stiffness(law),
+                Averaged::Volume => self.volume_stiffness(law),
+                Averaged::Trace => self.trace_stiffness(law),
+            };
+            each_block(&mut whole, |block, a, b| *block += added[a][b] * sign);
         }
+        whole
     }
 
-    fn plain_stiffness(&self) -> Stiffness {
-        let mut whole = Stiffness::zeros();
+    fn plain_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
+        let mut whole = [[Matrix3::zeros(); N]; N];
         for (point, at) in self.strained.iter().enumerate() {
-            let tangent = self.law.tangent_matrix(&at.f) * at.weight;
+            let tangent = law.tangent_matrix(&at.f) * at.weight;
             add_point(&mut whole, &tangent, &self.points.gradients[point]);
         }
         mirror(&mut whole);
@@ -263,25 +368,28 @@ impl<'a> Deformed<'a> {
     }
 
     /// Of the linear law: what resists the trace at a point resists its mean instead.
-    fn trace_stiffness(&self) -> Stiffness {
+    fn trace_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
         let unit = Column::from_column_slice(Matrix3::<f64>::identity().as_slice());
-        let tangent = self.law.tangent_matrix(&Matrix3::identity());
+        let tangent = law.tangent_matrix(&Matrix3::identity());
         let bulk = unit.dot(&(tangent * unit)) / 9.0;
         let local = tangent - unit * unit.transpose() * bulk;
-        let (mut whole, mut rate) = (Stiffness::zeros(), Row::zeros());
+        let (mut whole, mut rate) = ([[Matrix3::zeros(); N]; N], [Vec3::zeros(); N]);
         let volume = self.points.volume();
         for (at, gradients) in self.strained.iter().zip(&self.points.gradients) {
             add_point(&mut whole, &(local * at.weight), gradients);
             add_row(&mut rate, &unit, at.weight / volume, gradients);
         }
         mirror(&mut whole);
-        whole + rate * rate.transpose() * (bulk * volume)
+        each_block(&mut whole, |block, a, b| {
+            *block += rate[a] * rate[b].transpose() * (bulk * volume);
+        });
+        whole
     }
 
-    fn volume_stiffness(&self) -> Stiffness {
-        let mut whole = Stiffness::zeros();
-        let curved: [Curved; POINTS] =
-            std::array::from_fn(|point| Curved::new(self.law, &self.strained[point]));
+    fn volume_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
+        let mut whole = [[Matrix3::zeros(); N]; N];
+        let curved: [Curved; P] =
+            std::array::from_fn(|point| Curved::new(law, &self.strained[point]));
         let weighed = |value: &dyn Fn(&Curved) -> f64| -> f64 {
             let pairs = curved.iter().zip(&self.points.weights);
             pairs.map(|(curved, weight)| weight * value(curved)).sum()
@@ -289,7 +397,7 @@ impl<'a> Deformed<'a> {
         let volume = self.points.volume() * self.mean;
         let share = weighed(&|c| c.p) / volume;
         // `rate` gives dJbar / Jbar, `cross` what a change of it does to the nodes
-        let (mut rate, mut cross) = (Row::zeros(), Row::zeros());
+        let (mut rate, mut cross) = ([Vec3::zeros(); N], [Vec3::zeros(); N]);
         for (point, curved) in curved.iter().enumerate() {
             let (at, gradients) = (&self.strained[point], &self.points.gradients[point]);
             let local = curved.local + curved.volume_curvature(share * at.j);
@@ -299,18 +407,16 @@ impl<'a> Deformed<'a> {
         }
         mirror(&mut whole);
         let square = weighed(&|c| c.square);
+        each_block(&mut whole, |block, a, b| {
+            *block += rate[a] * (cross[b] + rate[b] * square).transpose()
+                + cross[a] * rate[b].transpose();
+        });
         whole
-            + rate * cross.transpose()
-            + cross * rate.transpose()
-            + rate * rate.transpose() * square
     }
 }
 
 /// A gradient as a column, entry `(i, J)` at `i + 3 J`.
 type Column = SMatrix<f64, 9, 1>;
-
-/// A linear form on the degrees of freedom of an element.
-type Row = SMatrix<f64, 24, 1>;
 
 /// Second variation of the averaged energy at one Gauss point. With `r = dJbar / Jbar` it is
 /// `dF : local : dF + 2 r cross : dF + r^2 square`, beside what the mean itself curves.
@@ -360,38 +466,56 @@ fn twist(g: &Matrix3<f64>) -> Tangent<f64> {
     Tangent::from_fn(|row, column| -g[(row % 3, column / 3)] * g[(column % 3, row / 3)])
 }
 
-fn add_row(row: &mut Row, form: &Column, factor: f64, gradients: &[Vec3; 8]) {
+/// Adds a form on gradients to one on the nodes of an element.
+fn add_row<const N: usize>(row: &mut [Vec3; N], form: &Column, factor: f64, gradients: &[Vec3; N]) {
     let form = Matrix3::from_column_slice(form.as_slice()) * factor;
-    for (a, gradient) in gradients.iter().enumerate() {
-        let mut place = row.fixed_view_mut::<3, 1>(3 * a, 0);
-        place += form * gradient;
+    for (row, gradient) in row.iter_mut().zip(gradients) {
+        *row += form * gradient;
     }
 }
 
 /// Adds one Gauss point's tangent to the blocks on and below the diagonal.
-pub(super) fn add_point(whole: &mut Stiffness, tangent: &Tangent<f64>, gradients: &[Vec3; 8]) {
+pub(super) fn add_point<const N: usize>(
+    whole: &mut Stiffness<N>,
+    tangent: &Tangent<f64>,
+    gradients: &[Vec3; N],
+) {
     for (b, gradient) in gradients.iter().enumerate() {
         // column k: change of stress as node b moves along k
         let mut moved = SMatrix::<f64, 9, 3>::zeros();
         for axis in 0..3 {
             moved += tangent.fixed_columns::<3>(3 * axis) * gradient[axis];
         }
-        for (a, gradient) in gradients.iter().enumerate().skip(b) {
-            let mut block = Matrix3::zeros();
+        for (row, gradient) in whole.iter_mut().zip(gradients).skip(b) {
             for axis in 0..3 {
-                block += moved.fixed_rows::<3>(3 * axis) * gradient[axis];
+                row[b] += moved.fixed_rows::<3>(3 * axis) * gradient[axis];
             }
-            let mut place = whole.fixed_view_mut::<3, 3>(3 * a, 3 * b);
-            place += block;
         }
     }
 }
 
 /// Copies what is below the diagonal above it.
-pub(super) fn mirror(whole: &mut Stiffness) {
-    for column in 0..24 {
-        for row in 0..column {
-            whole[(row, column)] = whole[(column, row)];
+pub(super) fn mirror<const N: usize>(whole: &mut Stiffness<N>) {
+    let below = *whole;
+    each_block(whole, |block, a, b| match a.cmp(&b) {
+        Ordering::Less => *block = below[b][a].transpose(),
+        Ordering::Equal => {
+            for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+                block[(i, j)] = block[(j, i)];
+            }
+        }
+        Ordering::Greater => {}
+    });
+}
+
+/// Every block with its row and column.
+pub(super) fn each_block<const N: usize>(
+    whole: &mut Stiffness<N>,
+    mut change: impl FnMut(&mut Matrix3<f64>, usize, usize),
+) {
+    for (a, row) in whole.iter_mut().enumerate() {
+        for (b, block) in row.iter_mut().enumerate() {
+            change(block, a, b);
         }
     }
 }

@@ -44,13 +44,37 @@ pub struct Met {
 /// One quadrature point of the surface.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
-    nodes: [u32; 4],
-    shares: [f64; 4],
+    nodes: [u32; 6],
+    shares: [f64; 6],
+    /// Nodes of the face: 4, or 6.
+    count: u8,
     area: f64,
     multiplier: f64,
 }
 
-/// A surface of quadrilaterals that a sphere may touch.
+impl Point {
+    fn new<const F: usize>(face: &[u32; F], shares: &[f64; F], area: f64) -> Self {
+        let mut point = Self {
+            nodes: [0; 6],
+            shares: [0.0; 6],
+            count: F as u8,
+            area,
+            multiplier: 0.0,
+        };
+        point.nodes[..F].copy_from_slice(face);
+        point.shares[..F].copy_from_slice(shares);
+        point
+    }
+
+    /// Nodes of the face, with what each has of the point.
+    fn parts(&self) -> impl Iterator<Item = (usize, f64)> {
+        let count = usize::from(self.count);
+        let nodes = self.nodes[..count].iter().map(|&node| node as usize);
+        nodes.zip(self.shares[..count].iter().copied())
+    }
+}
+
+/// A surface of quadrilaterals, or of triangles with a node on every edge, that a sphere may touch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     points: Vec<Point>,
@@ -88,14 +112,38 @@ impl Surface {
                         along += corner * (0.25 * a * (1.0 + b * y));
                         across += corner * (0.25 * b * (1.0 + a * x));
                     }
-                    points.push(Point {
-                        nodes: *face,
-                        shares,
-                        area: along.cross(&across).norm() * wx * wy,
-                        multiplier: 0.0,
-                    });
+                    let area = along.cross(&across).norm() * wx * wy;
+                    points.push(Point::new(face, &shares, area));
                 }
             }
+        }
+        Self {
+            points,
+            stiffness,
+            deepest: f64::INFINITY,
+        }
+    }
+
+    /// Surface of plane triangles, corners first and then the nodes between the first two, the last two
+    /// and the last and first; `order` as for quadrilaterals, with 3, 6, 12 and 12 points.
+    #[must_use]
+    pub fn of_triangles(nodes: &[Vec3], faces: &[[u32; 6]], order: usize, stiffness: f64) -> Self {
+        let rule = dunavant(order);
+        let mut points = Vec::with_capacity(faces.len() * rule.len());
+        for face in faces {
+            let [a, b, c] = [0, 1, 2].map(|corner| nodes[face[corner] as usize]);
+            let area = 0.5 * (b - a).cross(&(c - a)).norm();
+            points.extend(rule.iter().map(|&(p, q, weight)| {
+                let r = 1.0 - p - q;
+                let corner = |x: f64| x * (2.0 * x - 1.0);
+                let between = [4.0 * p * q, 4.0 * q * r, 4.0 * r * p];
+                let [d, e, f] = between;
+                Point::new(
+                    face,
+                    &[corner(p), corner(q), corner(r), d, e, f],
+                    area * weight,
+                )
+            }));
         }
         Self {
             points,
@@ -107,8 +155,8 @@ impl Surface {
     /// The point's state, if the sphere presses on it.
     fn touching(&self, point: &Point, at: &[Vec3], sphere: &Sphere) -> Option<Touching> {
         let mut place = Vec3::zeros();
-        for (&node, &share) in point.nodes.iter().zip(&point.shares) {
-            place += at[node as usize] * share;
+        for (node, share) in point.parts() {
+            place += at[node] * share;
         }
         let offset = place - sphere.centre;
         let distance = offset.norm();
@@ -157,8 +205,8 @@ impl Surface {
             met.area += point.area;
             met.slope += touch.slope * point.area;
             met.contacts += 1;
-            for (&node, &share) in point.nodes.iter().zip(&point.shares) {
-                met.work += share * push.dot(&way[node as usize]);
+            for (node, share) in point.parts() {
+                met.work += share * push.dot(&way[node]);
             }
         }
         met
@@ -174,8 +222,8 @@ impl Surface {
             let push = touch.normal * (touch.pressure * point.area);
             on_sphere -= push;
             area += point.area;
-            for (&node, &share) in point.nodes.iter().zip(&point.shares) {
-                forces[node as usize] -= push * share;
+            for (node, share) in point.parts() {
+                forces[node] -= push * share;
             }
         }
         (on_sphere, area)
@@ -202,9 +250,9 @@ impl Surface {
             let along = touch.normal * touch.normal.transpose();
             let across = Matrix3::identity() - along;
             let slope = along * touch.slope - across * (touch.pressure / touch.distance);
-            for (&row, &a) in point.nodes.iter().zip(&point.shares) {
-                for (&column, &b) in point.nodes.iter().zip(&point.shares) {
-                    take(row, column, slope * (a * b * point.area));
+            for (row, a) in point.parts() {
+                for (column, b) in point.parts() {
+                    take(row as u32, column as u32, slope * (a * b * point.area));
                 }
             }
         }
@@ -248,5 +296,34 @@ pub(super) fn gauss(order: usize) -> &'static [(f64, f64)] {
             (0.339_981_043_584_856_26, 0.652_145_154_862_546_1),
             (0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
         ],
+    }
+}
+
+/// Barycentric places and weights of symmetric rules on a triangle (Dunavant 1985, degrees 2, 4 and
+/// 6); orders beyond 3 count as 3, 0 as 1.
+fn dunavant(order: usize) -> Vec<(f64, f64, f64)> {
+    // a place with two equal coordinates, and one with three different ones
+    let pair = |x: f64, w: f64| [(x, x, w), (1.0 - 2.0 * x, x, w), (x, 1.0 - 2.0 * x, w)];
+    match order {
+        0 | 1 => pair(1.0 / 6.0, 1.0 / 3.0).to_vec(),
+        2 => [
+            pair(0.445_948_490_915_965, 0.223_381_589_678_011),
+            pair(0.091_576_213_509_771, 0.109_951_743_655_322),
+        ]
+        .concat(),
+        _ => {
+            let (x, y, w) = (
+                0.053_145_049_844_817,
+                0.310_352_451_033_784,
+                0.082_851_075_618_374,
+            );
+            let z = 1.0 - x - y;
+            let mixed = [(x, y), (x, z), (y, x), (y, z), (z, x), (z, y)].map(|(p, q)| (p, q, w));
+            let pairs = [
+                pair(0.249_286_745_170_910, 0.116_786_275_726_379),
+                pair(0.063_089_014_491_502, 0.050_844_906_370_207),
+            ];
+            [pairs.concat(), mixed.to_vec()].concat()
+        }
     }
 }

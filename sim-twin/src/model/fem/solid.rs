@@ -4,11 +4,13 @@
 //! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
 //! order of the mesh.
 
-use super::element::{Deformed, Points, Volumetric};
+use super::element::{Deformed, Points, Split, Volumetric};
 use super::sparse::BlockMatrix;
 use crate::Vec3;
-use crate::law::{Elastic, Family, FamilyError, Law, Moduli};
+use crate::law::{Elastic, Family, FamilyError, Moduli};
+use crate::mesh::defect::Finding;
 use crate::mesh::hex::{HexError, HexMesh, Side};
+use crate::mesh::quadratic::Quadratic;
 use nalgebra::Matrix3;
 
 /// Directions in which a side of the block cannot move.
@@ -34,6 +36,9 @@ pub enum SolidError {
         /// Moduli given.
         found: usize,
     },
+    /// A mesh of tetrahedra is unfit.
+    #[error(transparent)]
+    Tets(#[from] Finding),
     /// A modulus is out of range.
     #[error("cell {cell} has moduli {moduli:?}; expected shear and bulk modulus above 0")]
     Modulus {
@@ -46,30 +51,30 @@ pub enum SolidError {
     #[error(transparent)]
     Law(#[from] FamilyError),
     /// Nothing holds the mesh.
-    #[error("no side is fixed: nothing would hold the tissue")]
+    #[error("nothing is fixed: nothing would hold the tissue")]
     Unsupported,
 }
 
-/// A mesh with a law a cell, without units.
+/// A mesh with a law a cell, without units: hexahedra, or tetrahedra with ten nodes and four points.
 #[derive(Debug, Clone)]
-pub struct Solid {
+pub struct Solid<const N: usize = 8, const P: usize = 8> {
     /// Places of the nodes at rest.
     pub nodes: Vec<Vec3>,
     /// Nodes of every cell.
-    pub cells: Vec<[u32; 8]>,
+    pub cells: Vec<[u32; N]>,
     /// Law of every cell.
-    pub laws: Vec<Law<f64>>,
+    pub laws: Vec<Split>,
     /// Directions in which every node cannot move.
     pub fixed: Vec<[bool; 3]>,
-    /// How volume is interpolated.
-    pub volumetric: Volumetric,
     /// Metres a unit of length.
     pub length_m: f64,
     /// Pascals a unit of stress.
     pub stress_pa: f64,
+    /// From the places of a cell's nodes to its points.
+    points: fn(&[Vec3; N]) -> Points<N, P>,
 }
 
-impl Solid {
+impl Solid<8, 8> {
     /// A solid on a checked mesh, with one pair of moduli a cell.
     ///
     /// # Errors
@@ -81,12 +86,71 @@ impl Solid {
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
         mesh.check()?;
+        if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
+            return Err(SolidError::Unsupported);
+        }
+        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let length_m = mesh.extent_m();
+        Ok(Self {
+            nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
+            cells: mesh.cells.clone(),
+            laws: laws.laws,
+            fixed: fixed(mesh, supports),
+            length_m,
+            stress_pa: laws.stress_pa,
+            points: Points::of_hex,
+        })
+    }
+}
+
+impl Solid<10, 4> {
+    /// A solid of quadratic tetrahedra, with one pair of moduli a cell; nodes that are `held` do not move.
+    ///
+    /// # Errors
+    /// Names the cell whose moduli or shape are unfit.
+    pub fn of_tets(
+        mesh: &Quadratic,
+        (family, moduli): (Family, &[Moduli]),
+        held: &[bool],
+        volumetric: Volumetric,
+    ) -> Result<Self, SolidError> {
+        mesh.corners().check()?;
+        if !held.contains(&true) {
+            return Err(SolidError::Unsupported);
+        }
+        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let length_m = mesh.extent_m();
+        let nodes = mesh.nodes_m.len();
+        // a list that is too short holds no more
+        let held = held.iter().copied().chain(std::iter::repeat(false));
+        Ok(Self {
+            nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
+            cells: mesh.cells.clone(),
+            laws: laws.laws,
+            fixed: held.map(|held| [held; 3]).take(nodes).collect(),
+            length_m,
+            stress_pa: laws.stress_pa,
+            points: Points::of_tet,
+        })
+    }
+}
+
+/// A law a cell, and the stress that they are over \[Pa\].
+struct Laws {
+    laws: Vec<Split>,
+    stress_pa: f64,
+}
+
+impl Laws {
+    fn new(
+        (family, moduli): (Family, &[Moduli]),
+        volumetric: Volumetric,
+        cells: usize,
+    ) -> Result<Self, SolidError> {
         family.check()?;
-        if moduli.len() != mesh.cells.len() {
-            return Err(SolidError::Count {
-                cells: mesh.cells.len(),
-                found: moduli.len(),
-            });
+        if moduli.len() != cells {
+            let found = moduli.len();
+            return Err(SolidError::Count { cells, found });
         }
         for (cell, &moduli) in moduli.iter().enumerate() {
             let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -94,36 +158,29 @@ impl Solid {
                 return Err(SolidError::Modulus { cell, moduli });
             }
         }
-        if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
-            return Err(SolidError::Unsupported);
-        }
-        let length_m = mesh.extent_m();
         let stress_pa = moduli.iter().map(|m| m.mu_pa).fold(0.0, f64::max);
+        let law = |m: &Moduli| Split::new(family, m.scaled(1.0 / stress_pa), volumetric);
         Ok(Self {
-            nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
-            cells: mesh.cells.clone(),
-            laws: moduli
-                .iter()
-                .map(|m| Law::new(family, m.scaled(1.0 / stress_pa)))
-                .collect(),
-            fixed: fixed(mesh, supports),
-            volumetric,
-            length_m,
+            laws: moduli.iter().map(law).collect(),
             stress_pa,
         })
     }
+}
 
+impl<const N: usize, const P: usize> Solid<N, P> {
     /// Newtons a unit of force.
     #[must_use]
     pub fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m
     }
 
-    fn points(&self, cell: usize) -> Points {
-        Points::new(&self.cells[cell].map(|node| self.nodes[node as usize]))
+    /// Points of a cell.
+    #[must_use]
+    pub fn points(&self, cell: usize) -> Points<N, P> {
+        (self.points)(&self.cells[cell].map(|node| self.nodes[node as usize]))
     }
 
-    fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; 8] {
+    fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; N] {
         self.cells[cell].map(|node| u[node as usize])
     }
 
@@ -134,7 +191,7 @@ impl Solid {
         let energy = |cell: usize| {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            Deformed::new(&points, &self.laws[cell], self.volumetric, &moved).energy()
+            Deformed::new(&points, &self.laws[cell], &moved).energy()
         };
         cells.map(energy).sum()
     }
@@ -144,7 +201,7 @@ impl Solid {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
             for (&node, force) in self.cells[cell].iter().zip(deformed.forces()) {
                 forces[node as usize] += force;
             }
@@ -156,12 +213,11 @@ impl Solid {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
-            let deformed = Deformed::new(&points, &self.laws[cell], self.volumetric, &moved);
+            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
             let stiffness = deformed.stiffness();
             for (a, &row) in self.cells[cell].iter().enumerate() {
                 for (b, &column) in self.cells[cell].iter().enumerate() {
-                    let block = stiffness.fixed_view::<3, 3>(3 * a, 3 * b).into_owned();
-                    matrix.add(row, column, &block);
+                    matrix.add(row, column, &stiffness[a][b]);
                 }
             }
         }
@@ -174,7 +230,7 @@ impl Solid {
 
     /// Least shear modulus at rest of the cells at these faces, over the stiffest of all: what the
     /// stiffness of a contact goes by.
-    pub(super) fn softest_shear(&self, faces: &[[u32; 4]]) -> f64 {
+    pub(super) fn softest_shear<const F: usize>(&self, faces: &[[u32; F]]) -> f64 {
         let mut touched = vec![false; self.nodes.len()];
         for &node in faces.iter().flatten() {
             touched[node as usize] = true;
@@ -184,7 +240,7 @@ impl Solid {
         let cells = self.cells.iter().zip(&self.laws);
         cells
             .filter(|(cell, _)| cell.iter().any(|&node| touched[node as usize]))
-            .map(|(_, law)| law.tangent(&Matrix3::identity(), &shear)[(0, 1)])
+            .map(|(_, split)| split.law().tangent(&Matrix3::identity(), &shear)[(0, 1)])
             .fold(f64::MAX, f64::min)
     }
 }

@@ -57,7 +57,7 @@ impl Operator for Preconditioned<'_> {
 impl BlockMatrix {
     /// The empty pattern of a mesh: a block wherever two nodes share a cell.
     #[must_use]
-    pub fn pattern(nodes: usize, cells: &[[u32; 8]]) -> Self {
+    pub fn pattern<const N: usize>(nodes: usize, cells: &[[u32; N]]) -> Self {
         let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         for cell in cells {
             for &row in cell {

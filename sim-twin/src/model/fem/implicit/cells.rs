@@ -7,15 +7,12 @@
 //! the end: `P = F1 h1`; of its work `h1 : (F1 - F0)^T (F1 - F0) / 2` is the scheme's.
 
 use crate::Vec3;
+use crate::law::Tangent;
 use crate::law::viscous::{KelvinVoigt, Memory, Prony, PronyStep};
-use crate::law::{Law, Tangent};
 use crate::model::fem::element::{
-    Deformed, POINTS, Points, Stiffness, Volumetric, add_point, mirror,
+    Deformed, Points, Split, Stiffness, add_point, each_block, mirror,
 };
-use nalgebra::{Matrix3, SMatrix};
-
-/// What the Gauss points of a cell remember.
-pub(super) type Memories = [Memory<f64>; POINTS];
+use nalgebra::Matrix3;
 
 /// A viscous material without units, but for the times of its branches.
 #[derive(Debug, Clone)]
@@ -29,16 +26,16 @@ pub(super) struct Material {
     pub(super) step: PronyStep<f64>,
 }
 
-/// One hexahedron.
+/// One hexahedron, or one tetrahedron with ten nodes.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
-    pub(super) nodes: [u32; 8],
-    pub(super) points: Points,
-    pub(super) law: Law<f64>,
+pub(super) struct Cell<const N: usize, const P: usize> {
+    pub(super) nodes: [u32; N],
+    pub(super) points: Points<N, P>,
+    pub(super) law: Split,
     /// Places of its blocks in the tangent.
-    pub(super) pairs: [[usize; 8]; 8],
+    pub(super) pairs: [[usize; N]; N],
     pub(super) material: Option<usize>,
-    /// Place of its memories, if its material has branches.
+    /// Place of what its first Gauss point remembers, if its material has branches.
     pub(super) memory: usize,
     /// Stiffness `2 mu` of all branches and the law together.
     pub(super) shear: f64,
@@ -50,7 +47,7 @@ pub(super) struct Begin<'a> {
     pub(super) dt: f64,
     pub(super) u: &'a [Vec3],
     pub(super) materials: &'a [Material],
-    pub(super) memories: &'a [Memories],
+    pub(super) memories: &'a [Memory<f64>],
 }
 
 /// Energies of cells at the end of a step.
@@ -73,6 +70,14 @@ pub(super) struct Heat {
     pub(super) physical: f64,
     /// Energy that the scheme took.
     pub(super) numerical: f64,
+}
+
+impl Heat {
+    pub(super) fn add(&mut self, other: Self) {
+        self.held += other.held;
+        self.physical += other.physical;
+        self.numerical += other.numerical;
+    }
 }
 
 /// A Gauss point over a step.
@@ -136,8 +141,8 @@ fn tangent(material: &Material, f: &Matrix3<f64>, dt: f64, shear: f64) -> Tangen
     whole
 }
 
-impl Cell {
-    fn moved(&self, u: &[Vec3]) -> [Vec3; 8] {
+impl<const N: usize, const P: usize> Cell<N, P> {
+    fn moved(&self, u: &[Vec3]) -> [Vec3; N] {
         self.nodes.map(|node| u[node as usize])
     }
 
@@ -151,9 +156,9 @@ impl Cell {
     }
 
     /// What the nodes' ways change of the mean trace of the Green strain, at displacements `u`.
-    fn swelling(&self, u: &[Vec3]) -> [Vec3; 8] {
-        let mut sums = [Vec3::zeros(); 8];
-        for point in 0..POINTS {
+    fn swelling(&self, u: &[Vec3]) -> [Vec3; N] {
+        let mut sums = [Vec3::zeros(); N];
+        for point in 0..P {
             let f = self.gradient(point, u) * self.points.weights[point];
             for (sum, gradient) in sums.iter_mut().zip(&self.points.gradients[point]) {
                 *sum += f * gradient;
@@ -164,7 +169,7 @@ impl Cell {
     }
 
     /// Heat of the mean change of volume over a step to `u`, with the force on every node.
-    fn swell(&self, begin: &Begin<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; 8]) {
+    fn swell(&self, begin: &Begin<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; N]) {
         let slopes = self.swelling(begin.u);
         let ways = self
             .nodes
@@ -187,7 +192,7 @@ impl Cell {
             f1,
             dt: begin.dt,
             material,
-            memory: remembers.then(|| &begin.memories[self.memory][point]),
+            memory: remembers.then(|| &begin.memories[self.memory + point]),
             shear: self.shear,
         }
     }
@@ -201,7 +206,7 @@ impl Cell {
         sums: &mut Pulled,
     ) -> bool {
         let moved = self.moved(u);
-        let deformed = Deformed::new(&self.points, &self.law, Volumetric::Mean, &moved);
+        let deformed = Deformed::new(&self.points, &self.law, &moved);
         let energy = deformed.energy();
         if !energy.is_finite() {
             return false;
@@ -221,7 +226,7 @@ impl Cell {
         for (&node, push) in self.nodes.iter().zip(&pushes) {
             forces[node as usize] += push;
         }
-        for point in 0..POINTS {
+        for point in 0..P {
             let lag = self.lag((begin, material), point, *deformed.gradient(point));
             let weight = self.points.weights[point];
             sums.viscous += lag.potential() * weight;
@@ -234,27 +239,29 @@ impl Cell {
     }
 
     /// Slope of the cell's forces at the end `u` of a step `dt`; of the viscous ones as [`tangent`].
-    pub(super) fn slope(&self, (materials, dt): (&[Material], f64), u: &[Vec3]) -> Stiffness {
+    pub(super) fn slope(&self, (materials, dt): (&[Material], f64), u: &[Vec3]) -> Stiffness<N> {
         let moved = self.moved(u);
-        let deformed = Deformed::new(&self.points, &self.law, Volumetric::Mean, &moved);
+        let deformed = Deformed::new(&self.points, &self.law, &moved);
         let mut whole = deformed.stiffness();
         if let Some(material) = self.material {
             let material = &materials[material];
-            for point in 0..POINTS {
+            for point in 0..P {
                 let f = deformed.gradient(point);
                 let tangent = tangent(material, f, dt, self.shear) * self.points.weights[point];
                 add_point(&mut whole, &tangent, &self.points.gradients[point]);
             }
             mirror(&mut whole);
             let swelling = self.swelling(u);
-            let row = SMatrix::<f64, 24, 1>::from_fn(|at, _| swelling[at / 3][at % 3]);
-            whole += row * row.transpose() * (material.bulk * self.points.volume() / dt);
+            let factor = material.bulk * self.points.volume() / dt;
+            each_block(&mut whole, |block, a, b| {
+                *block += swelling[a] * swelling[b].transpose() * factor;
+            });
         }
         whole
     }
 
     /// Books the viscous parts at the end `u`; `memories` go on to it.
-    pub(super) fn book(&self, begin: &Begin<'_>, u: &[Vec3], memories: &mut [Memories]) -> Heat {
+    pub(super) fn book(&self, begin: &Begin<'_>, u: &[Vec3], memories: &mut [Memory<f64>]) -> Heat {
         let mut sum = Heat::default();
         let Some(material) = self.material else {
             return sum;
@@ -271,7 +278,7 @@ impl Cell {
             let way = lag.f1 - lag.f0;
             let square = way.transpose() * way;
             sum.numerical += weight * 0.5 * lag.branches().dot(&square);
-            let after = &mut memories[self.memory][point];
+            let after = &mut memories[self.memory + point];
             material.step.advance(after, &lag.elastic());
             let (step, shear) = (&material.step, self.shear);
             sum.physical += weight * step.dissipation((before, after), shear);

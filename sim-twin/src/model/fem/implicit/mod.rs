@@ -2,9 +2,10 @@
 //!
 //! Source: backward Euler as the minimum of an incremental potential (Kane, Marsden, Ortiz and West
 //! 2000; Martin et al. 2011), found by Newton's method with a line search; linear systems by
-//! conjugate gradients. For stiff or thin layers, any law, any hexahedra, viscous materials, and as
-//! the judge in time of faster solvers: offline truth, which no scene and no session makes. It is
-//! stable at any step and far from the servo's rate on all but small meshes.
+//! conjugate gradients. For bodies of any shape, stiff or thin layers, any law, viscous materials, and
+//! as the judge in time of faster solvers: hexahedra, or tetrahedra with ten nodes, which averaged
+//! volume keeps from locking and which, unlike those with four, bend. It is stable at any step and far
+//! from the servo's rate on all but small meshes.
 //!
 //! `build` makes the model, `cells` is one element with its viscous parts, `newton` finds the end of
 //! a step, `step` is one tick with its books, `state` what a snapshot holds. Inside, lengths are over
@@ -24,15 +25,16 @@ mod step;
 mod tests;
 
 use crate::Vec3;
-use crate::law::viscous::{KelvinVoigt, Prony};
-use crate::law::{Family, Moduli};
+use crate::law::viscous::{KelvinVoigt, Prony, ViscousError};
+use crate::law::{self, Family, Moduli};
 use crate::mesh::hex::HexMesh;
+use crate::mesh::quadratic::Quadratic;
 use crate::model::fem::solid::{SolidError, Support};
 use crate::model::hold::Hold;
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
-use build::Model;
+use build::{Matter, Model};
 use newton::Work;
 use state::{State, TOOLS};
 
@@ -105,6 +107,27 @@ pub struct Viscosity {
     pub prony: Prony,
 }
 
+impl Viscosity {
+    /// Those of cells, none if nothing is viscous.
+    ///
+    /// # Errors
+    /// Names the number that is out of its range.
+    pub fn of_cells(all: &[law::Viscosity]) -> Result<Vec<Self>, ViscousError> {
+        if all.iter().all(|own| *own == law::Viscosity::NONE) {
+            return Ok(Vec::new());
+        }
+        let of = |own: &law::Viscosity| {
+            let branch = [(own.share, own.time_s)];
+            let branches = if own.share > 0.0 { &branch[..] } else { &[] };
+            Ok(Self {
+                kelvin_voigt: KelvinVoigt::new(own.shear_pas, own.bulk_pas)?,
+                prony: Prony::new(branches)?,
+            })
+        };
+        all.iter().map(of).collect()
+    }
+}
+
 /// Why there is no such tissue.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ImplicitError {
@@ -129,6 +152,9 @@ pub enum ImplicitError {
         /// Its density \[kg/m^3\].
         density_kgpm3: f64,
     },
+    /// All of the outside is held.
+    #[error("every face of the outside is held: nothing is left to touch")]
+    Untouchable,
     /// A parameter is out of range.
     #[error("`{field}` is {value}; expected {low} to {high}")]
     Param {
@@ -201,15 +227,48 @@ impl Implicit {
         supports: &[Support],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
-        let model = Model::new(mesh, matter, viscosities, supports, params)?;
-        Ok(Self {
+        let (family, moduli, densities_kgpm3) = matter;
+        let matter = Matter {
+            family,
+            moduli,
+            densities_kgpm3,
+            viscosities,
+        };
+        Ok(Self::of_model(Model::of_block(
+            mesh, matter, supports, params,
+        )?))
+    }
+
+    /// A tissue of tetrahedra, touched wherever it is not held; `held` tells of every node whether it
+    /// is. Otherwise as [`Implicit::with_viscosity`].
+    ///
+    /// # Errors
+    /// Names the cell, density or parameter that is unfit.
+    pub fn of_tets(
+        mesh: &Quadratic,
+        (family, moduli, densities_kgpm3): (Family, &[Moduli], &[f64]),
+        viscosities: &[Viscosity],
+        held: &[bool],
+        params: &Params,
+    ) -> Result<Self, ImplicitError> {
+        let matter = Matter {
+            family,
+            moduli,
+            densities_kgpm3,
+            viscosities,
+        };
+        Ok(Self::of_model(Model::of_tets(mesh, matter, held, params)?))
+    }
+
+    fn of_model(model: Model) -> Self {
+        Self {
             state: State::new(&model),
             work: Work::new(&model),
             seen_m: model.rest_m.clone(),
             effort: Effort::default(),
             hold: Hold::default(),
             model,
-        })
+        }
     }
 
     /// What steps have cost since construction.
@@ -248,9 +307,9 @@ impl Tissue for Implicit {
     fn caps(&self) -> Caps {
         let free = |fixed: &&[bool; 3]| !fixed.iter().all(|&fixed| fixed);
         Caps {
-            method: "fem-implicit",
+            method: "implicit",
             nodes: self.model.fixed.iter().filter(free).count(),
-            elements: self.model.cells.len(),
+            elements: self.model.hexes.len() + self.model.tets.len(),
             tools_max: TOOLS,
             shafts: false,
             points: false,

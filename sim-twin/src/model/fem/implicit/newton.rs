@@ -10,13 +10,12 @@
 //! `m |u - u0 - dt v0|^2 / (2 dt^2) + damping m |u - u0|^2 / (2 dt) + elastic + viscous + contact`.
 
 use super::build::Model;
-use super::cells::{Begin, Memories, Pulled};
+use super::cells::{Begin, Cell, Material, Pulled};
 use super::state::{State, TOOLS};
 use super::{Effort, Params};
 use crate::Vec3;
 use crate::law::viscous::Memory;
 use crate::model::conjugate::{dot, norm};
-use crate::model::fem::element::POINTS;
 use crate::model::fem::probe::Sphere;
 use crate::model::fem::solid::mask;
 use crate::model::fem::sparse::{BlockMatrix, Krylov};
@@ -39,7 +38,7 @@ pub(super) struct Work {
     load: Vec<Vec3>,
     step: Vec<Vec3>,
     /// Room for the memories at the end.
-    pub(super) memories: Vec<Memories>,
+    pub(super) memories: Vec<Memory<f64>>,
     /// Tangent of all but the contact.
     base: BlockMatrix,
     /// Whether it has yet to be taken where the state says.
@@ -58,7 +57,7 @@ impl Work {
             residual: zeros.clone(),
             load: zeros.clone(),
             step: zeros,
-            memories: vec![[Memory::default(); POINTS]; model.memories],
+            memories: vec![Memory::default(); model.memories],
             base: model.pattern.clone(),
             stale: true,
             whole: model.pattern.clone(),
@@ -176,10 +175,15 @@ impl Solver<'_> {
 
     fn pull(&self, residual: &mut [Vec3], now: &mut Potential) -> bool {
         let (begin, trial) = (self.begin(), &self.work.trial);
-        for cell in &self.model.cells {
-            if !cell.pull(&begin, trial, residual, &mut now.cells) {
-                return false;
-            }
+        let mut upright = true;
+        for cell in &self.model.hexes {
+            upright = upright && cell.pull(&begin, trial, residual, &mut now.cells);
+        }
+        for cell in &self.model.tets {
+            upright = upright && cell.pull(&begin, trial, residual, &mut now.cells);
+        }
+        if !upright {
+            return false;
         }
         mask(&self.model.fixed, residual);
         now.scale += norm(residual);
@@ -220,14 +224,12 @@ impl Solver<'_> {
         let (u, materials) = (&self.state.tangent_u, &model.materials);
         work.stale = false;
         work.base.clear();
-        for cell in &model.cells {
-            let stiffness = cell.slope((materials, self.dt), u);
-            for (a, places) in cell.pairs.iter().enumerate() {
-                for (b, &place) in places.iter().enumerate() {
-                    let block = stiffness.fixed_view::<3, 3>(3 * a, 3 * b).into_owned();
-                    work.base.add_at(place, &block);
-                }
-            }
+        let begin = (&materials[..], self.dt);
+        for cell in &model.hexes {
+            add_slope(cell, begin, u, &mut work.base);
+        }
+        for cell in &model.tets {
+            add_slope(cell, begin, u, &mut work.base);
         }
         let rate = (1.0 / self.dt + model.damping) / self.dt;
         for (row, mass) in model.masses.iter().enumerate() {
@@ -289,6 +291,20 @@ impl Solver<'_> {
             length *= 0.5;
         }
         false
+    }
+}
+
+fn add_slope<const N: usize, const P: usize>(
+    cell: &Cell<N, P>,
+    begin: (&[Material], f64),
+    u: &[Vec3],
+    base: &mut BlockMatrix,
+) {
+    let stiffness = cell.slope(begin, u);
+    for (places, row) in cell.pairs.iter().zip(&stiffness) {
+        for (&place, block) in places.iter().zip(row) {
+            base.add_at(place, block);
+        }
     }
 }
 

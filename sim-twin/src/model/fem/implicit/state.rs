@@ -1,10 +1,8 @@
 //! What a snapshot holds.
 
 use super::build::Model;
-use super::cells::Memories;
 use crate::Vec3;
 use crate::law::viscous::{MEMORY_NUMBERS, Memory};
-use crate::model::fem::element::POINTS;
 use crate::model::hold::Hold;
 use crate::twin::{Ledger, Snapshot, ThawError};
 
@@ -49,7 +47,7 @@ impl ToolState {
 pub(super) struct State {
     pub(super) u: Vec<Vec3>,
     pub(super) v: Vec<Vec3>,
-    pub(super) memories: Vec<Memories>,
+    pub(super) memories: Vec<Memory<f64>>,
     pub(super) tools: [ToolState; TOOLS],
     pub(super) ledger: Ledger,
     /// Energy of the elastic laws and of the branches, without unit.
@@ -68,7 +66,7 @@ impl State {
             v: zeros.clone(),
             tangent_u: zeros,
             tangent_dt: 0.0,
-            memories: vec![[Memory::default(); POINTS]; model.memories],
+            memories: vec![Memory::default(); model.memories],
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             elastic: 0.0,
@@ -83,7 +81,7 @@ impl State {
     }
 
     fn size(&self) -> usize {
-        let memories = self.memories.len() * POINTS * MEMORY_NUMBERS;
+        let memories = self.memories.len() * MEMORY_NUMBERS;
         NODE * self.u.len() + memories + TOOL * TOOLS + BOOKS + Hold::NUMBERS
     }
 
@@ -111,8 +109,7 @@ impl State {
         for node in self.u.iter().chain(&self.v).chain(&self.tangent_u) {
             numbers.extend(node.iter());
         }
-        let points = self.memories.iter().flatten();
-        numbers.extend(points.flat_map(Memory::numbers));
+        numbers.extend(self.memories.iter().flat_map(Memory::numbers));
         let mut tools = self.tools;
         numbers.extend(tools.iter_mut().flat_map(ToolState::numbers).map(|x| *x));
         let ledger = self.ledger;
@@ -143,8 +140,8 @@ impl State {
         let nodes = self.u.iter_mut().chain(&mut self.v);
         let nodes = nodes.chain(&mut self.tangent_u);
         nodes.flat_map(|node| node.iter_mut()).for_each(&mut fill);
-        let points = self.memories.iter_mut().flatten();
-        points.for_each(|memory| memory.numbers_mut().for_each(&mut fill));
+        let memories = self.memories.iter_mut();
+        memories.for_each(|memory| memory.numbers_mut().for_each(&mut fill));
         let tools = self.tools.iter_mut();
         tools.flat_map(ToolState::numbers).for_each(&mut fill);
         self.books().into_iter().for_each(fill);

@@ -151,11 +151,12 @@ impl Implicit {
         let mut sum = Heat::default();
         // in a copy, since a cell compares both
         self.work.memories.copy_from_slice(&self.state.memories);
-        for cell in &self.model.cells {
-            let heat = cell.book(&begin, &self.work.u, &mut self.work.memories);
-            sum.held += heat.held;
-            sum.physical += heat.physical;
-            sum.numerical += heat.numerical;
+        let (u, memories) = (&self.work.u, &mut self.work.memories);
+        for cell in &self.model.hexes {
+            sum.add(cell.book(&begin, u, memories));
+        }
+        for cell in &self.model.tets {
+            sum.add(cell.book(&begin, u, memories));
         }
         std::mem::swap(&mut self.state.memories, &mut self.work.memories);
         sum

@@ -5,6 +5,7 @@ use crate::mesh::hex::Side;
 use crate::twin::Ledger;
 
 mod contract;
+mod tets;
 mod viscous;
 
 const FLOOR: [Support; 1] = [Support::Fixed(Side::ZMin)];
@@ -197,7 +198,7 @@ fn the_patch_test_is_exact_with_viscous_materials() {
     };
     let mut forces = vec![Vec3::zeros(); after.len()];
     let mut sums = cells::Pulled::default();
-    for cell in &model.cells {
+    for cell in &model.hexes {
         assert!(cell.pull(&begin, &after, &mut forces, &mut sums));
     }
     assert!(sums.viscous > 1e-3);

@@ -10,7 +10,7 @@ use crate::twin::Snapshot;
 fn block(name: &str) -> Block {
     match scene::load(name).unwrap().body {
         Body::Block(block) => block,
-        Body::Lattice { .. } => panic!("a block"),
+        _ => panic!("a block"),
     }
 }
 

@@ -1,0 +1,54 @@
+//! Displacements at which a solid is in balance, for the cases in closed form.
+
+use palpate_twin::Vec3;
+use palpate_twin::model::conjugate::norm;
+use palpate_twin::model::fem::Solid;
+use palpate_twin::model::fem::sparse::BlockMatrix;
+
+/// Displacements that balance nodal `loads` with what is fixed held at `u`; all without units.
+pub(crate) fn equilibrium<const N: usize, const P: usize>(
+    solid: &Solid<N, P>,
+    mut u: Vec<Vec3>,
+    loads: &[Vec3],
+) -> Vec<Vec3> {
+    let mut matrix = BlockMatrix::pattern(solid.nodes.len(), &solid.cells);
+    for _ in 0..30 {
+        let mut residual: Vec<Vec3> = loads.iter().map(|load| -load).collect();
+        solid.add_forces(&u, &mut residual);
+        let scale = norm(&residual).max(norm(loads));
+        solid.mask(&mut residual);
+        if norm(&residual) < 1e-10 * scale {
+            return u;
+        }
+        matrix.clear();
+        solid.add_stiffness(&u, &mut matrix);
+        matrix.fix(&solid.fixed);
+        let (step, _) = matrix.solve(&residual, 1e-8, 10_000);
+        for (u, step) in u.iter_mut().zip(&step) {
+            *u -= step;
+        }
+    }
+    panic!("no equilibrium");
+}
+
+/// Displacements of a body at rest that small `loads` make, with what is fixed held at `u`.
+pub(crate) fn small<const N: usize, const P: usize>(
+    solid: &Solid<N, P>,
+    mut u: Vec<Vec3>,
+    loads: &[Vec3],
+) -> Vec<Vec3> {
+    let mut matrix = BlockMatrix::pattern(solid.nodes.len(), &solid.cells);
+    let rest = vec![Vec3::zeros(); u.len()];
+    solid.add_stiffness(&rest, &mut matrix);
+    let mut pulls = rest;
+    matrix.multiply(&u, &mut pulls);
+    let mut missing: Vec<Vec3> = loads.iter().zip(&pulls).map(|(a, b)| a - b).collect();
+    solid.mask(&mut missing);
+    matrix.fix(&solid.fixed);
+    let (step, solved) = matrix.solve(&missing, 1e-9, 20_000);
+    assert!(solved.residual < 1e-8, "{solved:?}");
+    for (u, step) in u.iter_mut().zip(&step) {
+        *u += step;
+    }
+    u
+}
