@@ -75,6 +75,5 @@ pub(super) fn join(tool: &Tool, [one, other]: [Reaction; 2]) -> Reaction {
             both => Some(both.iter().flatten().sum()),
         },
         contacts: one.contacts + other.contacts,
-        ..Reaction::default()
     }
 }
