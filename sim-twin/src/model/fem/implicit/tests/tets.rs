@@ -69,43 +69,6 @@ fn a_ball_meets_the_force_that_it_meets_of_hexahedra() {
 }
 
 #[test]
-#[ignore]
-fn one_off() {
-    for cells in [3, 5, 8] {
-        println!("tets {cells}: {}", go(&mut tissue(&block(0.1, cells), &[])));
-    }
-    for cell_m in [0.004, 0.0025] {
-        let axis = |from_m: f64, to_m: f64| {
-            let growth = 1.5;
-            let grading = crate::mesh::grade::Grading {
-                from_m,
-                to_m,
-                cell_m,
-                growth,
-            };
-            grading.axis(0.1).unwrap()
-        };
-        let (across, up) = (axis(0.038, 0.062), axis(0.092, 0.1));
-        let mesh = HexMesh::block([&across, &across, &up]).unwrap();
-        let mut hexes = super::tissue(&mesh, Family::NeoHookean, &Params::default());
-        println!("hexes graded {}: {}", mesh.nodes_m.len(), go(&mut hexes));
-    }
-}
-
-fn go(tissue: &mut Implicit) -> f64 {
-    let mut reaction = [Reaction::default()];
-    for k in 1..=15 {
-        let share = f64::from(k.min(6)) / 6.0;
-        tissue.step(
-            &[ball([0.05, 0.05, 0.12 - 0.006 * share], 0.02)],
-            0.2,
-            &mut reaction,
-        );
-    }
-    reaction[0].force_n.z
-}
-
-#[test]
 fn a_body_that_is_held_all_over_or_nowhere_is_refused() {
     let mesh = Quadratic::new(&TetMesh::from_hex(&block(0.1, 1), &[]));
     let cells = mesh.cells.len();
