@@ -245,9 +245,9 @@ impl Port {
 }
 
 /// A force works up to the port, or to where the device let go of it: which is believed only of a tick that
-/// says so and came late, so that no record can shorten what a force did.
+/// says so and came after a missed one, since no device lets go before two periods.
 fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
-    let late = now.now_ns.saturating_sub(before.now_ns) > PERIOD.0;
+    let late = now.now_ns.saturating_sub(before.now_ns) >= 2 * PERIOD.0;
     let held_to_m = if late && now.given & Given::LET_GO != 0 {
         now.held_to_m
     } else {

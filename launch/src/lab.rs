@@ -492,6 +492,14 @@ pub fn predictor_with(
 
 /// The way of a twin from its scene to another.
 fn steps(twin: &Scene, towards: &str) -> Result<Steps, ConfigError> {
+    if twin.method() != "fem" {
+        let why = format!(
+            "the twin `{}` is of method {}, which cannot change while it runs; expected one of fem",
+            twin.name,
+            twin.method()
+        );
+        return Err(wrong_scene("towards", towards, &why));
+    }
     let goal = load_scene(towards, "towards")?;
     Steps::between(twin, &goal).map_err(|error| wrong_scene("towards", towards, &error))
 }

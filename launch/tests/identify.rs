@@ -110,8 +110,14 @@ fn a_twin_goes_there_while_it_is_felt(believed: &Path, real: &Path, found: &Path
         let summary = std::fs::read(out.join("summary.json")).expect("a summary");
         let summary: Value = serde_json::from_slice(&summary).expect("JSON");
         assert_eq!(summary["passivity"]["violations"], 0);
+        // none of the twin that stays, and of the other a bound; it goes off the tissue where it can
         let step = &summary["twin"]["force_step_max_fraction_per_100ms"];
         assert!(step.as_f64().is_none_or(|step| step < 0.07), "{step}");
+        assert!(
+            summary["twin"]["update_energy_j"]
+                .as_f64()
+                .is_some_and(f64::is_finite)
+        );
         let error = summary["twin"]["stiffness_error"].as_f64();
         (
             error.expect("measured"),

@@ -22,7 +22,7 @@ use hunt_crossley::Contact;
 use learning::Learning;
 use met::Met;
 pub use params::{PredictError, PredictParams};
-use towards::{Change, Towards};
+use towards::Towards;
 
 /// A tool's motion at one side.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +97,10 @@ pub struct Predictor {
     asked: bool,
     /// What is left of the way to another scene.
     towards: Option<Towards>,
+    /// What going there has put into the twin \[J\], and bounds of its felt changes, summed.
+    went: [f64; 2],
+    /// Whether the twin is another one than lessons are about.
+    outdated: bool,
 }
 
 impl Predictor {
@@ -110,6 +114,8 @@ impl Predictor {
             met: Met::default(),
             asked: false,
             towards: None,
+            went: [0.0; 2],
+            outdated: false,
         }
     }
 
@@ -176,20 +182,28 @@ impl Predictor {
         }
     }
 
-    /// The next step towards another scene, if there is one to be taken; whether the twin changed.
+    /// The next step towards another scene, if there is one to be taken; whether the twin changed. What was
+    /// learnt about the former one is forgotten as soon as nobody touches it.
     fn go_over(&mut self, touched: [bool; 2]) -> bool {
-        let Some(towards) = &mut self.towards else {
-            return false;
-        };
-        let (twin, shadow) = (self.twin.as_mut(), self.shadow.as_mut());
-        let change = towards.step(twin, shadow, touched);
-        if towards.is_done() {
-            self.towards = None;
+        let mut changed = false;
+        if let Some(towards) = &mut self.towards {
+            let (twin, shadow) = (self.twin.as_mut(), self.shadow.as_mut());
+            let change = towards.step(twin, shadow, touched);
+            changed = change.changed;
+            self.went[0] += change.energy_j;
+            self.went[1] += change.felt;
+            if towards.is_done() {
+                self.towards = None;
+            }
         }
-        if let (Change::Whole, Some(learning)) = (change, &mut self.learning) {
-            learning.forget();
+        self.outdated |= changed;
+        if self.outdated && !touched[0] {
+            self.outdated = false;
+            if let Some(learning) = &mut self.learning {
+                learning.forget();
+            }
         }
-        change != Change::None
+        changed
     }
 
     /// What the twin would say now, for a tick that is too late to step it: no time passes for twin,
@@ -223,8 +237,8 @@ impl Predictor {
             force_n: [x * share, y * share, z * share, grip],
             energy_j: ledger.stored_j(),
             factor,
-            update_energy_j: learning.map_or(0.0, Learning::energy_j),
-            corrected: learning.map_or(0.0, Learning::corrected),
+            update_energy_j: self.went[0] + learning.map_or(0.0, Learning::energy_j),
+            corrected: self.went[1] + learning.map_or(0.0, Learning::corrected),
             confidence: learning.map_or(0.0, |learning| learning.confidence(place_m)),
             updated: false,
             masked: false,

@@ -170,7 +170,7 @@ fn averaged_volume_does_not_lock() {
         let top = |x: &Vec3| x.z > 1.0 - 1e-9;
         let mut u = vec![Vec3::zeros(); solid.nodes.len()];
         for (node, x) in solid.nodes.iter().enumerate() {
-            u[node].z = -0.1 * x.z;
+            u[node].z = -0.02 * x.z;
             if top(x) {
                 solid.fixed[node] = [true; 3];
             }

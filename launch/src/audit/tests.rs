@@ -29,6 +29,10 @@ fn a_force_works_only_until_the_device_lets_go_of_it() {
     // a record that does not say so is not believed
     assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
     master[1].given = Given::LET_GO;
+    // nor one that says so of a tick in time
+    let mut in_time = master.clone();
+    in_time[1].now_ns = 1_000_000;
+    assert!((judge(&in_time, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
     let audit = judge(&master, &slave, 0);
     assert!((audit.energy_in_j[2] - 2e-3).abs() < 1e-15);
     assert_eq!(audit.violations, 0);

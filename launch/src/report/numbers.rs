@@ -217,7 +217,7 @@ fn energy(s: &Summary) -> Vec<Row> {
 
 fn twin(s: &Summary) -> Vec<Row> {
     let t = &s.twin;
-    vec![
+    let mut rows = vec![
         (
             "Method",
             t.method.clone().unwrap_or("not known".to_owned()),
@@ -269,6 +269,15 @@ fn twin(s: &Summary) -> Vec<Row> {
             percent(t.contrast_transmission),
             "Of the lump's.",
         ),
+    ];
+    rows.extend(updates(s));
+    rows
+}
+
+/// What the twin was taught.
+fn updates(s: &Summary) -> [Row; 3] {
+    let t = &s.twin;
+    [
         (
             "Updates",
             count(t.updates),

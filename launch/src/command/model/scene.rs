@@ -235,14 +235,12 @@ mod tests {
     fn a_scene_is_described_with_its_sources_and_its_cost() {
         let scene = load("layered").expect("built in").expect("a scene");
         let text = inspect(&scene).expect("a block").stdout;
-        for part in [
-            "muscle",
-            "Pailler-Mattei",
-            "sub-steps",
-            "no cell is too stiff",
-        ] {
+        for part in ["muscle", "Pailler-Mattei", "sub-steps", "% more at rest"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let block = load("block").expect("built in").expect("a scene");
+        let text = inspect(&block).expect("a block").stdout;
+        assert!(text.contains("no cell is too stiff"), "{text}");
         let mut scene = load("layers-nodule").expect("built in").expect("a scene");
         let coupled = inspect(&scene).expect("a block").stdout;
         assert!(coupled.contains("are coupled"), "{coupled}");

@@ -19,7 +19,7 @@ use super::viscous::Viscous;
 use super::{CELL_NS, ExplicitError, Params, Stuff};
 use crate::Vec3;
 use crate::law::{Real, Viscosity};
-use crate::mesh::nested::Nested;
+use crate::mesh::nested::{Level, Nested};
 
 /// Most classes of sub-steps.
 pub(super) const CLASSES: usize = 5;
@@ -84,16 +84,7 @@ impl Model {
                 (&mut added, &mut drags),
             ));
         }
-        let mut seams = Vec::new();
-        for (index, level) in nested.levels.iter().enumerate().skip(1) {
-            let hangs = nested.hangs(index);
-            seams.push(Seam::new(
-                &grids[index],
-                &grids[index - 1],
-                level.corner,
-                hangs,
-            ));
-        }
+        let mut seams = seams(nested, &grids);
         share_out(&mut grids, &mut seams);
         let size = nested.levels[0].cells;
         let extent = (0..3).map(|a| size[a] as f64 * grids[0].edge[a]);
@@ -134,7 +125,7 @@ impl Model {
     /// Couples the nodes of stiff cells, more of them and more strongly until the step is as long as was
     /// asked for; not if as many sub-steps as the stiffest cells need cost less, which is the truth too.
     fn couple(&mut self, (nested, matter): (&Nested, &Matter), borne: f64, drag: f64) {
-        let plainly = (self.frequency2, self.drag, self.skin.faces.clone());
+        let plainly = (self.frequency2, self.drag, self.skin.clone());
         let plain_step = self.step();
         let mut bound = borne;
         for _ in 0..COUPLINGS {
@@ -150,9 +141,9 @@ impl Model {
         let cells_ns = CELL_NS * self.cells as f64;
         let own_ns = self.coupled.as_ref().map_or(0.0, Coupled::cost_ns);
         self.drag = drag;
-        if self.step() * cells_ns <= plain_step * (cells_ns + own_ns) {
+        if self.coupled.is_none() || self.step() * cells_ns <= plain_step * (cells_ns + own_ns) {
             self.coupled = None;
-            (self.frequency2, self.drag, self.skin.faces) = plainly;
+            (self.frequency2, self.drag, self.skin) = plainly;
         }
     }
 
@@ -169,6 +160,7 @@ impl Model {
             let steps = f64::from(1_u32 << (2 * face.class));
             face.stiffness = face.stiffness.min(f32::of(most / steps));
         }
+        self.skin.measure(&self.grids);
     }
 
     /// Demands of cells over what they may have. The step bears what was found at rest, of which the
@@ -199,6 +191,11 @@ impl Model {
                 *lambda += carried * (2.0 / 3.0);
             }
         }
+    }
+
+    /// Whether points are felt: coupled nodes do not bear what holds one (not tested enough).
+    pub(super) fn takes_points(&self) -> bool {
+        self.coupled.is_none()
     }
 
     /// Joules a unit of energy.
@@ -367,6 +364,16 @@ fn empty(cells: [usize; 3], edge: [f64; 3], low: [f64; 3], params: &Params) -> G
         mass: field(),
         ease: field(),
     }
+}
+
+/// What ties every grid to the coarser one.
+fn seams(nested: &Nested, grids: &[Grid]) -> Vec<Seam> {
+    let finer = nested.levels.iter().enumerate().skip(1);
+    let seam = |(index, level): (usize, &Level)| {
+        let (fine, above) = (&grids[index], &grids[index - 1]);
+        Seam::new(fine, above, level.corner, nested.hangs(index))
+    };
+    finer.map(seam).collect()
 }
 
 fn grid(

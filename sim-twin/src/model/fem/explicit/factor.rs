@@ -144,10 +144,11 @@ fn square(entry: impl Fn(usize, usize) -> f64) -> [[f64; LANES]; LANES] {
 }
 
 fn tile(entry: impl Fn(usize, usize) -> f64) -> Tile {
-    Tile(square(entry).map(|row| row.map(|x| f32::of(x))))
+    Tile(square(entry).map(|row| row.map(f32::of)))
 }
 
 /// Of a lower triangle.
+#[expect(clippy::needless_range_loop, reason = "several rows go together")]
 fn inverse(lower: &[[f64; LANES]; LANES]) -> [[f64; LANES]; LANES] {
     let mut inverse = [[0.0; LANES]; LANES];
     for column in 0..LANES {
@@ -185,6 +186,7 @@ fn solve(factor: &Factor, x: &mut [Sides]) {
 }
 
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several rows go together")]
 fn product(tile: &Tile, x: &[Row; 3]) -> [Row; 3] {
     let (mut a, mut b, mut c) = ([0.0_f32; LANES], [0.0_f32; LANES], [0.0_f32; LANES]);
     for j in 0..LANES {
@@ -215,6 +217,7 @@ fn less(x: &mut [Row; 3], by: &[Row; 3]) {
 /// What is far below rounding becomes zero: answers die out with distance, and denormal numbers cost a
 /// hundred times more.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several rows go together")]
 fn grained(x: &[Row; 3]) -> [Row; 3] {
     let mut out = *x;
     for row in &mut out {

@@ -499,7 +499,7 @@ impl Tissue for Explicit {
             elements: self.model.cells,
             tools_max: TOOLS,
             shafts: true,
-            points: true,
+            points: self.model.takes_points(),
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
@@ -534,6 +534,7 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
+        self.state.let_go_beyond(2 * self.model.skin.faces.len());
         self.hold.thaw(snapshot);
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);

@@ -192,7 +192,7 @@ impl Skin {
     }
 
     /// What points have to know of all faces.
-    fn measure(&mut self, grids: &[Grid]) {
+    pub(super) fn measure(&mut self, grids: &[Grid]) {
         let mut nodes: Vec<Vec<(f64, u32)>> =
             grids.iter().map(|g| vec![(0.0, 0); g.count()]).collect();
         self.shallow = f64::MAX;

@@ -71,7 +71,8 @@ impl ToolState {
 
     /// As it is after the tissue has been let back: nothing is felt, and a point stays where it is held.
     pub(super) fn let_back(&self) -> Self {
-        let held = self.radius_m == 0.0 && self.grip.triangle.is_some();
+        let known = self.grip.shares.iter().all(|share| share.is_finite());
+        let held = self.radius_m == 0.0 && self.grip.triangle.is_some() && known;
         Self {
             push: [0.0; 3],
             twist: [0.0; 3],
@@ -162,6 +163,15 @@ impl State {
             left.flatten().for_each(|x| *x = 0.0);
         }
         (self.stale, self.collapses) = (true, self.collapses + 1);
+    }
+
+    /// Lets go of triangles that are not there, as a snapshot of something else may name them.
+    pub(super) fn let_go_beyond(&mut self, triangles: usize) {
+        for tool in &mut self.tools {
+            let known = tool.grip.shares.iter().all(|share| share.is_finite());
+            let there = |&triangle: &u32| known && (triangle as usize) < triangles;
+            tool.grip.triangle = tool.grip.triangle.filter(there);
+        }
     }
 
     fn sizes(&self) -> (usize, usize) {

@@ -180,11 +180,12 @@ impl Explicit {
     /// is set down where it is; one that went takes its energy along.
     fn admit(&mut self, bodies: &[Option<Tool>; BODIES]) -> [Option<Path>; BODIES] {
         let mut paths = [None; BODIES];
-        let extent_m = self.model.extent * self.model.length_m;
+        let model = Arc::clone(&self.model);
+        let extent_m = model.extent * model.length_m;
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
             let fits = |tool: &&Tool| {
-                (usable(tool) || is_point(tool))
+                (usable(tool) || (model.takes_points() && is_point(tool)))
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };

@@ -102,12 +102,12 @@ fn period_s(substeps_max: u32, stiff: Stiff) -> f64 {
 fn a_stiff_cap_swings_as_slowly_as_its_true_mass() {
     let truth_s = period_s(1_000_000, Stiff::Mass);
     assert!(truth_s > 0.1, "{truth_s}");
-    for substeps_max in [2, 4] {
+    // how far coupling may be off, and mass is at least
+    for (substeps_max, coupled_most, heavy_least) in [(4, 0.08, 3.0), (8, 0.02, 1.0)] {
         let error = |stiff| period_s(substeps_max, stiff) / truth_s - 1.0;
         let (coupled, heavy) = (error(Stiff::Coupled), error(Stiff::Mass));
-        assert!(coupled.abs() < 0.01, "{substeps_max}: {coupled}");
-        // what mass at the nodes does to it
-        assert!(heavy > 0.05, "{substeps_max}: {heavy}");
+        assert!(coupled.abs() < coupled_most, "{substeps_max}: {coupled}");
+        assert!(heavy > heavy_least, "{substeps_max}: {heavy}");
     }
 }
 
@@ -231,8 +231,8 @@ fn stiff_layers_that_are_viscous_too_stay_calm() {
     let block = block("layers-nodule");
     let (nested, stuff) = block.grids().unwrap();
     let viscosity = Viscosity {
-        shear_pas: 5.0,
-        bulk_pas: 5.0,
+        shear_pas: 0.5,
+        bulk_pas: 0.5,
         share: 0.3,
         time_s: 0.1,
     };
@@ -241,7 +241,7 @@ fn stiff_layers_that_are_viscous_too_stay_calm() {
         .map(|s| vec![viscosity; s.moduli.len()])
         .collect();
     let mut tissue = Explicit::with_viscosity(&nested, &stuff, &all, &block.params).unwrap();
-    assert!(tissue.coupled().0 > 100);
+    assert!(tissue.coupled().0 > 100 && !tissue.caps().points);
     let held_n = forces_n(&mut tissue, 0.1, 6e-3, 400);
     assert!(held_n.iter().all(|f| (0.0..10.0).contains(f)));
     assert!((held_n[399] / held_n[389] - 1.0).abs() < 0.01);

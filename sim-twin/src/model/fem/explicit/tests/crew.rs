@@ -56,7 +56,8 @@ fn stroked(mut tissue: Explicit, crew: &mut impl Crew) -> Vec<u64> {
         bits.extend(forces.map(|x| x.to_bits()));
     }
     assert!(reaction[0].force_n.z > 0.01, "{:?}", reaction[0]);
-    assert!(reaction[1].force_n.z > 1e-3, "{:?}", reaction[1]);
+    let felt = reaction[1].force_n.z > 1e-3;
+    assert_eq!(felt, tissue.caps().points, "{:?}", reaction[1]);
     let mut snapshot = Snapshot::default();
     tissue.freeze(&mut snapshot);
     bits.extend(snapshot.numbers.iter().map(|x| x.to_bits()));
