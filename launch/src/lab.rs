@@ -493,11 +493,9 @@ pub fn predictor_with(
 /// The way of a twin from its scene to another.
 fn steps(twin: &Scene, towards: &str) -> Result<Steps, ConfigError> {
     if twin.method() != "fem" {
-        let why = format!(
-            "the twin `{}` is of method {}, which cannot change while it runs; expected one of fem",
-            twin.name,
-            twin.method()
-        );
+        let (name, method) = (&twin.name, twin.method());
+        let why =
+            format!("the twin `{name}` of method {method} cannot change; expected one of fem");
         return Err(wrong_scene("towards", towards, &why));
     }
     let goal = load_scene(towards, "towards")?;

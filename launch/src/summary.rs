@@ -267,7 +267,7 @@ pub struct TwinSummary {
     #[serde(default)]
     pub switches: Option<u64>,
     /// What the twin's mesh does to its force, by the tissue's own estimate: root mean square over the ticks
-    /// in contact \[N\]; nothing of tissues without a mesh error.
+    /// in contact of the first minute \[N\], of the twin as it was given; nothing of tissues without an estimate.
     #[serde(default)]
     pub mesh_error_rms_n: Option<f64>,
     /// The same over the root mean square of the twin's force.

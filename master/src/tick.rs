@@ -406,11 +406,11 @@ impl State {
     }
 
     /// What must stay here for the force that is held \[J\]: `reserve_ticks` of what it may cost from rest, and
-    /// no less than what it may cost there until the device lets go.
+    /// no less than what it may cost until the device lets go.
     fn reserve_j(&self, coupling: &CouplingParams, axis: usize, force_n: f64) -> f64 {
         let held = &self.held[axis];
         let again_j = coupling.reserve_ticks * held.margin_j(force_n, held.hold_s);
-        held.margin_j(force_n, self.hold_s).max(again_j)
+        held.cost_over_j(force_n, self.hold_s).max(again_j)
     }
 
     /// One axis of the handle, as the coupling methods see it.

@@ -62,7 +62,8 @@ pub struct Reaction {
     /// force follows acceleration and not speed.
     pub damping_nspm: f64,
     /// About how much of the force's size is the mesh's and not the tissue's \[N\], at least 0; an
-    /// estimate, from this step alone. None without contact, and of models that have no estimate.
+    /// estimate, from this step alone. None without contact, and of models that have no estimate; all of
+    /// the force of a point, whose force has no limit for fine meshes.
     pub error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
@@ -175,7 +176,7 @@ pub struct Caps {
     pub tools_max: usize,
     /// Whether [`Tool::shaft_m`] is felt.
     pub shafts: bool,
-    /// Whether a tool without a radius is felt.
+    /// Whether a tool without a radius is felt. No scene has one: this is for callers of the library.
     pub points: bool,
     /// Whether [`Tool::jaws`] are felt.
     pub jaws: bool,

@@ -200,7 +200,13 @@ impl Holding {
     /// What a force may cost until it is renewed or let go \[J\].
     #[must_use]
     pub fn cost_j(&self, force_n: f64) -> f64 {
-        self.cost_beyond_j(force_n, self.retreat_mps(force_n), self.hold_s)
+        self.cost_over_j(force_n, self.hold_s)
+    }
+
+    /// What a force may cost that is held for `over_s` \[J\].
+    #[must_use]
+    pub fn cost_over_j(&self, force_n: f64, over_s: f64) -> f64 {
+        self.cost_beyond_j(force_n, self.retreat_mps(force_n), over_s)
     }
 
     /// What a force may cost that is held for `over_s` from rest \[J\].
