@@ -4,7 +4,7 @@
 
 mod balance;
 
-use balance::{equilibrium, small};
+use balance::{bordered, equilibrium, small};
 use nalgebra::{Matrix3, Rotation3};
 use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::mesh::grade::{Grading, even};
@@ -177,17 +177,7 @@ fn harmonic((cells, share): (u32, f64), poisson: f64, volumetric: Volumetric) ->
         let (cy, cz) = (x.y.cos(), x.z.cos());
         Vec3::new(root * cy * cz, -x.y.sin() * cz, -cy * x.z.sin()) * grown
     };
-    let exact: Vec<Vec3> = solid.nodes.iter().map(field).collect();
-    let mut u = vec![Vec3::zeros(); exact.len()];
-    for (node, x) in solid.nodes.iter().enumerate() {
-        let border = x.iter().any(|x| !(1e-9..1.0 - 1e-9).contains(x));
-        solid.fixed[node] = [border; 3];
-        if border {
-            u[node] = exact[node];
-        }
-    }
-    let none = vec![Vec3::zeros(); u.len()];
-    let found = small(&solid, u, &none);
+    let (found, exact) = bordered(&mut solid, field, small);
     let square = |list: &mut dyn Iterator<Item = Vec3>| list.map(|x| x.norm_squared()).sum::<f64>();
     let error = square(&mut found.iter().zip(&exact).map(|(a, b)| a - b));
     (error / square(&mut exact.iter().copied())).sqrt()

@@ -52,6 +52,9 @@ impl Default for OperatorParams {
     }
 }
 
+/// The longest session \[s\].
+const DAY_S: f64 = 86_400.0;
+
 /// A parameter of the operator that cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{field} is {value}; expected {expected}")]
@@ -93,7 +96,7 @@ impl OperatorParams {
         }
         let mut before_s = 0.0;
         for change in &self.regrip {
-            OperatorError::between(("regrip.at_s", change.at_s), before_s, f64::MAX)?;
+            OperatorError::between(("regrip.at_s", change.at_s), before_s, DAY_S)?;
             before_s = change.at_s;
         }
         self.phantom.validate()?;

@@ -52,3 +52,22 @@ pub(crate) fn small<const N: usize, const P: usize>(
     }
     u
 }
+
+/// Holds the border of a cube where `field` says; gives the displacements found and those of the field.
+pub(crate) fn bordered<const N: usize, const P: usize>(
+    solid: &mut Solid<N, P>,
+    field: impl Fn(&Vec3) -> Vec3,
+    balance: impl Fn(&Solid<N, P>, Vec<Vec3>, &[Vec3]) -> Vec<Vec3>,
+) -> (Vec<Vec3>, Vec<Vec3>) {
+    let exact: Vec<Vec3> = solid.nodes.iter().map(field).collect();
+    let mut u = vec![Vec3::zeros(); exact.len()];
+    for (node, x) in solid.nodes.iter().enumerate() {
+        let border = x.iter().any(|x| !(1e-9..1.0 - 1e-9).contains(x));
+        solid.fixed[node] = [border; 3];
+        if border {
+            u[node] = exact[node];
+        }
+    }
+    let none = vec![Vec3::zeros(); u.len()];
+    (balance(solid, u, &none), exact)
+}

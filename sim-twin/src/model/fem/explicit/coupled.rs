@@ -38,7 +38,7 @@ use super::factor::{Factor, Sides};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
 use super::matter::{Matter, own};
-use super::seam::Seam;
+use super::seam::{Seam, number};
 use crate::law::Real;
 use crate::mesh::nested::Nested;
 use multiversion::multiversion;
@@ -350,15 +350,6 @@ impl<'a> Places<'a> {
             }
         }
     }
-}
-
-fn number(index: usize) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "grids are below 2^32 nodes"
-    )]
-    let number = index as u32;
-    number
 }
 
 /// Integrals of the products of the gradients of a cell's corners, times a weight over its volume.

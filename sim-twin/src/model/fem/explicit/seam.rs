@@ -116,7 +116,8 @@ fn gather<const K: usize>(seam: &Seam, above: &mut [&mut [f32]; K], fine: &[&[f3
     seam.carried.gather(above, fine);
 }
 
-fn number(index: usize) -> u32 {
+/// A node's number as it is kept.
+pub(super) fn number(index: usize) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "grids are below 2^32 nodes"
