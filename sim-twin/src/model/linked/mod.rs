@@ -1,0 +1,30 @@
+//! Linked volumes: tissue of elements and links that can be pressed, cut, carved, torn and joined.
+//!
+//! Source: seed-001 (Frisken-Gibson 1999, "Using linked volumes to model object collisions,
+//! deformation, cutting, carving, and joining"), with the corrections of its specification. [`links`]
+//! is what every storage can do, [`elements`] the storage that sessions use, [`direction`] the six
+//! neighbours, [`limits`] how far links give, [`matter`] what elements are made of. [`exact`] moves
+//! elements so that no limit is broken, [`bounds`] says the same in closed form for a block. [`Linked`] is the
+//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `tick` one step.
+//!
+//! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
+//! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
+
+pub mod bounds;
+pub mod direction;
+pub mod elements;
+pub mod exact;
+pub mod limits;
+pub mod links;
+pub mod matter;
+pub mod params;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod tick;
+mod tissue;
+mod touch;
+mod weave;
+
+pub use params::{LinkedError, LinkedParams};
+pub use tissue::Linked;

@@ -1,0 +1,127 @@
+//! What a hand feels: the force of a press, its energy, and that no link is ever overstretched.
+
+use super::{Draw, matter};
+use crate::model::linked::elements::{Elements, Frame, Seed};
+use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links;
+use crate::model::linked::matter::Matter;
+use crate::model::linked::{Linked, LinkedParams};
+use crate::{Reaction, Tissue, Tool, Vec3};
+
+/// A block with its surface at z = 0 and its ground pinned, `size` elements, spacing 1 mm.
+pub(super) fn slab(size: [i32; 3], matters: Vec<Matter>, of: impl Fn([i32; 3]) -> u8) -> Linked {
+    let h = 1e-3;
+    let middle = |n: i32| -0.5 * f64::from(n - 1) * h;
+    let frame = Frame {
+        origin_m: Vec3::new(
+            middle(size[0]),
+            middle(size[1]),
+            -f64::from(size[2] - 1) * h,
+        ),
+        spacing_m: [h; 3],
+    };
+    let seeds: Vec<Seed> = (0..size[2])
+        .flat_map(|z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])))
+        .map(|site| Seed {
+            site,
+            matter: of(site),
+            object: 0,
+        })
+        .collect();
+    let mut elements = Elements::new(frame, matters, &seeds).expect("fit");
+    for element in 0..elements.slots() {
+        elements.pin(element, elements.site(element)[2] == 0);
+    }
+    Linked::new(elements, LinkedParams::default()).expect("fit")
+}
+
+pub(super) fn ball(at_m: Vec3, radius_m: f64) -> Tool {
+    Tool {
+        position_m: at_m,
+        velocity_mps: Vec3::zeros(),
+        radius_m,
+        stiffness_npm: 300.0,
+        shaft_m: Vec3::zeros(),
+        jaws: None,
+    }
+}
+
+/// Steps with a tool whose lowest point is at a depth \[m\].
+fn hold(tissue: &mut Linked, depth_m: f64, ticks: usize) -> Reaction {
+    let mut felt = [Reaction::default()];
+    let tool = ball(Vec3::new(0.0, 0.0, 5e-3 - depth_m), 5e-3);
+    for _ in 0..ticks {
+        tissue.step(&[tool], 1e-3, &mut felt);
+    }
+    felt[0]
+}
+
+/// The account of a press and a release: no energy from nowhere, none lost.
+#[test]
+fn a_press_gives_back_no_more_than_it_took() {
+    let soft = matter(Limits::LOOSE);
+    let mut tissue = slab([21, 21, 12], vec![soft], |_| 0);
+    let mut felt = [Reaction::default()];
+    let mut paid_j = 0.0;
+    let mut deepest_n: f64 = 0.0;
+    for k in 0..=400 {
+        let share = 1.0 - (f64::from(k) / 400.0 * 2.0 - 1.0).abs();
+        let depth_m = 3e-3 * share;
+        let before = felt[0].force_n.z;
+        let tool = ball(Vec3::new(0.0, 0.0, 5e-3 - depth_m), 5e-3);
+        tissue.step(&[tool], 1e-3, &mut felt);
+        let way_m = if k <= 200 {
+            -3e-3 / 200.0
+        } else {
+            3e-3 / 200.0
+        };
+        paid_j -= 0.5 * (before + felt[0].force_n.z) * way_m;
+        deepest_n = deepest_n.max(felt[0].force_n.z);
+        assert!(tissue.elements().worst_m() <= 1e-9, "tick {k}");
+        let books = tissue.ledger();
+        if depth_m < 1.2e-3 && k <= 200 {
+            // before links lock, the hand pays what the tissue books, but for the held force
+            assert!((books.tool_work_j - paid_j).abs() <= 0.05 * paid_j + 1e-8);
+        }
+        let out = books.stored_j() - books.tool_work_j + books.dissipated_j - books.residual_j;
+        assert!(out.abs() < 1e-12, "{books:?}");
+        assert!(books.residual_j < 1e-9, "{books:?}");
+    }
+    let books = tissue.ledger();
+    assert!(deepest_n > 0.01 && paid_j > books.tool_work_j && books.tool_work_j > 0.0);
+}
+
+/// Any motion whatever: finite, within limits, and no energy from nowhere.
+#[test]
+fn wild_tools_break_no_limit_and_make_no_energy() {
+    let mut draw = Draw::new(5);
+    let mut tissue = slab([15, 13, 9], vec![matter(Limits::MEDIUM)], |_| 0);
+    let mut felt = [Reaction::default(); 2];
+    for k in 0..3000 {
+        let at =
+            |draw: &mut Draw| Vec3::new(draw.around(8e-3), draw.around(8e-3), draw.around(6e-3));
+        let tools = [ball(at(&mut draw), 3e-3), ball(at(&mut draw), 2e-3)];
+        tissue.step(&tools, 1e-3, &mut felt);
+        assert!(tissue.elements().worst_m() <= 1e-8, "tick {k}");
+        assert!(felt.iter().all(|f| f.force_n.norm() < 100.0));
+    }
+    let books = tissue.ledger();
+    assert!(
+        books.residual_j < 1e-6 * books.tool_work_j.abs().max(1e-3),
+        "{books:?}"
+    );
+}
+
+/// Section 3.4.2: at rest a flat punch feels `4 a kappa d`; a ball feels more, the deeper.
+#[test]
+fn a_held_press_settles() {
+    let mut tissue = slab([31, 31, 20], vec![matter(Limits::LOOSE)], |_| 0);
+    let mut last = 0.0;
+    for depth_m in [0.5e-3, 1e-3, 2e-3] {
+        let felt = hold(&mut tissue, depth_m, 600);
+        let again = hold(&mut tissue, depth_m, 100);
+        assert!((again.force_n - felt.force_n).norm() < 1e-3 * felt.force_n.norm());
+        assert!(felt.force_n.z > last);
+        last = felt.force_n.z;
+    }
+}

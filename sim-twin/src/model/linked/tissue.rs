@@ -1,0 +1,254 @@
+//! The tissue itself: a volume, its links woven for sweeps, and the books.
+//!
+//! Source: ours; DESIGN "Tissue has five methods".
+
+use crate::Vec3;
+use crate::model::hold::Hold;
+use crate::model::linked::direction::Direction;
+use crate::model::linked::elements::Elements;
+use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::params::{LinkedError, LinkedParams};
+use crate::model::linked::touch::{Rod, TOOLS};
+use crate::model::linked::weave::Weave;
+use crate::twin::{
+    Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
+};
+
+/// A linked volume that tools touch.
+///
+/// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same tool
+/// from step to step.
+#[derive(Debug, Clone)]
+pub struct Linked {
+    pub(super) elements: Elements<f32>,
+    pub(super) weave: Weave,
+    pub(super) params: LinkedParams,
+    pub(super) exact: Exact<f32>,
+    /// Least spacing \[m\].
+    pub(super) spacing_m: f64,
+    /// Way of a sweep below which a run is still \[m\].
+    pub(super) still_m: f32,
+    pub(super) rods: [Option<Rod>; TOOLS],
+    /// Elements that tools touch or might, by colour.
+    pub(super) touched: [Vec<u32>; 2],
+    /// Farthest way in the last sweep, by run \[m\].
+    pub(super) stir_m: Vec<f32>,
+    /// How far the elements of a run may go before a link of theirs can be at a limit, at least \[m\].
+    pub(super) spare_m: Vec<f32>,
+    /// Runs that have moved in this step.
+    pub(super) dirty: Vec<bool>,
+    /// Runs whose energy is not that of `run_j`.
+    pub(super) stale: Vec<bool>,
+    pub(super) run_j: Vec<f64>,
+    /// Least and most displacement by run and axis \[m\].
+    pub(super) bounds: Vec<[(f32, f32); 3]>,
+    /// Runs of the sweep at hand.
+    pub(super) awake: Vec<u32>,
+    pub(super) controls: Vec<Control<f32>>,
+    /// What the chain moved, and where to \[m\].
+    pub(super) chain: Vec<(u32, [f32; 3])>,
+    pub(super) in_chain: Vec<bool>,
+    /// Time not yet swept \[s\].
+    pub(super) owed_s: f64,
+    /// Presses that the chain could not follow.
+    pub(super) refused: u64,
+    pub(super) ledger: Ledger,
+    hold: Hold,
+    /// Elements of the surface, and where they are and were \[m\].
+    skin: Vec<u32>,
+    skin_m: Vec<Vec3>,
+    skin_rest_m: Vec<Vec3>,
+}
+
+impl Linked {
+    /// A tissue at rest.
+    ///
+    /// # Errors
+    /// [`LinkedError`] if a parameter is out of range.
+    pub fn new(elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
+        params.check()?;
+        let weave = Weave::new(&elements);
+        let (slots, runs) = (elements.slots() as usize, weave.runs.len());
+        let spacing_m = elements
+            .frame()
+            .spacing_m
+            .into_iter()
+            .fold(f64::MAX, f64::min);
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+        let still_m = params.still * spacing_m as f32;
+        let mut tissue = Self {
+            exact: Exact::new(elements.slots()),
+            spacing_m,
+            still_m,
+            rods: [None; TOOLS],
+            touched: std::array::from_fn(|_| Vec::with_capacity(slots)),
+            stir_m: vec![0.0; slots],
+            spare_m: vec![-1.0; slots],
+            dirty: vec![true; slots],
+            stale: vec![true; slots],
+            run_j: vec![0.0; runs],
+            bounds: vec![[(0.0, 0.0); 3]; slots],
+            awake: Vec::with_capacity(slots),
+            controls: Vec::with_capacity(slots),
+            chain: Vec::with_capacity(slots),
+            in_chain: vec![false; slots],
+            owed_s: 0.0,
+            refused: 0,
+            ledger: Ledger::default(),
+            hold: Hold::default(),
+            skin: Vec::with_capacity(slots),
+            skin_m: Vec::with_capacity(slots),
+            skin_rest_m: Vec::with_capacity(slots),
+            elements,
+            weave,
+            params,
+        };
+        tissue.settle();
+        tissue.peel();
+        Ok(tissue)
+    }
+
+    /// The volume.
+    #[must_use]
+    pub const fn elements(&self) -> &Elements<f32> {
+        &self.elements
+    }
+
+    /// Presses that links and what holds them would not let the tissue follow.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The energy account.
+    #[must_use]
+    pub const fn ledger(&self) -> Ledger {
+        self.ledger
+    }
+
+    /// Finds the surface: elements that lack a neighbour.
+    fn peel(&mut self) {
+        self.skin.clear();
+        self.skin_rest_m.clear();
+        let elements = &self.elements;
+        let bare = |e: u32| {
+            Direction::ALL
+                .iter()
+                .any(|&to| elements.neighbour(e, to).is_none())
+        };
+        let all = (0..elements.slots()).filter(|&e| elements.alive(e) && bare(e));
+        self.skin.extend(all);
+        let rests = self.skin.iter().map(|&element| elements.rest_m(element));
+        self.skin_rest_m.extend(rests);
+        self.show();
+    }
+
+    /// Puts the surface where its elements are.
+    fn show(&mut self) {
+        self.skin_m.clear();
+        let places = self.skin.iter().map(|&element| self.elements.at_m(element));
+        self.skin_m.extend(places);
+    }
+}
+
+impl Tissue for Linked {
+    fn caps(&self) -> Caps {
+        let free = |&e: &u32| self.elements.alive(e) && !self.elements.pinned(e);
+        Caps {
+            method: "linked",
+            nodes: (0..self.elements.slots()).filter(free).count(),
+            elements: self.elements.count(),
+            tools_max: TOOLS,
+            shafts: true,
+            points: false,
+            jaws: false,
+            dt_s_max: 1.0,
+            dt_s_best: self.params.sweep_s,
+            stiffness_edits: false,
+            region_edits: false,
+            edits_keep_force: false,
+            cuts: true,
+        }
+    }
+
+    fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            return;
+        }
+        self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
+        self.show();
+    }
+
+    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+        let Edit::Cut { point_m, normal } = *edit else {
+            return Err(EditError::Kind("stiffen or scale"));
+        };
+        let length = normal.norm();
+        if !(length > 0.0 && length.is_finite()) {
+            return Err(EditError::Field {
+                field: "normal",
+                value: length,
+                expected: "a vector longer than 0",
+            });
+        }
+        if !point_m.iter().all(|x| x.is_finite()) {
+            return Err(EditError::Field {
+                field: "point_m",
+                value: point_m.norm(),
+                expected: "finite numbers",
+            });
+        }
+        Ok(self.cut_plane(&point_m, &(normal / length)))
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            positions_m: &self.skin_m,
+            rest_m: &self.skin_rest_m,
+            faces: &[],
+            ledger: self.ledger,
+        }
+    }
+
+    fn freeze(&self, snapshot: &mut Snapshot) {
+        let _ = snapshot;
+    }
+
+    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
+        let _ = (snapshot, NONE);
+        Ok(())
+    }
+}
+
+impl Linked {
+    /// Cuts every link that crosses a plane; no element is lost.
+    fn cut_plane(&mut self, point_m: &Vec3, normal: &Vec3) -> EditReport {
+        let mut report = EditReport::default();
+        let above =
+            |tissue: &Self, element| (tissue.elements.at_m(element) - point_m).dot(normal) > 0.0;
+        for element in 0..self.elements.slots() {
+            for to in Direction::UP {
+                let Some(other) = self.elements.neighbour(element, to) else {
+                    continue;
+                };
+                if above(self, element) == above(self, other) {
+                    continue;
+                }
+                report.energy_j -= self.link_j(element, to, other);
+                report.elements += 1;
+                self.elements.cut(element, to);
+                for end in [element, other] {
+                    self.weave.renew(&self.elements, end);
+                    self.stirred(end, f32::MAX);
+                }
+            }
+        }
+        self.ledger.edit_j += report.energy_j;
+        self.settle();
+        self.peel();
+        report
+    }
+}
