@@ -240,6 +240,57 @@ impl<R: Real> Elements<R> {
         };
     }
 
+    /// Integers of a snapshot of so many slots.
+    pub(super) const fn integers(slots: usize) -> usize {
+        5 * slots
+    }
+
+    /// Appends links and what every element is.
+    pub(super) fn write(&self, integers: &mut Vec<u64>) {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        for slot in 0..self.site.len() {
+            for to in Direction::UP {
+                let [up, down] = [to, to.opposite()].map(|d| self.neighbour[d.index()][slot]);
+                integers.push(pair(up, down));
+            }
+            let kind = u32::from(self.matter[slot]) << 8 | u32::from(self.marks[slot]);
+            integers.push(pair(self.object[slot], kind));
+            integers.push(pair(0, u32::from_le_bytes(self.colour[slot])));
+        }
+    }
+
+    /// Takes them back; whether links or marks are others than before.
+    pub(super) fn read(&mut self, integers: &[u64]) -> bool {
+        let mut changed = false;
+        let split = |pair: u64| {
+            let [a, b, c, d, e, f, g, h] = pair.to_le_bytes();
+            (
+                u32::from_le_bytes([e, f, g, h]),
+                u32::from_le_bytes([a, b, c, d]),
+            )
+        };
+        for (slot, [x, y, z, kind, colour]) in integers.as_chunks::<5>().0.iter().enumerate() {
+            if slot >= self.site.len() {
+                break;
+            }
+            for (to, &pair) in Direction::UP.into_iter().zip([x, y, z]) {
+                let (up, down) = split(pair);
+                for (d, from) in [(to, up), (to.opposite(), down)] {
+                    let own = &mut self.neighbour[d.index()][slot];
+                    changed |= *own != from;
+                    *own = from;
+                }
+            }
+            let (object, kind) = split(*kind);
+            let [marks, matter, ..] = kind.to_le_bytes();
+            changed |= self.marks[slot] != marks || self.matter[slot] != matter;
+            (self.marks[slot], self.matter[slot]) = (marks, matter);
+            self.object[slot] = object;
+            self.colour[slot] = split(*colour).1.to_le_bytes();
+        }
+        changed
+    }
+
     /// The largest overstep of a limit by any link \[m\]; 0 or less if all are kept.
     #[must_use]
     pub fn worst_m(&self) -> R {

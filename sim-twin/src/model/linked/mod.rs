@@ -18,6 +18,7 @@ pub mod limits;
 pub mod links;
 pub mod matter;
 pub mod params;
+mod state;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -22,28 +22,44 @@ const LANES: usize = 16;
 /// denormal cost a processor a hundred times the time of others.
 const LEAST_M: f32 = 1e-13;
 
+/// What a pass did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Went {
+    /// Farthest way of an element along an axis \[m\].
+    pub(super) farthest_m: f32,
+    /// Energy of links that it took out \[J\].
+    pub(super) lost_j: f64,
+}
+
+impl Went {
+    #[inline(always)]
+    fn and(&mut self, other: Self) {
+        self.farthest_m = self.farthest_m.max(other.farthest_m);
+        self.lost_j += other.lost_j;
+    }
+}
+
 /// Moves the elements of a run. `spare_m` is how far its elements may go before a link of theirs can be at a
-/// limit \[m\]; it is found anew when it does not suffice. Gives the farthest way of an element along an axis
-/// \[m\].
+/// limit \[m\]; it is found anew when it does not suffice.
 pub(super) fn pass_run(
     elements: &mut Elements<f32>,
     weave: &Weave,
     (run, omega): (&Run, f32),
     spare_m: &mut f32,
-) -> f32 {
-    let mut farthest_m = 0.0_f32;
+) -> Went {
+    let mut went = Went::default();
     let mut done = 0;
     while done < run.len {
         let ended = pass_rows(elements, weave, (run, omega), (done, spare_m));
-        farthest_m = farthest_m.max(ended.farthest_m);
+        went.and(ended.went);
         done = ended.at;
         for slot in run.start + done..run.start + done + ended.tight {
-            farthest_m = farthest_m.max(pass_one(elements, weave, slot, omega));
+            went.and(pass_one(elements, weave, slot, omega));
         }
         done += ended.tight;
     }
-    *spare_m -= farthest_m;
-    farthest_m
+    *spare_m -= went.farthest_m;
+    went
 }
 
 /// Where a pass over a run stopped.
@@ -53,8 +69,7 @@ struct Ended {
     at: usize,
     /// As many after them are near their limits, and must go one by one.
     tight: usize,
-    /// Farthest way along an axis \[m\].
-    farthest_m: f32,
+    went: Went,
 }
 
 /// Moves elements of a run from its element `from` on, until its end or until some are near their
@@ -83,9 +98,10 @@ fn pass_chunks<const N: usize>(
     (run, omega): (&Run, f32),
     (from, spare_m): (usize, &mut f32),
 ) -> Ended {
-    let mut farthest_m = 0.0_f32;
+    let mut went = Went::default();
     let mut at = from;
-    let mut found_m = f32::INFINITY;
+    // spare of what was looked at, and whether that is all
+    let (mut found_m, mut all) = (f32::INFINITY, from == 0);
     while at < run.len {
         let begin = at.min(run.len - N);
         let lane = Lanes {
@@ -94,31 +110,25 @@ fn pass_chunks<const N: usize>(
         };
         // no closures here: a closure is not compiled for the vectors of its caller
         let mut did = pass_lanes::<N, false>(elements, weave, (run, omega), (lane, *spare_m));
-        if did.is_none() {
+        let quick = did.is_some();
+        if !quick {
             did = pass_lanes::<N, true>(elements, weave, (run, omega), (lane, 0.0));
         }
         let tight = begin + N - at;
         let Some((some, spare)) = did else {
             *spare_m = -1.0;
-            return Ended {
-                at,
-                tight,
-                farthest_m,
-            };
+            return Ended { at, tight, went };
         };
+        all &= !quick;
         found_m = found_m.min(spare);
-        farthest_m = farthest_m.max(some);
+        went.and(some);
         at += tight;
     }
-    // of a run that was looked at whole, what was found is true of all its links
-    if from == 0 && found_m.is_finite() {
-        *spare_m = found_m + farthest_m;
+    if all {
+        // the way was counted when this was found
+        *spare_m = found_m + went.farthest_m;
     }
-    Ended {
-        at,
-        tight: 0,
-        farthest_m,
-    }
+    Ended { at, tight: 0, went }
 }
 
 /// Some elements of a run that are worked on together.
@@ -141,14 +151,14 @@ fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
 }
 
 /// Moves `N` elements of a run; none, and nothing moves, if a link of them might be at its limits after.
-/// Gives their farthest way along an axis and what is spare after \[m\]: unknown, infinite, unless it was asked to look.
+/// Also gives what is spare after \[m\]; unknown, infinite, unless it was asked to look.
 #[inline(always)]
 fn pass_lanes<const N: usize, const LOOK: bool>(
     elements: &mut Elements<f32>,
     weave: &Weave,
     (run, omega): (&Run, f32),
     (lane, spare_m): (Lanes, f32),
-) -> Option<(f32, f32)> {
+) -> Option<(Went, f32)> {
     let slot = run.start + lane.begin;
     let mut gain: [f32; N] = lanes(&weave.gain, slot);
     for (i, gain) in gain.iter_mut().enumerate() {
@@ -159,7 +169,7 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
         *k = lanes(all, slot);
     }
     let mut to_m = [[0.0; N]; 3];
-    let mut farthest = [0.0_f32; N];
+    let (mut farthest, mut lost) = ([0.0_f32; N], [0.0_f32; N]);
     let mut spare = [f32::INFINITY; N];
     for along in 0..3 {
         let moved_m = &elements.moved_m[along];
@@ -185,19 +195,22 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
             let way = if way.abs() >= LEAST_M { way } else { 0.0 };
             to_m[along][i] = own[i] + way;
             farthest[i] = farthest[i].max(way.abs());
+            lost[i] = way.mul_add(pull[i], lost[i]);
             if LOOK {
                 for (stretch, room) in stretch.iter().zip(&weave.room) {
                     let left = room[along] - stretch[i] - way.abs();
                     // elements that do not move bring no link nearer to its limits
-                    let left = if gain[i] > 0.0 { left } else { left.max(0.0) };
+                    let left = if gain[i] > 0.0 { left } else { f32::INFINITY };
                     spare[i] = spare[i].min(left);
                 }
             }
         }
     }
     let (mut farthest_m, mut least_m) = (0.0_f32, f32::INFINITY);
+    let mut lost_j = 0.0;
     for i in 0..N {
         farthest_m = farthest_m.max(farthest[i]);
+        lost_j += f64::from(lost[i]);
         least_m = least_m.min(spare[i]);
     }
     if (LOOK && least_m < 0.0) || (!LOOK && farthest_m > spare_m) {
@@ -208,31 +221,36 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
             own.copy_from_slice(to_m);
         }
     }
-    Some((farthest_m, least_m))
+    // E(u + way) = E(u) - way pull + sum/2 way^2, and sum times the way is omega times the pull
+    lost_j *= f64::from(1.0 - 0.5 * omega);
+    Some((Went { farthest_m, lost_j }, least_m))
 }
 
-/// Moves one element, wherever its neighbours are, within the limits of its links; gives its way along an axis
-/// \[m\].
+/// Moves one element, wherever its neighbours are, within the limits of its links.
 pub(super) fn pass_one(
     elements: &mut Elements<f32>,
     weave: &Weave,
     slot: usize,
     omega: f32,
-) -> f32 {
+) -> Went {
     let gain = weave.gain[slot];
     let Some(element) = u32::try_from(slot).ok().filter(|_| gain > 0.0) else {
-        return 0.0;
+        return Went::default();
     };
-    let mut farthest_m = 0.0_f32;
+    let mut went = Went::default();
     for along in 0..3 {
         let own = elements.moved_m[along][slot];
         let (least, most) = room(elements, element, along, own);
-        let wanted = own + omega * gain * pull(elements, weave, slot, along);
-        let to = wanted.clamp(least, most);
+        let pull = pull(elements, weave, slot, along);
+        let to = (own + omega * gain * pull).clamp(least, most);
         elements.moved_m[along][slot] = to;
-        farthest_m = farthest_m.max((to - own).abs());
+        let way = f64::from(to - own);
+        went.and(Went {
+            farthest_m: (to - own).abs(),
+            lost_j: way * (f64::from(pull) - 0.5 * f64::from(weave.sum[slot]) * way),
+        });
     }
-    farthest_m
+    went
 }
 
 /// What the links of an element pull at it with along an axis of the world \[N\].

@@ -21,8 +21,28 @@ const DT_MAX_S: f64 = 1.0;
 const SWEEPS_MAX: u32 = 64;
 /// Rounds in which touched elements follow a tool that has moved.
 const RIDES: usize = 2;
+/// Steps after which the energy is counted anew: what the books missed by rounding is then the residual.
+const AUDIT: u64 = 256;
+/// Way of a run's elements, over the spacing, after which its bounds are looked at again.
+const DRIFT: f32 = 0.25;
 /// Elements this near a tool, over the spacing, might enter it within a sweep.
 const MARGIN: f64 = 0.5;
+
+/// Energy that touched elements lost when they gave way \[J\].
+#[derive(Debug, Clone, Copy, Default)]
+struct Rode {
+    /// Of those that a tool holds still.
+    held_j: f64,
+    /// Of those that tools have left.
+    left_j: f64,
+}
+
+impl Rode {
+    fn and(&mut self, other: Self) {
+        self.held_j += other.held_j;
+        self.left_j += other.left_j;
+    }
+}
 
 impl Linked {
     /// The body of [`crate::Tissue::step`].
@@ -35,20 +55,25 @@ impl Linked {
             std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
         let before_j = self.ledger.stored_j();
         self.touch(&rods);
-        let work_j = self.contact_j() - self.ledger.contact_j - self.ride();
-        self.ledger.tool_work_j += work_j;
-        self.unfold();
+        let came_j = self.contact_j() - self.ledger.contact_j;
+        let rode = self.ride();
+        let work_j = came_j - rode.held_j;
+        let mut lost_j = rode.left_j + self.unfold();
         for _ in 0..self.sweeps_due(dt_s) {
-            self.sweep();
+            lost_j += self.sweep();
         }
         // the next motion starts from rest under the tools: what they do then is work and nothing else
-        self.ride();
-        self.settle();
+        let rode = self.ride();
+        lost_j += rode.held_j + rode.left_j;
+        self.ledger.tool_work_j += work_j;
+        self.ledger.dissipated_j += lost_j;
         self.ledger.contact_j = self.contact_j();
-        let drop_j = before_j + work_j - self.ledger.stored_j();
-        // no sweep adds energy: what grew was rounding
-        self.ledger.dissipated_j += drop_j.max(0.0);
-        self.ledger.residual_j -= drop_j.min(0.0);
+        self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
+        self.steps += 1;
+        if self.steps.is_multiple_of(AUDIT) {
+            self.audit();
+        }
+        self.survey_far();
         for (slot, rod) in reactions.iter_mut().zip(&rods) {
             if let Some(rod) = rod {
                 *slot = self.felt(rod);
@@ -73,8 +98,13 @@ impl Linked {
 
     /// Finds the elements that tools touch or might touch, and takes them out of the sweeps of rows.
     fn touch(&mut self, rods: &[Option<Rod>; TOOLS]) {
-        for slot in self.touched.iter().flatten() {
-            self.weave.renew_gain(&self.elements, *slot);
+        for &element in self.touched.iter().flatten() {
+            self.weave.renew_gain(&self.elements, element);
+            let run = self.weave.run_of[element as usize];
+            if let Some(spare) = self.spare_m.get_mut(run as usize) {
+                // it was not asked of elements that sweeps did not move
+                *spare = -1.0;
+            }
         }
         self.touched.iter_mut().for_each(Vec::clear);
         self.rods = *rods;
@@ -98,7 +128,8 @@ impl Linked {
         let rest_m = self
             .elements
             .rest_m(u32::try_from(run.start).unwrap_or(NONE));
-        let bounds = &self.bounds[index];
+        let drift_m = self.drift_m[index];
+        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
         let nowhere = run.start..run.start;
         for along in [1, 2] {
             let (least, most) = bounds[along];
@@ -156,30 +187,33 @@ impl Linked {
             .sum()
     }
 
-    /// Lets touched elements follow the tools; returns what this gave back to the tools \[J\]: of elements
-    /// that a tool has left, nothing.
-    fn ride(&mut self) -> f64 {
-        let mut lost_j = 0.0;
+    /// Lets touched elements follow the tools.
+    fn ride(&mut self) -> Rode {
+        let mut rode = Rode::default();
         for _ in 0..RIDES {
             for colour in 0..2 {
-                lost_j += self.give(colour);
+                rode.and(self.give(colour));
             }
         }
-        lost_j
+        rode
     }
 
-    /// Touched elements of a colour give way; returns the energy that this took out of those which tools
-    /// hold still \[J\].
-    fn give(&mut self, colour: usize) -> f64 {
-        let mut lost_j = 0.0;
+    /// Touched elements of a colour give way.
+    fn give(&mut self, colour: usize) -> Rode {
+        let mut rode = Rode::default();
         for index in 0..self.touched[colour].len() {
             let element = self.touched[colour][index];
             let slot = element as usize;
             let gave: Gave = give_way(&mut self.elements, &self.weave, slot, &self.rods);
             self.stirred(element, gave.farthest_m);
-            lost_j += if gave.held { gave.lost_j } else { 0.0 };
+            let (held_j, left_j) = if gave.held {
+                (gave.lost_j, 0.0)
+            } else {
+                (0.0, gave.lost_j)
+            };
+            rode.and(Rode { held_j, left_j });
         }
-        lost_j
+        rode
     }
 
     /// Notes that an element has gone this far \[m\], on its own.
@@ -190,7 +224,7 @@ impl Linked {
         let run = self.weave.run_of[element as usize];
         if let Some(stir) = self.stir_m.get_mut(run as usize) {
             *stir = stir.max(way_m);
-            self.dirty[run as usize] = true;
+            self.drift_m[run as usize] += way_m;
         }
         self.narrow(element, way_m);
         for to in Direction::ALL {
@@ -209,8 +243,8 @@ impl Linked {
     }
 
     /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
-    /// and keeps what it did if that cost no energy.
-    fn unfold(&mut self) {
+    /// and keeps what it did if that cost no energy; gives what it took out \[J\].
+    fn unfold(&mut self) -> f64 {
         self.controls.clear();
         let deep_m = f64::from(self.params.deep) * self.spacing_m;
         for &element in self.touched.iter().flatten() {
@@ -225,16 +259,22 @@ impl Linked {
             }
         }
         if self.controls.is_empty() {
-            return;
+            return 0.0;
         }
-        match self.exact.propagate(&mut self.elements, &self.controls) {
-            Ok(_) => self.dispose(),
-            Err(_) => self.refused += 1,
+        if self
+            .exact
+            .propagate(&mut self.elements, &self.controls)
+            .is_err()
+        {
+            self.refused += 1;
+            return 0.0;
         }
+        self.dispose()
     }
 
-    /// Keeps what the chain did if that took energy out, and takes it back if not.
-    fn dispose(&mut self) {
+    /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
+    /// \[J\].
+    fn dispose(&mut self) -> f64 {
         self.chain.clear();
         for (element, _, _) in self.exact.changes() {
             if !self.in_chain[element as usize] {
@@ -248,13 +288,16 @@ impl Linked {
         for index in 0..self.chain.len() {
             let (element, to_m) = self.chain[index];
             if after_j <= before_j {
+                let mut way_m = 0.0_f32;
                 for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
+                    way_m = way_m.max((to - moved_m[element as usize]).abs());
                     moved_m[element as usize] = to;
                 }
-                self.stirred(element, f32::MAX);
+                self.stirred(element, way_m);
             }
             self.in_chain[element as usize] = false;
         }
+        (before_j - after_j).max(0.0)
     }
 
     /// Energy of all links of the elements that the chain moved, each once \[J\].
@@ -279,52 +322,58 @@ impl Linked {
         sum_j
     }
 
-    /// One sweep of both colours over all that is not still.
-    fn sweep(&mut self) {
+    /// One sweep of both colours over all that is not still; gives the energy that it took out \[J\].
+    fn sweep(&mut self) -> f64 {
+        let mut lost_j = 0.0;
         self.wake();
         for colour in 0..2 {
             for index in 0..self.awake.len() {
                 let index = self.awake[index] as usize;
                 if self.weave.runs[index].colour == colour {
-                    self.sweep_run(index);
+                    lost_j += self.sweep_run(index);
                 }
             }
             for index in 0..self.weave.loose.len() {
                 let element = self.weave.loose[index];
                 if colour_of(self.elements.site(element)) == colour {
                     let slot = element as usize;
-                    let way_m =
-                        sweep::pass_one(&mut self.elements, &self.weave, slot, self.params.omega);
-                    self.stirred(element, way_m);
+                    let omega = self.params.omega;
+                    let went = sweep::pass_one(&mut self.elements, &self.weave, slot, omega);
+                    self.stirred(element, went.farthest_m);
+                    lost_j += went.lost_j;
                 }
             }
-            self.give(colour);
+            let gave = self.give(colour);
+            lost_j += gave.held_j + gave.left_j;
         }
+        lost_j
     }
 
-    fn sweep_run(&mut self, index: usize) {
+    /// Sweeps one run; gives the energy that this took out \[J\].
+    fn sweep_run(&mut self, index: usize) -> f64 {
         let run = self.weave.runs[index];
-        let way_m = sweep::pass_run(
+        let went = sweep::pass_run(
             &mut self.elements,
             &self.weave,
             (&run, self.params.omega),
             &mut self.spare_m[index],
         );
-        if way_m == 0.0 {
-            return;
+        if went.farthest_m == 0.0 {
+            return 0.0;
         }
-        self.stir_m[index] = self.stir_m[index].max(way_m);
-        self.dirty[index] = true;
+        self.stir_m[index] = self.stir_m[index].max(went.farthest_m);
+        self.drift_m[index] += went.farthest_m;
         for start in run.beside {
             let ends = [start, start + run.len - 1].map(|slot| self.weave.run_of[slot]);
             for (nth, end) in ends.into_iter().enumerate() {
                 if nth == 0 || end != ends[0] {
                     if let Some(spare) = self.spare_m.get_mut(end as usize) {
-                        *spare -= way_m;
+                        *spare -= went.farthest_m;
                     }
                 }
             }
         }
+        went.lost_j
     }
 
     /// Lists the runs that moved in the last sweep, or beside one that did.
@@ -347,33 +396,30 @@ impl Linked {
         self.stir_m.fill(0.0);
     }
 
-    /// Energies and bounds of what has moved, and of what is linked to it from below.
-    pub(super) fn settle(&mut self) {
-        for index in 0..self.weave.runs.len() {
-            if !std::mem::take(&mut self.dirty[index]) {
-                continue;
-            }
-            let run = self.weave.runs[index];
-            self.stale[index] = true;
-            for to in [Direction::Left, Direction::Bottom, Direction::Back] {
-                let start = run.beside[to.index()];
-                for slot in [start, start + run.len - 1] {
-                    let run = self.weave.run_of[slot];
-                    if let Some(stale) = self.stale.get_mut(run as usize) {
-                        *stale = true;
-                    }
-                }
-            }
-        }
+    /// Counts the energy of all links anew; what the books had besides is the residual.
+    pub(super) fn audit(&mut self) {
+        let mut elastic_j = 0.0;
         for (index, run) in self.weave.runs.iter().enumerate() {
-            if std::mem::take(&mut self.stale[index]) {
-                let seen = sweep::survey(&self.elements, &self.weave, run);
-                (self.run_j[index], self.bounds[index]) = (seen.up_j, seen.bounds_m);
-            }
+            let seen = sweep::survey(&self.elements, &self.weave, run);
+            elastic_j += seen.up_j;
+            (self.bounds[index], self.drift_m[index]) = (seen.bounds_m, 0.0);
         }
         let loose = self.weave.loose.iter();
-        let loose_j = loose.map(|&element| self.links_up_j(element)).sum::<f64>();
-        self.ledger.elastic_j = self.run_j.iter().sum::<f64>() + loose_j;
+        elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
+        self.ledger.residual_j += elastic_j - self.ledger.elastic_j;
+        self.ledger.elastic_j = elastic_j;
+    }
+
+    /// Finds the bounds of runs that have gone far since.
+    fn survey_far(&mut self) {
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+        let far_m = DRIFT * self.spacing_m as f32;
+        for (index, run) in self.weave.runs.iter().enumerate() {
+            if self.drift_m[index] > far_m {
+                self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
+                self.drift_m[index] = 0.0;
+            }
+        }
     }
 
     /// Energy of an element's links to its right, top and front \[J\].

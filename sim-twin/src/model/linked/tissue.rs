@@ -7,8 +7,9 @@ use crate::model::hold::Hold;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
-use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::links::Links;
 use crate::model::linked::params::{LinkedError, LinkedParams};
+use crate::model::linked::sweep;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
 use crate::twin::{
@@ -36,13 +37,11 @@ pub struct Linked {
     pub(super) stir_m: Vec<f32>,
     /// How far the elements of a run may go before a link of theirs can be at a limit, at least \[m\].
     pub(super) spare_m: Vec<f32>,
-    /// Runs that have moved in this step.
-    pub(super) dirty: Vec<bool>,
-    /// Runs whose energy is not that of `run_j`.
-    pub(super) stale: Vec<bool>,
-    pub(super) run_j: Vec<f64>,
-    /// Least and most displacement by run and axis \[m\].
+    /// Least and most displacement by run and axis when it was last looked at \[m\].
     pub(super) bounds: Vec<[(f32, f32); 3]>,
+    /// How far a run's elements may have gone since \[m\].
+    pub(super) drift_m: Vec<f32>,
+    pub(super) steps: u64,
     /// Runs of the sweep at hand.
     pub(super) awake: Vec<u32>,
     pub(super) controls: Vec<Control<f32>>,
@@ -54,7 +53,7 @@ pub struct Linked {
     /// Presses that the chain could not follow.
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
-    hold: Hold,
+    pub(super) hold: Hold,
     /// Elements of the surface, and where they are and were \[m\].
     skin: Vec<u32>,
     skin_m: Vec<Vec3>,
@@ -69,7 +68,7 @@ impl Linked {
     pub fn new(elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
         params.check()?;
         let weave = Weave::new(&elements);
-        let (slots, runs) = (elements.slots() as usize, weave.runs.len());
+        let slots = elements.slots() as usize;
         let spacing_m = elements
             .frame()
             .spacing_m
@@ -85,10 +84,9 @@ impl Linked {
             touched: std::array::from_fn(|_| Vec::with_capacity(slots)),
             stir_m: vec![0.0; slots],
             spare_m: vec![-1.0; slots],
-            dirty: vec![true; slots],
-            stale: vec![true; slots],
-            run_j: vec![0.0; runs],
             bounds: vec![[(0.0, 0.0); 3]; slots],
+            drift_m: vec![0.0; slots],
+            steps: 0,
             awake: Vec::with_capacity(slots),
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
@@ -104,7 +102,7 @@ impl Linked {
             weave,
             params,
         };
-        tissue.settle();
+        tissue.audit();
         tissue.peel();
         Ok(tissue)
     }
@@ -125,6 +123,29 @@ impl Linked {
     #[must_use]
     pub const fn ledger(&self) -> Ledger {
         self.ledger
+    }
+
+    /// Makes anew what is derived from links, if they changed, and from places.
+    pub(super) fn reload(&mut self, changed: bool) {
+        self.touched.iter_mut().for_each(Vec::clear);
+        self.rods = [None; TOOLS];
+        if changed {
+            self.weave.lay(&self.elements);
+        }
+        for element in 0..self.elements.slots() {
+            if changed {
+                self.weave.renew(&self.elements, element);
+            } else {
+                self.weave.renew_gain(&self.elements, element);
+            }
+        }
+        for (index, run) in self.weave.runs.iter().enumerate() {
+            self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
+        }
+        if changed {
+            self.peel();
+        }
+        self.show();
     }
 
     /// Finds the surface: elements that lack a neighbour.
@@ -214,12 +235,13 @@ impl Tissue for Linked {
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        let _ = snapshot;
+        snapshot.numbers.clear();
+        snapshot.integers.clear();
+        self.write(snapshot);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        let _ = (snapshot, NONE);
-        Ok(())
+        self.read(snapshot)
     }
 }
 
@@ -242,12 +264,13 @@ impl Linked {
                 self.elements.cut(element, to);
                 for end in [element, other] {
                     self.weave.renew(&self.elements, end);
-                    self.stirred(end, f32::MAX);
+                    self.stirred(end, self.still_m * 2.0);
                 }
             }
         }
         self.ledger.edit_j += report.energy_j;
-        self.settle();
+        self.ledger.elastic_j += report.energy_j;
+        self.audit();
         self.peel();
         report
     }

@@ -6,7 +6,7 @@ use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
 use crate::model::linked::matter::Matter;
 use crate::model::linked::{Linked, LinkedParams};
-use crate::{Reaction, Tissue, Tool, Vec3};
+use crate::{Edit, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 /// A block with its surface at z = 0 and its ground pinned, `size` elements, spacing 1 mm.
 pub(super) fn slab(size: [i32; 3], matters: Vec<Matter>, of: impl Fn([i32; 3]) -> u8) -> Linked {
@@ -124,4 +124,26 @@ fn a_held_press_settles() {
         assert!(felt.force_n.z > last);
         last = felt.force_n.z;
     }
+}
+
+/// A snapshot holds all that a step reads: the same bits after, also when the tissue was cut between.
+#[test]
+fn a_thawed_volume_goes_on_bit_for_bit() {
+    let mut tissue = slab([13, 12, 8], vec![matter(Limits::MEDIUM)], |_| 0);
+    hold(&mut tissue, 1e-3, 20);
+    let before = Snapshot::of(&tissue);
+    let first = hold(&mut tissue, 2e-3, 30);
+    let after = Snapshot::of(&tissue);
+    let cut = Edit::Cut {
+        point_m: Vec3::zeros(),
+        normal: Vec3::new(1.0, 0.2, 0.0),
+    };
+    let report = tissue.edit(&cut).expect("can");
+    assert!(report.elements > 50 && report.energy_j < 0.0, "{report:?}");
+    assert_eq!(tissue.elements().one_sided(), None);
+    let softer = hold(&mut tissue, 2e-3, 300).force_n.norm();
+    tissue.thaw(&before).expect("its own");
+    assert_eq!(hold(&mut tissue, 2e-3, 30), first);
+    assert_eq!(Snapshot::of(&tissue), after);
+    assert!(softer < hold(&mut tissue, 2e-3, 300).force_n.norm());
 }
