@@ -240,6 +240,11 @@ fn observers_and_impedances_are_kinds_of_trials() {
             let known =
                 of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
             assert_eq!(known, Some((true, false)), "{table}");
+            assert_eq!(of("observer"), Some(("simulated", "simulated")));
+            let answers = read(&out, "answers.csv");
+            // a line for its names, and six comparisons of either run
+            assert_eq!(answers.lines().count(), 13, "{answers}");
+            assert!(out.join("answers.parquet").exists());
         }
         let checks = place("checks_held").map(|at| lines[1][at]);
         assert_eq!(checks, Some(""), "nothing was checked: {table}");

@@ -2,7 +2,7 @@
 //!
 //! Source: ours. Here are files, threads and words; [`crate::trial`] has the rest. The folder holds a copy
 //! of the file (`trial.toml`), the finished rows (`rows.jsonl`), and what is made of them: `trials.csv`,
-//! `trials.parquet`, `report.html`.
+//! `trials.parquet`, `report.html`, and of a simulated observer every answer, `answers.csv` and `answers.parquet`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -184,6 +184,7 @@ fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Fa
                 held: None,
                 trace_hash: None,
                 values: metric::of_tones(&tones),
+asked: Vec::new(),
             }))
         }
         _ => answers(trial, cell, stop),
@@ -214,6 +215,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         held: Some(summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
+asked: Vec::new(),
     }))
 }
 
@@ -223,20 +225,25 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     let stage = show::Stage::new(&cell.config(trial), trial.kind, params);
     let seed = cell.session_seed();
     let mut observer = Observer::new(params.weber, params.lapse, seed);
-    let mut number = 0;
-    let tell = |difference: f64| {
+    let mut order = psycho::asked::Order::new(seed);
+    let tell = |number: u32, difference: f64| {
         if stop.load(Ordering::Relaxed) {
             return Err(None);
         }
-        number += 1;
         let shown = |d: f64, more: bool| {
-            let seed = show::interval_seed(seed, number, more);
+            let seed = show::interval_seed(seed, 1 + u64::from(number), more);
             let shown = stage.shown(d, seed);
-            shown.map_err(|error| Some(Failure::from(error)))
+            let shown = shown.map_err(|error| Some(Failure::from(error)))?;
+            Ok::<_, Option<Failure>>(shown.filter(|shown| shown.is_finite()))
         };
-        let both = shown(0.0, false)?.zip(shown(difference, true)?);
-        let both = both.filter(|(less, more)| less.is_finite() && more.is_finite());
-        Ok(both.map(|(less, more)| observer.tells(less, more)))
+        let (less, more) = (shown(0.0, false)?, shown(difference, true)?);
+        let both = less.zip(more);
+        Ok(psycho::Told {
+            less,
+            more,
+            more_second: order.more_second(),
+            right: both.map(|(less, more)| observer.tells(less, more)),
+        })
     };
     match psycho::run(params, tell) {
         Ok(found) => Ok(Some(Row {
@@ -244,6 +251,7 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
             held: None,
             trace_hash: None,
             values: metric::of_answers(&found, params.weber),
+            asked: found.asked,
         })),
         Err(None) => Ok(None),
         Err(Some(failure)) => Err(failure),
@@ -373,6 +381,16 @@ fn listed(what: &str, rows: &[usize]) -> String {
     format!("{} rows {what}: {}{more}", rows.len(), some.join(", "))
 }
 
+/// Writes a table as `NAME.csv` and `NAME.parquet`.
+fn write_table(folder: &Path, name: &str, columns: &[table::Column]) -> Result<(), Failure> {
+    output::write(&folder.join(format!("{name}.csv")), &table::csv(columns))?;
+    let mut bytes = Vec::new();
+    let path = folder.join(format!("{name}.parquet"));
+    parquet::write(columns, &mut bytes)
+        .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+    output::write_bytes(&path, &bytes)
+}
+
 /// Finished rows, and what is made of them.
 struct Results<'a> {
     trial: &'a Trial,
@@ -383,13 +401,10 @@ struct Results<'a> {
 
 impl Results<'_> {
     fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let columns = table::columns(self.trial, self.rows);
-        output::write(&folder.join("trials.csv"), &table::csv(&columns))?;
-        let mut bytes = Vec::new();
-        let path = folder.join("trials.parquet");
-        parquet::write(&columns, &mut bytes)
-            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
-        output::write_bytes(&path, &bytes)?;
+        write_table(folder, "trials", &table::columns(self.trial, self.rows))?;
+        if self.trial.kind.is_psycho() {
+            write_table(folder, "answers", &table::answers(self.trial, self.rows))?;
+        }
         let page = report::trial::render(&TrialInput {
             trial: self.trial,
             rows: self.rows,

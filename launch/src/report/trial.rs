@@ -463,6 +463,7 @@ mod tests {
             values: (0..count)
                 .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))
                 .collect(),
+            asked: Vec::new(),
         };
         let rows = (0..trial.rows()).map(|index| (index, row(index))).collect();
         render(&TrialInput {

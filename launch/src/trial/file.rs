@@ -52,6 +52,17 @@ impl Kind {
         }
     }
 
+    /// Unit of what is shown to an observer, as it ends the name of a column: stiffness, time offset, or the second
+    /// stiffness over the first.
+    #[must_use]
+    pub fn shown_unit(self) -> &'static str {
+        match self {
+            Self::Delay => "ms",
+            Self::Lump => "ratio",
+            _ => "npm",
+        }
+    }
+
     /// Whether a simulated observer answers.
     #[must_use]
     pub fn is_psycho(self) -> bool {

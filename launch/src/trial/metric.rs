@@ -210,14 +210,14 @@ pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
 /// Values of a run of answers.
 #[must_use]
 pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
-    let count = found.answers.len() as f64;
-    let right = found.answers.iter().filter(|answer| answer.right).count() as f64;
+    let count = found.answers().count() as f64;
+    let right = found.answers().filter(|answer| answer.right).count() as f64;
     let values = [
         found.threshold,
         Some(weber),
         found.threshold.map(|threshold| threshold / weber),
         Some(right / count),
-        found.answers.last().map(|answer| answer.difference),
+        found.answers().last().map(|answer| answer.difference),
         Some(count),
         Some(found.unmeasured_share),
     ];

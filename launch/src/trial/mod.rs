@@ -8,6 +8,7 @@
 //! command in `command/trial` reads, writes and counts threads.
 
 pub mod boot;
+mod exact;
 pub mod field;
 pub mod file;
 pub mod given;
