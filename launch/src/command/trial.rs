@@ -151,7 +151,7 @@ fn with_flags(text: String, name: &str, flags: &SessionArgs) -> Result<String, F
     let given = Given {
         config: config.transpose()?,
         seed: flags.seed,
-        values: flags.assignments()?,
+        assigned: flags.assignments()?,
     };
     given
         .into_text(text, name)
@@ -184,7 +184,7 @@ fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Fa
                 held: None,
                 trace_hash: None,
                 values: metric::of_tones(&tones),
-asked: Vec::new(),
+                asked: Vec::new(),
             }))
         }
         _ => answers(trial, cell, stop),
@@ -215,7 +215,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         held: Some(summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
-asked: Vec::new(),
+        asked: Vec::new(),
     }))
 }
 

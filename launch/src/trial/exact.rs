@@ -12,11 +12,16 @@ fn number<E: Error>(text: &String) -> Result<f64, E> {
 pub(in crate::trial) mod one {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    pub(in crate::trial) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::trial) fn serialize<S: Serializer>(
+        value: &f64,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         value.to_string().serialize(to)
     }
 
-    pub(in crate::trial) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    pub(in crate::trial) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<f64, D::Error> {
         super::number(&String::deserialize(from)?)
     }
 }

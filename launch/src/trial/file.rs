@@ -280,20 +280,12 @@ fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)>
 
 /// Two fields of one condition that set the same thing, and what that is.
 fn twice(values: &[(String, toml::Value)]) -> Option<(&str, &str, String)> {
-    let mut set: Vec<(&str, String)> = Vec::new();
-    for (name, _) in values {
-        for path in field::paths(name) {
-            let inside = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}."));
-            let known = set
-                .iter()
-                .find(|(_, known)| inside(known, &path) || inside(&path, known));
-            if let Some((before, _)) = known {
-                return Some((before, name, path));
-            }
-            set.push((name, path));
-        }
-    }
-    None
+    values.iter().enumerate().find_map(|(place, (name, _))| {
+        let mut before = values[..place].iter();
+        before.find_map(|(known, _)| {
+            Some((known.as_str(), name.as_str(), field::overlap(known, name)?))
+        })
+    })
 }
 
 fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
@@ -351,7 +343,7 @@ fn listed(conditions: &[toml::Table], file: &str) -> Result<Vec<Listed>, TrialEr
 }
 
 /// Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage stays whole.
-fn flatten(path: String, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
+pub(super) fn flatten(path: String, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
     match value {
         toml::Value::Table(table) if !path.ends_with("outage") => {
             for (key, inner) in table {

@@ -88,7 +88,7 @@ pub enum RowsError {
     /// The rows are of another trial.
     #[error(
         "{path}: rows of trial `{name}` with hash {found}, not of this one with hash {expected}; choose \
-         another folder, or take the file, the scenes and the version of Palpate that they were made with"
+         another folder, or take the file, the scenes with their meshes and the version of Palpate that they were made with"
     )]
     Other {
         /// The file.
@@ -289,7 +289,7 @@ mod tests {
             held: Some(true),
             trace_hash: None,
             values: vec![Some(0.1 + index as f64), None],
-asked: Vec::new(),
+            asked: Vec::new(),
         }
     }
 

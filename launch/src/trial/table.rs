@@ -223,7 +223,7 @@ pub(super) mod tests {
             held: Some(index == 0),
             trace_hash: (index == 2).then(|| "0f".to_owned()),
             values: vec![Some(0.1), None],
-asked: Vec::new(),
+            asked: Vec::new(),
         };
         let rows = [0, 2].map(|index| (index, row(index))).into();
         columns(&trial, &rows)
@@ -237,7 +237,7 @@ asked: Vec::new(),
             held: Some(index == 0),
             trace_hash: None,
             values: vec![Some(index as f64), None],
-asked: Vec::new(),
+            asked: Vec::new(),
         };
         let json = json(
             &trial,

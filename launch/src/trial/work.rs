@@ -61,7 +61,7 @@ mod tests {
             held: Some(true),
             trace_hash: None,
             values: vec![Some(cell.seed as f64)],
-asked: Vec::new(),
+            asked: Vec::new(),
         }
     }
 
