@@ -126,6 +126,10 @@ fn flags_win_over_the_file_and_stay_with_the_folder() {
     for (flags, part) in [
         (&["--mode", "wave"][..], "[grid]"),
         (&["--set", "coupling.mode=wave"], "[grid]"),
+        (
+            &["--rtt-ms", "40", "--set", "link.back.oneway_ms=3"],
+            "--rtt-ms 40.0 and --set link.back.oneway_ms=3",
+        ),
         (&["--trace", "net.csv"], "--trace"),
     ] {
         let output = palpate(&[&["trial", text(&file)], flags].concat());
@@ -363,7 +367,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
     assert_eq!(other["impedance_nspm"], tune["impedance_nspm"]);
     for (flags, part) in [
         (&["--profile", "lan"][..], "--profile"),
-        (&["--oneway-ms-fwd", "20"], "--oneway-ms-fwd"),
+        (&["--oneway-ms-fwd", "20"], "--oneway-ms-back"),
         (&["--loss", "0.1"], "--loss"),
         (&["--rtt-ms", "3", "--burst", "2"], "--burst"),
         (&["--rtt-ms", "3", "--atlas", "nowhere"], "nowhere"),

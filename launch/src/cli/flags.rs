@@ -316,7 +316,7 @@ pub(super) fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<
 }
 
 /// A seed is written to a TOML file, whose integers are signed.
-fn seed(text: &str) -> Result<u64, String> {
+pub(super) fn seed(text: &str) -> Result<u64, String> {
     let value = text.trim().parse::<u64>().ok();
     let value = value.filter(|&value| i64::try_from(value).is_ok());
     value.ok_or_else(|| format!("expected a whole number, 0 to {}", i64::MAX))

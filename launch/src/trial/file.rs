@@ -70,12 +70,35 @@ impl Kind {
     }
 }
 
+/// Which clock the rows of a trial run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Virtual time: rows depend on the trial alone.
+    #[default]
+    Virtual,
+    /// The clock of this machine: each row as `palpate run` runs it, as processes over an emulated network.
+    Live,
+}
+
+impl Clock {
+    /// Name as in a file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Live => "live",
+        }
+    }
+}
+
 /// The file as it stands.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Text {
     name: Option<String>,
     kind: Kind,
+    clock: Clock,
     seeds: Option<Seeds>,
     repeats: Option<i64>,
     base: Config,
@@ -100,6 +123,8 @@ pub struct Trial {
     pub name: String,
     /// What a row is.
     pub kind: Kind,
+    /// Which clock the rows run on.
+    pub clock: Clock,
     /// What every condition begins with.
     pub base: Config,
     /// Fields that any condition sets, in order of appearance.
@@ -249,6 +274,7 @@ impl Trial {
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
+            clock: read.clock,
             fields,
             conditions: conditions.collect::<Result<_, _>>()?,
             base: read.base,
@@ -260,12 +286,16 @@ impl Trial {
     }
 }
 
-/// A field that would change nothing: what it is, and what would be right.
+/// A field that would change nothing, or cannot be: what it is, and what would be right.
 fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)> {
     let whole: toml::Table = toml::from_str(text).ok()?;
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
         let expected = "seeds at the top of the file: every condition has the same";
         return Some(("base.seed", seed.to_string(), expected));
+    }
+    if read.clock == Clock::Live && read.kind != Kind::Session {
+        let found = format!("live in a trial of kind {}", read.kind.name());
+        return Some(("clock", found, "virtual, or kind session"));
     }
     let kind = || format!("there in a trial of kind {}", read.kind.name());
     if read.psycho.is_some() && !read.kind.is_psycho() {
@@ -506,6 +536,10 @@ mod tests {
             (
                 "[grid]\nloss = [0]\n[[condition]]\nloss = 0",
                 vec!["[grid]", "either"],
+            ),
+            (
+                "clock = \"live\"\nkind = \"lump-2afc\"",
+                vec!["clock is live", "lump-2afc", "kind session"],
             ),
             ("[psycho]\ntrials = 0", vec!["psycho.trials is 0", "4 to"]),
             ("[psycho]\ntrials = 9", vec!["[psycho]", "kind session"]),

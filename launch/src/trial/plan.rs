@@ -128,6 +128,7 @@ impl Trial {
         add(env!("CARGO_PKG_VERSION"));
         add(env!("PALPATE_SOURCES"));
         add(self.kind.name());
+        add(self.clock.name());
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();

@@ -51,6 +51,8 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
         let value = |row: &Row| Entry::Number(row.values.get(k).copied().flatten());
         add(&metric.name, rows.values().map(value).collect());
     }
+    let clock = || Entry::Text(Some(trial.clock.name().to_owned()));
+    add("clock", rows.values().map(|_| clock()).collect());
     let held = rows.values();
     let held = held.map(|row| Entry::Number(row.held.map(|held| f64::from(u8::from(held)))));
     add("checks_held", held.collect());
@@ -175,7 +177,7 @@ pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_jso
     let (checked, held) = Row::checked(rows.values());
     let observer = trial.kind.is_psycho().then_some(OBSERVER);
     json!({
-        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(), "observer": observer, "hash": hash,
+        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(), "clock": trial.clock.name(), "observer": observer, "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })
@@ -307,7 +309,7 @@ pub(super) mod tests {
         );
         assert!(lines[2].starts_with("2,1,,1,0,,10,0.1,,"), "{text}");
         assert!(
-            lines[1].ends_with(",1,") && lines[2].ends_with(",0,0f"),
+            lines[1].ends_with(",virtual,1,") && lines[2].ends_with(",virtual,0,0f"),
             "{text}"
         );
     }
