@@ -395,3 +395,49 @@ fn every_trial_that_is_shipped_reads() {
     }
     assert!(rows > 50, "{rows} conditions");
 }
+
+#[test]
+fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
+    let root = tempfile::tempdir().expect("a folder");
+    let out = root.path().join("atlas");
+    let file = root.path().join("axes.toml");
+    std::fs::write(
+        &file,
+        "charts = [\"line\"]\noneway_ms = [5, 20]\nwall_npm = [300]\n",
+    )
+    .expect("writable");
+    let asked = [
+        "--set",
+        "charts=[\"line\", \"direct\"]",
+        "--set",
+        "slave_npm=500",
+        "--set",
+        "jitter_ms=0",
+    ];
+    let arguments = [
+        &["atlas", "--config", text(&file), "--json", "--seed", "3"],
+        &asked[..],
+        &["--out", text(&out)],
+    ];
+    let output = palpate(&arguments.concat());
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let atlas: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!(atlas["schema"], "palpate-atlas/1.0");
+    assert_eq!(atlas["held"], true);
+    let points = atlas["points"].as_array().expect("points");
+    assert!(points.len() > 6, "{atlas}");
+    for point in points {
+        assert_eq!(
+            (point["wall_npm"].as_f64(), point["slave_npm"].as_f64()),
+            (Some(300.0), Some(500.0))
+        );
+        let limit = &point["time"];
+        assert!(limit.is_number() || limit == "unbounded", "{point}");
+    }
+    assert!(read(&out, "report.html").contains("stiffness felt of 300 N/m"));
+    for (set, part) in [("rtt_ms=3", "oneway_ms"), ("b_nspm=-1", "0.1 to 1000")] {
+        let output = palpate(&["atlas", "--set", set]);
+        assert_eq!(code(&output), Some(2), "{set}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
+}
