@@ -1,4 +1,5 @@
-//! Tells the crate what it was built from: a hash of all sources of the workspace, as `PALPATE_SOURCES`.
+//! Tells the crate what it was built from: a hash of all sources of the workspace and its built-in scenes, as
+//! `PALPATE_SOURCES`.
 //!
 //! Rows of a trial are continued, and joined, only if the same code makes them; a version alone does not
 //! say that while it is worked on. The same sources give the same hash on every machine.
@@ -25,6 +26,7 @@ fn main() {
         files.push(root.join(name).join("Cargo.toml"));
         collect(&root.join(name).join("src"), &mut files);
     }
+    collect(&root.join("scenes"), &mut files);
     files.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for file in &files {

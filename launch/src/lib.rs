@@ -21,6 +21,7 @@ pub mod hand;
 pub mod lab;
 pub mod metrics;
 pub mod netlab;
+pub mod pool;
 pub mod progress;
 pub mod record;
 pub mod replay;

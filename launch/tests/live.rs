@@ -123,6 +123,49 @@ fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (file, out) = (root.path().join("live.toml"), root.path().join("out"));
+    let trial = "clock = \"live\"\n[base]\nduration_s = 3.0\ntissue = \"sheet-lump\"\ntwin = \"sheet\"\n\
+                 network.port = 7611\n[grid]\nmode = [\"wave\"]\n";
+    std::fs::write(&file, trial).expect("writable");
+    let palpate = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.arg("trial").arg(&file).arg("-q").args(more);
+        command.arg("--out").arg(&out).output().expect("it starts")
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = palpate(&["--jobs", "2"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--jobs 2") && !out.exists());
+    let output = palpate(&[]);
+    let row = out.join("live/row-000000");
+    assert_held(&output, &said(&output), &row);
+    holds_nothing_but_results(&row);
+    let table = std::fs::read_to_string(out.join("trials.csv")).expect("a table");
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let of = |name: &str| {
+        let place = lines[0].iter().position(|column| *column == name);
+        lines[1][place.expect(name)]
+    };
+    assert_eq!((lines.len(), of("clock"), of("mode")), (2, "live", "wave"));
+    for name in ["late_ticks", "missed_share"] {
+        let known = of(name).parse::<f64>();
+        assert!(known.is_ok_and(|value| value >= 0.0), "{name}: {table}");
+    }
+    assert_eq!(of("violations"), "0", "{table}");
+    // a finished row is not run again
+    let before = summary(&row);
+    let output = palpate(&[]);
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{}", said(&output));
+    assert_eq!(summary(&row), before);
+}
+
+#[test]
 fn ctrl_c_ends_a_session_with_its_files_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = start(folder.path(), 7521, "60");

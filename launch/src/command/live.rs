@@ -12,7 +12,7 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::conclude::{self, Evidence};
+use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
@@ -44,17 +44,69 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         stop: interrupt::on_ctrl_c()?,
     };
     let progress = Progress::line("run", wanted.quiet || wanted.json);
+    let (concluded, warning) = whole(&config, &options, (&progress, true))?;
+    drop(progress);
+    Ok(Done {
+        warning,
+        ..concluded.done(wanted, &folder)
+    })
+}
+
+/// A whole live session, judged and written to its folder, with what must be said beside it; `compare` also runs the
+/// same by waves in virtual time, where a twin is felt.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn whole(
+    config: &Config,
+    options: &RunOptions,
+    (progress, compare): (&Progress, bool),
+) -> Result<(Concluded, Option<String>), Failure> {
     let show = |status: &Status| {
         if progress.visible() {
             progress.say(status_line(status, config.duration_s));
         }
     };
-    let outcome = supervise(&config, &options, show).map_err(failure)?;
+    let outcome = supervise(config, options, show).map_err(failure)?;
     progress.say("judging");
     let reports = [&outcome.master_report, &outcome.slave_report];
     let reports: Vec<&SideReport> = reports.into_iter().flatten().collect();
+    let facts = outcome_facts(config, &outcome, &reports)?;
+    let comparison = if compare && outcome.lost.is_empty() {
+        lab::compared(config, &facts.sites, &options.stop)?
+    } else {
+        None
+    };
+    let warning = lost(&outcome);
+    let mut remarks = vec![outcome.network.clone()];
+    remarks.extend(late_ticks(config)?);
+    remarks.extend(warning.clone());
+    remarks.extend(outcome.damage.clone());
+    remarks.extend(refusals(&reports));
+    remarks.extend(truth::remarks(config, &facts.sites)?);
+    if outcome.interrupted {
+        remarks.push("Ended before its time, as was asked.".into());
+    }
+    let evidence = Evidence {
+        config,
+        master: &outcome.master,
+        slave: &outcome.slave,
+        judged: None,
+        facts: &facts,
+        comparison: comparison.as_ref(),
+        remarks: &remarks,
+    };
+    Ok((conclude::conclude(&evidence, &options.out)?, warning))
+}
+
+/// What a session of both sides knows besides its records.
+fn outcome_facts(
+    config: &Config,
+    outcome: &RunOutcome,
+    reports: &[&SideReport],
+) -> Result<SessionFacts, Failure> {
     let whole = reports.len() == 2;
-    let facts = SessionFacts {
+    Ok(SessionFacts {
         command: "run".into(),
         ending: match (outcome.lost.is_empty(), outcome.interrupted) {
             (false, _) => Ending::SideLost,
@@ -63,43 +115,13 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         },
         live: Some(LiveFacts {
             bare_timer_us_p99: outcome.bare_timer_us_p99,
-            ran_to_end: ran_to_end(&outcome),
-            ..live_facts(&reports, whole)
+            ran_to_end: ran_to_end(outcome),
+            ..live_facts(reports, whole)
         }),
-        missed_ticks: total(&reports, whole, |servo| servo.missed),
-        records_lost: total(&reports, whole, |servo| servo.records_lost),
-        frames: frames(&outcome),
-        ..facts(&config, &outcome.master)?
-    };
-    let comparison = if outcome.lost.is_empty() {
-        lab::compared(&config, &facts.sites, &options.stop)?
-    } else {
-        None
-    };
-    let warning = lost(&outcome);
-    let mut remarks = vec![outcome.network.clone()];
-    remarks.extend(late_ticks(&config)?);
-    remarks.extend(warning.clone());
-    remarks.extend(outcome.damage.clone());
-    remarks.extend(refusals(&reports));
-    remarks.extend(truth::remarks(&config, &facts.sites)?);
-    if outcome.interrupted {
-        remarks.push("Ended before its time, as was asked.".into());
-    }
-    let evidence = Evidence {
-        config: &config,
-        master: &outcome.master,
-        slave: &outcome.slave,
-        judged: None,
-        facts: &facts,
-        comparison: comparison.as_ref(),
-        remarks: &remarks,
-    };
-    let concluded = conclude::conclude(&evidence, &folder)?;
-    drop(progress);
-    Ok(Done {
-        warning,
-        ..concluded.done(wanted, &folder)
+        missed_ticks: total(reports, whole, |servo| servo.missed),
+        records_lost: total(reports, whole, |servo| servo.records_lost),
+        frames: frames(outcome),
+        ..facts(config, &outcome.master)?
     })
 }
 
