@@ -26,9 +26,9 @@ use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::given;
 use crate::tables;
-use stream::Watch;
 
 pub use stream::Reconstruction;
+pub(crate) use stream::Watch;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);

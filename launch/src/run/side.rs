@@ -110,12 +110,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let description = record::Session {
         sides: vec![options.side],
         config: config.to_toml(),
-        facts: [
-            ("version", env!("CARGO_PKG_VERSION")),
-            (same::TWIN_TABLE, if has_table { "yes" } else { "no" }),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into(),
+        facts: [(same::TWIN_TABLE, if has_table { "yes" } else { "no" })]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
     };
     let recorder = Recorder::create(BufWriter::new(file), &description)?;
 

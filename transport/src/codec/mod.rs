@@ -10,7 +10,8 @@
 //! - [`receiver`]: what the receiver may believe when frames are lost, without acknowledgements but
 //!   with the echo that every frame carries (after Kammerl and Brandi);
 //! - [`pace`]: fewer frames while the delay grows (after DPM 2016);
-//! - [`encoder`] and [`decoder`]: the two ends, pure state machines for the shell.
+//! - [`encoder`] and [`decoder`]: the two ends, pure state machines for the shell;
+//! - [`handshake`]: what two sides can and want, and the setting that both then use.
 //!
 //! **Passive by its place.** The codec only decides *whether* a frame goes. Energies and integrals in
 //! a frame are cumulative (teleop E6b), so the next one says all that those left out would have
@@ -23,6 +24,7 @@
 
 pub mod decoder;
 pub mod encoder;
+pub mod handshake;
 pub mod pace;
 mod params;
 pub mod predictor;
@@ -31,7 +33,10 @@ pub mod signal;
 
 pub use decoder::Decoder;
 pub use encoder::Encoder;
-pub use params::{CodecError, CodecKind, CodecParams, KEEP_ALIVE_S_MAX, Prediction};
+pub use handshake::{Agreed, Offer, agree};
+pub use params::{
+    CodecError, CodecKind, CodecParams, KEEP_ALIVE_S_MAX, PACE_MAX, Prediction, WEBER_MAX,
+};
 pub use signal::{Judged, Threshold};
 
 use crate::coupling::CouplingParams;
