@@ -68,7 +68,9 @@ pub struct Agreed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
     /// The other side's offer cannot be read, or is of another version.
-    #[error("no codec is used: the other side tells nothing of its codecs that this version understands")]
+    #[error(
+        "no codec is used: the other side tells nothing of its codecs that this version understands"
+    )]
     Stranger,
     /// A side lacks what is wanted.
     #[error("no codec is used: {whose} side lacks its {lacks}")]
@@ -85,7 +87,9 @@ pub enum Note {
     #[error("a codec is used, as the other side wants one")]
     Joined,
     /// A setting that both can is used, which is not what this side wanted.
-    #[error("the codec's {field} is not as wanted here: it is the one that both sides can and want")]
+    #[error(
+        "the codec's {field} is not as wanted here: it is the one that both sides can and want"
+    )]
     Met {
         /// The first field that differs.
         field: &'static str,
@@ -340,7 +344,9 @@ fn common(
         params.keep_alive_s = params.keep_alive_s.min(ability.keep_alive_s_max);
     }
     // a limit that makes no setting is as good as no codec
-    params.validate().map_err(|error| (Whose::Other, error.field))?;
+    params
+        .validate()
+        .map_err(|error| (Whose::Other, error.field))?;
     let newest = versions.into_iter().max().unwrap_or(DEADBAND_VERSION);
     Ok((params, newest))
 }
@@ -377,7 +383,9 @@ fn difference(a: &CodecParams, b: &CodecParams) -> Option<&'static str> {
         ("doubt_max", doubt_max == b.doubt_max),
         ("pace_max", pace_max == b.pace_max),
     ];
-    rows.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+    rows.into_iter()
+        .find(|(_, same)| !same)
+        .map(|(field, _)| field)
 }
 
 #[cfg(test)]
@@ -429,7 +437,12 @@ mod tests {
         let b = offer(|wants| (wants.kind, wants.predictor) = (ON, Prediction::Zoh));
         let [at_a, at_b] = both(&a, &b);
         assert_eq!(at_a.params, at_b.params);
-        let CodecParams { weber, floor_n, predictor, .. } = at_a.params;
+        let CodecParams {
+            weber,
+            floor_n,
+            predictor,
+            ..
+        } = at_a.params;
         assert_eq!((weber, floor_n, predictor), (0.1, 0.03, Prediction::Zoh));
         assert_eq!(at_a.note, Some(Note::Met { field: "weber" }));
         assert_eq!(at_b.note, Some(Note::Met { field: "floor_n" }));
@@ -481,7 +494,10 @@ mod tests {
         newer.handshake = 2;
         for stranger in [None, Some(&newer)] {
             let found = agree(&on(), stranger).expect("none");
-            assert_eq!((found.params.kind, found.note), (CodecKind::Off, Some(Note::Stranger)));
+            assert_eq!(
+                (found.params.kind, found.note),
+                (CodecKind::Off, Some(Note::Stranger))
+            );
             assert!(agree(&demanded(|_| ()), stranger).is_err());
         }
         let mut wrong = on();
@@ -501,7 +517,10 @@ mod tests {
         assert!(error.to_string().contains("codec.weber"), "{error}");
         let none = offer(|wants| wants.demanded = true);
         let [a, _] = both(&fine, &none);
-        assert_eq!((a.params.kind, a.note), (CodecKind::Off, Some(Note::Unwanted)));
+        assert_eq!(
+            (a.params.kind, a.note),
+            (CodecKind::Off, Some(Note::Unwanted))
+        );
         let error = agree(&none, Some(&coarse)).expect_err("two demands");
         assert_eq!(error, Refusal::Apart { field: "kind" });
     }
@@ -509,9 +528,15 @@ mod tests {
     #[test]
     fn a_session_that_runs_is_joined_as_it_is() {
         let mut runs = on();
-        runs.settled = Some(CodecParams { weber: 0.2, ..runs.wants });
+        runs.settled = Some(CodecParams {
+            weber: 0.2,
+            ..runs.wants
+        });
         let joined = agree(&offer(|_| ()), Some(&runs)).expect("joined");
-        assert_eq!((joined.params.weber, joined.note), (0.2, Some(Note::Joined)));
+        assert_eq!(
+            (joined.params.weber, joined.note),
+            (0.2, Some(Note::Joined))
+        );
         let joined = agree(&on(), Some(&runs)).expect("joined");
         assert_eq!(joined.note, Some(Note::Met { field: "weber" }));
         let error = agree(&demanded(|_| ()), Some(&runs)).expect_err("demanded");

@@ -153,7 +153,13 @@ impl CodecParams {
             ),
             ("loss_expected", self.loss_expected, 0.0, 0.5, "0 to 0.5"),
             ("doubt_max", self.doubt_max, 0.0, 0.5, "0 to 0.5"),
-            ("pace_max", f64::from(self.pace_max), 1.0, f64::from(PACE_MAX), "1 to 8"),
+            (
+                "pace_max",
+                f64::from(self.pace_max),
+                1.0,
+                f64::from(PACE_MAX),
+                "1 to 8",
+            ),
         ];
         for (field, value, low, high, expected) in rows {
             if !(low..=high).contains(&value) {
