@@ -116,7 +116,10 @@ impl TracedHandle {
             self.let_go_m = Some(self.position_m);
         }
         let (tick, part) = (self.steps / SUBSTEPS, self.steps % SUBSTEPS);
-        let (from, to) = (self.meant(tick).position_m, self.meant(tick + 1).position_m);
+        let (now, next) = (self.meant(tick), self.meant(tick + 1));
+        // where a hand comes or goes its intent jumps, which is no motion that a hand would make
+        let jumps = self.hold != Hold::Carried && now.present != next.present;
+        let (from, to) = (now.position_m, if jumps { now } else { next }.position_m);
         let share = part as f64 / SUBSTEPS as f64;
         let step_s = PERIOD.s() / SUBSTEPS as f64;
         let mass_kg = MASS_KG + self.hand.mass_kg;

@@ -112,6 +112,7 @@ pub fn session(config: &Config, master: &[TickRecord], hold: Hold) -> Result<Ses
 #[cfg(test)]
 mod tests {
     use palpate_master::device::grip::{Grip, Regrip};
+    use palpate_master::device::params::HandleKind;
     use palpate_transport::coupling::Mode;
 
     use super::*;
@@ -208,6 +209,8 @@ mod tests {
             ..Config::default()
         };
         config.coupling.mode = Mode::Wave;
+        // the plant that the hand of a trace is on
+        config.operator.handle = HandleKind::Mass;
         let letting_go = "operator.regrip=[{at_s=1.0, grip=\"none\"}, {at_s=2.0, grip=\"light\"}]";
         let config = changed(&config, &[letting_go.to_owned()]).expect("grips");
         let run = |mut session: Session| -> Vec<TickRecord> {
