@@ -22,6 +22,27 @@
 //! **Not a loss.** Sequence numbers count sent frames, so a frame that was left out is no gap; the
 //! keep-alive is shorter than every limit on silence, which the launcher checks.
 
+//!
+//! **What it comes to.** A palpation of 20 s in virtual time, round trip 100 ms, 10 % loss, no jitter, noise
+//! as the devices have it (sensor 10 mN, encoder 0.03 mm); frames left out and part of the ticks inside the
+//! threshold, of the master's stream and of the slave's:
+//!
+//! | mode | tissue | forward | back |
+//! |---|---|---|---|
+//! | `wave` | `wall:500` | 71.3 %, 98.3 % | 50.9 %, 98.1 % |
+//! | `wave` | `sheet-lump` | 71.0 %, 98.5 % | 59.3 %, 98.0 % |
+//! | `mmt` | `wall:500` | 79.7 %, 98.9 % | 95.8 %, 100 % |
+//! | `mmt` | `sheet-lump` | 79.6 %, 98.9 % | 89.2 %, 99.2 % |
+//! | `tank` | `wall:500` | 79.6 %, 97.8 % | 95.7 %, 100 % |
+//! | `tank` | `sheet-lump` | 81.1 %, 97.0 % | 87.7 %, 99.5 % |
+//!
+//! The goal (teleop 6: 95 % and 99.5 %) is met on the corpus of the tests and, of these, by the slave's
+//! stream in `mmt` and `tank` on the wall. Without loss `mmt` leaves out 93.8 % forward with all ticks inside, of
+//! which the keep-alive of 24 ms alone sends 4.2 %. A first copy that is lost costs a tick already, so 20 changes
+//! a second at 10 % loss leave little of 0.5 %, and what the receiver may believe of every lost frame
+//! until an echo tells multiplies the frames. Jitter counts as error here: at the default 10 ms only 63
+//! to 78 % of the ticks are inside (sessions of 10 s). `tests/tests/codec.rs` prints the table anew.
+
 pub mod decoder;
 pub mod encoder;
 pub mod handshake;
