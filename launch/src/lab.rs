@@ -27,11 +27,11 @@ use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::given;
 use crate::tables;
-use stream::Watch;
 
 use scene::wrong_scene;
 pub use scene::{load_scene, read_scene, scene_text};
 pub use stream::Reconstruction;
+pub(crate) use stream::Watch;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);

@@ -258,8 +258,8 @@ impl State {
             self.reservoir.deposit(axis, work_j);
             self.method.book(axis, work_j, held_m);
             self.held[axis] = self.holding(mode, (axis, moved_m), passed_s);
-            let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
-            self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
+            let share = (passed_s / CHARGE_SMOOTH_S).min(1.0);
+            self.drift_mps[axis] += share * (moved_m / passed_s - self.drift_mps[axis]);
         }
         if reading.let_go_m.is_some() {
             // what follows begins from no force, and the hand must not feel it come back at once

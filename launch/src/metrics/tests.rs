@@ -147,6 +147,7 @@ pub(crate) fn expected() -> Expected {
         ran_to_end: Vec::new(),
         live: false,
         passive: true,
+        delays_known: false,
     }
 }
 
