@@ -190,6 +190,7 @@ pub fn tick(
         0
     };
     events |= if prediction.masked { Events::MASKED } else { 0 };
+    events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = state.axis(
@@ -305,6 +306,17 @@ impl State {
             self.method.restart();
         }
         self.reservoir.receive(&self.inbox.newest().energy_sent_j);
+    }
+
+    /// The event of a retune whose waves still come back in an epoch before.
+    fn retuning(&self, mode: Mode) -> u32 {
+        let newest = self.inbox.newest();
+        let behind = newest.sequence > 0 && newest.impedance_epoch != self.tuning.epoch;
+        if behind && mode.sends_waves() {
+            Events::RETUNING
+        } else {
+            0
+        }
     }
 
     /// Touch the twin; nothing to predict in the modes without one.

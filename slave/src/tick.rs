@@ -157,15 +157,10 @@ pub fn tick(
 /// What the coupling method is given in this tick.
 fn moment<'a>(coupling: &'a CouplingParams, inbox: &'a Inbox, inputs: &Inputs) -> Moment<'a> {
     let newest = inbox.newest();
-    // the impedance that the newest frame was made with
-    let known = (0.1..=1000.0).contains(&newest.impedance_nspm);
     Moment {
         params: coupling,
-        impedance_nspm: if known {
-            newest.impedance_nspm
-        } else {
-            coupling.impedance_nspm
-        },
+        // the one that the newest frame was made with, from that frame on
+        impedance_nspm: newest.made_with_nspm().unwrap_or(coupling.impedance_nspm),
         newest,
         held: inbox.silence(inputs.now).s() <= coupling.hold_s,
         dt_s: inputs.dt_s,
@@ -241,7 +236,7 @@ impl State {
         let dt_s = inputs.dt_s;
         let moment = moment(coupling, &self.inbox, inputs);
         let (own_npm, own_nspm) = (params.stiffness_npm[axis], params.damping_nspm[axis]);
-        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, own_npm, own_nspm);
+        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, axis, (own_npm, own_nspm));
         let pd = Pd {
             stiffness_npm,
             damping_nspm,

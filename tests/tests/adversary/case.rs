@@ -10,9 +10,15 @@ use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
 use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule};
 use palpate_transport::link::{LinkParams, Outage};
 use palpate_transport::trace::Side;
+use palpate_transport::{AXES, Axes};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+
+/// One wave impedance for all axes.
+fn isotropic() -> Axes {
+    [1.0; AXES]
+}
 
 /// Seeded chance.
 pub(crate) struct Dice(SplitMix64);
@@ -52,6 +58,8 @@ pub(crate) struct Case {
     pub(crate) mode: Mode,
     pub(crate) matching: Matching,
     pub(crate) impedance_nspm: f64,
+    #[serde(default = "isotropic")]
+    pub(crate) impedance_ratio: Axes,
     pub(crate) drift_rate_hz: f64,
     pub(crate) reserve_ticks: f64,
     pub(crate) relayed: Relayed,
@@ -120,7 +128,7 @@ pub(crate) fn link(dice: &mut Dice) -> LinkParams {
         queue_packets: 200,
         outage: dice.chance(0.25).then(|| Outage {
             on_s: dice.between(0.2, 3.0),
-            off_s: dice.pick(&[0.2, 1.0, 5.0]) * dice.between(0.1, 1.0),
+            off_s: dice.pick(&[0.5, 1.0, 5.0]) * dice.between(0.1, 1.0),
         }),
     }
 }
@@ -183,6 +191,7 @@ impl Case {
             mode,
             matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
+            impedance_ratio: isotropic(),
             drift_rate_hz: dice.between(0.0, 10.0),
             reserve_ticks: dice.pick(&[1.0, 3.0, 10.0]),
             relayed: dice.pick(&[Relayed::Port, Relayed::Contact]),
@@ -209,6 +218,9 @@ impl Case {
             back: link(dice),
             events: (0..events).map(|_| event(dice)).collect(),
         };
+        if dice.chance(0.3) {
+            case.impedance_ratio = [0; AXES].map(|_| dice.pick(&[0.5, 1.0, 5.0]));
+        }
         if mode == Mode::Auto && dice.chance(0.7) {
             // near enough that it has to choose
             for link in [&mut case.forward, &mut case.back] {
@@ -225,7 +237,10 @@ impl Case {
             let fresh = Self::random(dice.0.next_u64(), case.duration_s, modes);
             match dice.below(14) {
                 0 => case.mode = fresh.mode,
-                1 => (case.matching, case.impedance_nspm) = (fresh.matching, fresh.impedance_nspm),
+                1 => {
+                    (case.matching, case.impedance_nspm) = (fresh.matching, fresh.impedance_nspm);
+                    case.impedance_ratio = fresh.impedance_ratio;
+                }
                 2 => (case.grip, case.handle) = (fresh.grip, fresh.handle),
                 3 => case.sine = fresh.sine,
                 4 => case.tissue = fresh.tissue,
@@ -316,6 +331,7 @@ impl Case {
         config.coupling.mode = self.mode;
         config.coupling.matching = self.matching;
         config.coupling.impedance_nspm = self.impedance_nspm;
+        config.coupling.impedance_ratio = self.impedance_ratio;
         config.coupling.drift_rate_hz = self.drift_rate_hz;
         config.coupling.reserve_ticks = self.reserve_ticks;
         config.coupling.relayed = self.relayed;

@@ -7,7 +7,7 @@
 use super::auto::Blend;
 use super::delay_gain::Spacing;
 use super::model_mediated::{STOCK_J, charge_n, offer_j};
-use super::wave::{self, Decoder, LowPass};
+use super::wave::{self, Decoder, LowPass, Units};
 use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
 use crate::frame::FrameFlags;
 use crate::trace::Events;
@@ -60,6 +60,7 @@ pub struct MasterEnd {
     spacing: Spacing,
     filter: [LowPass; AXES],
     wave_integral: Axes,
+    units: Units,
     observer: tdpa::Observer,
     /// Force that the passivity controller added, by axis \[N\].
     controlled_n: Axes,
@@ -98,6 +99,13 @@ impl MasterEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        let (sent, came) = self
+            .units
+            .follow(moment.impedance_nspm, moment.came_nspm());
+        for axis in 0..AXES {
+            self.wave_integral[axis] *= sent;
+            self.decoder[axis].integral_out *= came;
+        }
         self.controlled_n = [0.0; AXES];
     }
 
@@ -187,7 +195,7 @@ impl MasterEnd {
         account: &mut Reservoir,
     ) -> f64 {
         let (axis, dt_s, params) = (handle.axis, moment.dt_s, moment.params);
-        let (b, mode) = (moment.impedance_nspm, params.mode.resolved());
+        let (b, mode) = (moment.own_nspm(axis), params.mode.resolved());
         let matched = mode.sends_waves() && params.matching == Matching::Both;
         let made = if matched {
             (b / 2.0).sqrt() * handle.velocity_mps
@@ -237,7 +245,8 @@ impl MasterEnd {
             )
         };
         decoder.used(w, moment.dt_s);
-        let (b, v) = (moment.impedance_nspm, handle.velocity_mps);
+        // with the b that it was made with: with one's own, a force in the hand would leap at a retune
+        let (b, v) = (moment.came_with_nspm(axis), handle.velocity_mps);
         let force_n = match params.matching {
             Matching::Both => wave::matched_master_force(b, v, w),
             Matching::None | Matching::Slave => wave::master_force(b, v, w),

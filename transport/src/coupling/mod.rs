@@ -10,7 +10,7 @@
 //! | file | method | source |
 //! |---|---|---|
 //! | [`wave`] | wave variables, impedance matching, filtering | teleop E2, E4, E5 |
-//! | [`wave_matrix`] | waves of coupled axes, a library alone: no tick uses it yet | teleop E2 |
+//! | [`wave_matrix`] | waves of coupled axes, a library alone: sessions have one b an axis | teleop E2 |
 //! | [`delay_gain`] | the classic gain for a variable delay, a baseline | teleop E6a |
 //! | [`reservoir`] | cumulative energy account for variable delay and loss | teleop E6b, E9 |
 //! | [`drift`] | position correction, paid from the account | teleop E7 |
@@ -157,7 +157,7 @@ impl Mode {
 pub struct Moment<'a> {
     /// Parameters that both sides agreed on.
     pub params: &'a CouplingParams,
-    /// Wave impedance b of this tick \[N s/m\].
+    /// Wave impedance b of this tick, before the ratio of an axis \[N s/m\].
     pub impedance_nspm: f64,
     /// The newest frame of the other side; number 0 if there is none.
     pub newest: &'a HapticFrame,
@@ -165,6 +165,25 @@ pub struct Moment<'a> {
     pub held: bool,
     /// Time since the tick before \[s\].
     pub dt_s: f64,
+}
+
+impl Moment<'_> {
+    /// Wave impedance of this tick on one axis, for what is sent \[N s/m\].
+    #[must_use]
+    pub fn own_nspm(&self, axis: usize) -> f64 {
+        self.impedance_nspm * self.params.impedance_ratio[axis]
+    }
+
+    /// Wave impedance that the newest frame's wave was made with on one axis, for what is decoded
+    /// \[N s/m\].
+    #[must_use]
+    pub fn came_with_nspm(&self, axis: usize) -> f64 {
+        self.came_nspm() * self.params.impedance_ratio[axis]
+    }
+
+    fn came_nspm(&self) -> f64 {
+        self.newest.made_with_nspm().unwrap_or(self.impedance_nspm)
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Mode, Schedule};
+use crate::{AXES, Axes};
 
 /// Which ends of a wave channel are terminated by their own impedance (teleop E4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,6 +38,10 @@ pub struct CouplingParams {
     pub mode: Mode,
     /// Wave impedance b \[N s/m\], 0.1 to 1000.
     pub impedance_nspm: f64,
+    /// Wave impedance of each axis over b, 0.01 to 100; a retune changes b and keeps it. A matrix that
+    /// couples the axes is refused: its energy is no sum over axes that are each passive, and accounts,
+    /// limits and the judge go by axis ([`super::wave_matrix`] has its waves).
+    pub impedance_ratio: Axes,
     /// Impedance matching of the wave channel.
     pub matching: Matching,
     /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
@@ -89,6 +94,7 @@ impl Default for CouplingParams {
         Self {
             mode: Mode::Auto,
             impedance_nspm: 10.0,
+            impedance_ratio: [1.0; AXES],
             matching: Matching::Slave,
             drift_rate_hz: 3.0,
             catch_up_hz: 30.0,
@@ -211,7 +217,28 @@ impl CouplingParams {
             ("iss_mu_npm", self.iss_mu_npm, 10.0, 1e6, "10 to 1e6 N/m"),
             ("iss_tau_s", self.iss_tau_s, 0.0, 0.1, "0 to 0.1 s"),
         ])?;
-        self.retune.validate()
+        self.retune.validate()?;
+        let all = self.retune.impedances_nspm().chain([b]);
+        self.check_axes(all)
+    }
+
+    /// Check the impedance of every axis at every b that the session will have.
+    fn check_axes(&self, all_nspm: impl Iterator<Item = f64>) -> Result<(), CouplingError> {
+        for b in all_nspm {
+            for ratio in self.impedance_ratio {
+                CouplingError::first(&[
+                    ("impedance_ratio", ratio, 0.01, 100.0, "0.01 to 100"),
+                    (
+                        "impedance_ratio",
+                        ratio * b,
+                        0.1,
+                        1000.0,
+                        "0.1 to 1000 N s/m when multiplied by the wave impedance",
+                    ),
+                ])?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -230,6 +257,15 @@ mod tests {
             bad.validate().map_err(|error| error.field),
             Err("impedance_nspm")
         );
+        for (ratio, b) in [(-1.0, 10.0), (f64::NAN, 10.0), (50.0, 100.0)] {
+            let bad = CouplingParams {
+                impedance_nspm: b,
+                impedance_ratio: [1.0, ratio, 1.0, 1.0],
+                ..CouplingParams::default()
+            };
+            let field = bad.validate().map_err(|error| error.field);
+            assert_eq!(field, Err("impedance_ratio"));
+        }
         let bad = CouplingParams {
             hold_s: -1.0,
             ..CouplingParams::default()

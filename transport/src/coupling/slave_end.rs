@@ -5,7 +5,7 @@
 //! and account have spoken, [`SlaveEnd::send`] for what goes to the other side.
 
 use super::delay_gain::Spacing;
-use super::wave::{self, Decoder, LowPass, Pd};
+use super::wave::{self, Decoder, LowPass, Pd, Units};
 use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
 use crate::trace::Events;
 use crate::{AXES, Axes};
@@ -62,6 +62,7 @@ pub struct SlaveEnd {
     spacing: Spacing,
     filter: [LowPass; AXES],
     wave_integral: Axes,
+    units: Units,
     observer: tdpa::Observer,
 }
 
@@ -82,15 +83,26 @@ impl SlaveEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        let (sent, came) = self
+            .units
+            .follow(moment.impedance_nspm, moment.came_nspm());
+        for axis in 0..AXES {
+            self.wave_integral[axis] *= sent;
+            self.decoder[axis].integral_out *= came;
+        }
     }
 
-    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller, of those that it has.
+    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller on one axis, of those that it has.
     #[must_use]
-    pub fn gains(moment: &Moment<'_>, stiffness_npm: f64, damping_nspm: f64) -> (f64, f64) {
+    pub fn gains(
+        moment: &Moment<'_>,
+        axis: usize,
+        (stiffness_npm, damping_nspm): (f64, f64),
+    ) -> (f64, f64) {
         let params = moment.params;
         let matched = params.mode.sends_waves() && params.matching != Matching::None;
         let damping_nspm = if matched {
-            moment.impedance_nspm
+            moment.own_nspm(axis)
         } else {
             damping_nspm
         };
@@ -156,7 +168,7 @@ impl SlaveEnd {
         account: &mut Reservoir,
     ) -> f64 {
         let (dt_s, params) = (moment.dt_s, moment.params);
-        let made = wave::backward(moment.impedance_nspm, velocity_mps, force_n);
+        let made = wave::backward(moment.own_nspm(axis), velocity_mps, force_n);
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
         let wave_j = 0.5 * sent * sent * dt_s;
@@ -196,7 +208,7 @@ impl SlaveEnd {
         payer: Option<&Reservoir>,
     ) -> Demand {
         let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
-        let (b, dt_s) = (moment.impedance_nspm, moment.dt_s);
+        let (b, dt_s) = (moment.came_with_nspm(axis), moment.dt_s);
         let decoder = &mut self.decoder[axis];
         let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
         let carried = if params.delay_gain {
