@@ -7,6 +7,7 @@
 
 use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
+use palpate_transport::coupling::switch::EASE_S;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
@@ -81,6 +82,10 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
+    /// Whether the method is another than in the last tick.
+    easing: bool,
+    /// What is left of the force of the method before, over what is wanted since \[N\].
+    eased_n: Axes,
     placed: bool,
     inbox: Inbox,
     sequence: u64,
@@ -89,7 +94,7 @@ pub struct State {
     fault: bool,
 }
 
-/// The wave impedance as it is now.
+/// The wave impedance and the method as they are now.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tuning {
     began: Option<Time>,
@@ -97,11 +102,13 @@ struct Tuning {
     impedance_nspm: f64,
     /// Changes so far.
     epoch: u32,
+    /// Method; none before the first tick.
+    mode: Option<Mode>,
 }
 
 impl Tuning {
-    /// Take the impedance that is due.
-    fn follow(&mut self, coupling: &CouplingParams, now: Time) {
+    /// Take the impedance and the method that are due; whether the method is another than before.
+    fn follow(&mut self, coupling: &CouplingParams, now: Time) -> bool {
         let since_s = (now - *self.began.get_or_insert(now)).s();
         let due = coupling
             .retune
@@ -109,6 +116,10 @@ impl Tuning {
         let changed = self.impedance_nspm > 0.0 && due != self.impedance_nspm;
         self.epoch = self.epoch.wrapping_add(u32::from(changed));
         self.impedance_nspm = due;
+        let mode = coupling.switch.mode(coupling.mode, since_s);
+        self.mode
+            .replace(mode)
+            .is_some_and(|before| before != mode)
     }
 }
 
@@ -141,6 +152,8 @@ impl State {
             written_n: [0.0; AXES],
             held_to_m: [0.0; AXES],
             fading_n: [0.0; AXES],
+            easing: false,
+            eased_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
             sequence: 0,
@@ -170,9 +183,14 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
+    let switched = state.tuning.follow(coupling, inputs.now);
+    let coupling = &coupling.in_mode(state.tuning.mode.unwrap_or(coupling.mode));
     let reading = state.account(coupling.mode, inputs);
     state.take_frame(inputs);
-    state.tuning.follow(coupling, inputs.now);
+    if switched {
+        state.method.switch(state.inbox.newest());
+    }
+    state.easing = switched;
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
@@ -204,7 +222,7 @@ pub fn tick(
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
     state.outputs(
-        (coupling.mode, inputs),
+        (coupling, inputs),
         &reading,
         (&ports, &prediction, events),
     )
@@ -330,7 +348,8 @@ impl State {
         let Some(predictor) = &mut self.predictor else {
             return Prediction::default();
         };
-        if coupling.mode.resolved() != Mode::Mmt {
+        // a twin that is not felt in between must not be where the tool was before
+        if !coupling.needs_twin() && coupling.switch.is_empty() {
             return Prediction::default();
         }
         let handle = Touch {
@@ -370,7 +389,8 @@ impl State {
         let velocity = handle.velocity_mps;
         let moment = moment(coupling, &self.tuning, &self.inbox, inputs);
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
-        let mut demand = wanted.force_n;
+        let rest_n = &mut self.eased_n[axis];
+        let mut demand = eased(self.easing, rest_n, (wanted.force_n, last), dt_s);
         let unfed = stale && coupling.mode.relays_force();
         if inputs.paused || !reading.present || unfed {
             demand = params.guard.faded(last, dt_s);
@@ -452,15 +472,19 @@ impl State {
 
     fn outputs(
         &mut self,
-        (mode, inputs): (Mode, &Inputs),
+        (coupling, inputs): (&CouplingParams, &Inputs),
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> Outputs {
+        let (mode, switches) = (coupling.mode, !coupling.switch.is_empty());
         self.sequence += 1;
         let engaged = reading.present && !self.fault && !inputs.paused;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
+        if switches {
+            flags = FrameFlags::with_mode(flags, mode.code());
+        }
         let Parties { own, peer } = self.inbox.parties();
         let frame = HapticFrame {
             session: own,
@@ -545,6 +569,24 @@ impl State {
     }
 }
 
+/// The demand of a method near the force of the one before: of the difference at a switch, `rest_n` is left.
+fn eased(begins: bool, rest_n: &mut f64, (demand_n, last_n): (f64, f64), dt_s: f64) -> f64 {
+    if begins && demand_n.is_finite() {
+        *rest_n = last_n - demand_n;
+    }
+    if *rest_n == 0.0 {
+        return demand_n;
+    }
+    let felt_n = demand_n + *rest_n;
+    *rest_n *= 1.0 - (dt_s / EASE_S).min(1.0);
+    if rest_n.abs() < EASED_N {
+        *rest_n = 0.0;
+    }
+    felt_n
+}
+
+/// Force of the method before that nobody feels any more \[N\].
+const EASED_N: f64 = 1e-6;
 /// Period of the servo \[s\].
 const PERIOD_S: f64 = 1e-3;
 /// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].

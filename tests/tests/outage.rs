@@ -174,10 +174,19 @@ fn model_mediation_stands_in_outages_and_is_together_soon_after() {
 #[test]
 #[ignore = "a table: add `-- --ignored --nocapture`"]
 fn every_mode_stands_in_outages() {
+    let recovers = [Mode::Wave, Mode::Tdpa, Mode::WaveTdpa];
     for mode in Mode::ALL.into_iter().filter(|mode| mode.is_passive()) {
-        for lump in [false, true] {
-            shown("jhu", mode, &jhu(mode, lump));
-            shown("5 s", mode, &long(mode, lump));
+        for recover_hz in [0.0, 6.0, 12.0, 20.0, 30.0] {
+            if recover_hz > 0.0 && !recovers.contains(&mode) {
+                continue;
+            }
+            for lump in [false, true] {
+                for (name, mut config) in [("jhu", jhu(mode, lump)), ("5 s", long(mode, lump))] {
+                    config.coupling.recover_hz = recover_hz;
+                    print!("recover {recover_hz:4} lump {lump:5} ");
+                    shown(name, mode, &config);
+                }
+            }
         }
     }
 }

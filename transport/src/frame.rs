@@ -100,6 +100,22 @@ impl FrameFlags {
     pub const CLOSED: u32 = 1 << 2;
     /// The sender has latched a fault.
     pub const FAULT: u32 = 1 << 3;
+
+    /// Lowest of the four bits that number the coupling method.
+    const MODE_SHIFT: u32 = 8;
+
+    /// These flags with the number of the coupling method that the frame was made in, 0 to 15; 0 is the
+    /// one agreed on, in a session that never switches.
+    #[must_use]
+    pub fn with_mode(flags: u32, code: u32) -> u32 {
+        (flags & !(0xF << Self::MODE_SHIFT)) | (code & 0xF) << Self::MODE_SHIFT
+    }
+
+    /// Number of the coupling method in these flags.
+    #[must_use]
+    pub fn mode_code(flags: u32) -> u32 {
+        (flags >> Self::MODE_SHIFT) & 0xF
+    }
 }
 
 /// Former runs of a sender that are told apart from a new one.

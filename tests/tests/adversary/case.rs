@@ -7,7 +7,8 @@ use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::codec::{CodecParams, Prediction};
 use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
-use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule};
+use palpate_transport::coupling::switch::{SWITCHES_MAX, Switch};
+use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule, Switches};
 use palpate_transport::link::{LinkParams, Outage};
 use palpate_transport::trace::Side;
 use palpate_transport::{AXES, Axes};
@@ -66,6 +67,10 @@ pub(crate) struct Case {
     pub(crate) wave_filter_hz: f64,
     pub(crate) delay_gain: bool,
     pub(crate) reflect_hz: f64,
+    #[serde(default)]
+    pub(crate) control_filter_hz: f64,
+    #[serde(default)]
+    pub(crate) recover_hz: f64,
     pub(crate) tank_nspm_max: f64,
     pub(crate) pspm_npm: f64,
     /// After how long the handle lets go of a force; 0 for one that never does.
@@ -109,6 +114,8 @@ pub(crate) enum What {
     Hold(Side, u64),
     /// The wave impedance changes to so much, over so long.
     Retune(f64, f64),
+    /// Another passive method.
+    Switch(Mode),
     /// The hand takes the handle otherwise, or lets go of it.
     Grip(Grip),
 }
@@ -161,8 +168,19 @@ pub(crate) const PAUSES: [u64; 9] = [1, 2, 3, 5, 19, 20, 60, 120, 250];
 
 const GRIPS: [Grip; 3] = [Grip::Firm, Grip::Light, Grip::None];
 
+/// The modes that a session may switch to.
+const SWITCHED: [Mode; 7] = [
+    Mode::Wave,
+    Mode::Tdpa,
+    Mode::WaveTdpa,
+    Mode::Tank,
+    Mode::Pspm,
+    Mode::Mmt,
+    Mode::Auto,
+];
+
 fn event(dice: &mut Dice) -> Event {
-    let what = match dice.below(9) {
+    let what = match dice.below(10) {
         0 => What::Restart(side(dice)),
         1 | 2 => What::Pause(side(dice), dice.pick(&PAUSES)),
         3 => What::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
@@ -171,6 +189,7 @@ fn event(dice: &mut Dice) -> Event {
             dice.pick(&[0.0, 0.2, 1.0]),
         ),
         5 => What::Grip(dice.pick(&GRIPS)),
+        6 => What::Switch(dice.pick(&SWITCHED)),
         _ => What::Link(link(dice)),
     };
     Event {
@@ -198,6 +217,8 @@ impl Case {
             wave_filter_hz: dice.pick(&[0.0, 0.0, 5.0, 50.0]),
             delay_gain: dice.chance(0.2),
             reflect_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            control_filter_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            recover_hz: dice.pick(&[0.0, 10.0, 30.0]),
             tank_nspm_max: dice.between(0.0, 20.0),
             pspm_npm: dice.pick(&[100.0, 500.0, 3000.0]),
             let_go_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
@@ -273,6 +294,8 @@ impl Case {
             wave_filter_hz: other.wave_filter_hz,
             delay_gain: other.delay_gain,
             reflect_hz: other.reflect_hz,
+            control_filter_hz: other.control_filter_hz,
+            recover_hz: other.recover_hz,
             tank_nspm_max: other.tank_nspm_max,
             pspm_npm: other.pspm_npm,
             ..self.clone()
@@ -300,6 +323,20 @@ impl Case {
             }
         }
         Schedule::try_from(changes).expect("counted")
+    }
+
+    /// Its switches of the method; none of a mode that may not have any.
+    fn switches(&self, in_order: &[Event]) -> Switches {
+        let of = |event: &Event| match event.what {
+            What::Switch(mode) => Some(Switch {
+                at_s: event.at * self.duration_s,
+                mode,
+            }),
+            _ => None,
+        };
+        let all = in_order.iter().filter_map(of).take(SWITCHES_MAX);
+        let all: Vec<Switch> = all.filter(|_| self.mode.is_passive()).collect();
+        Switches::try_from(all).expect("few, and passive")
     }
 
     /// Its changes of the hand's grip.
@@ -338,6 +375,8 @@ impl Case {
         config.coupling.wave_filter_hz = self.wave_filter_hz;
         config.coupling.delay_gain = self.delay_gain;
         config.coupling.reflect_hz = self.reflect_hz;
+        config.coupling.control_filter_hz = self.control_filter_hz;
+        config.coupling.recover_hz = self.recover_hz;
         config.coupling.tank_nspm_max = self.tank_nspm_max;
         config.coupling.pspm_npm = self.pspm_npm;
         config.operator.let_go_s = self.let_go_s;
@@ -355,6 +394,7 @@ impl Case {
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.at.total_cmp(&b.at));
         config.coupling.retune = self.retunes(&events);
+        config.coupling.switch = self.switches(&events);
         config.operator.regrip = self.regrips(&events);
         config.link.change = events
             .iter()

@@ -11,7 +11,7 @@ use super::wave::{self, Decoder, LowPass, Units};
 use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
 use crate::frame::FrameFlags;
 use crate::trace::Events;
-use crate::{AXES, Axes};
+use crate::{AXES, Axes, HapticFrame};
 
 /// Energy of the robot's account below which it cannot follow at all \[J\].
 const STARVED_J: f64 = 1e-5;
@@ -62,6 +62,7 @@ pub struct MasterEnd {
     wave_integral: Axes,
     units: Units,
     observer: tdpa::Observer,
+    output: [tdpa::OutputFilter; AXES],
     /// Force that the passivity controller added, by axis \[N\].
     controlled_n: Axes,
     rate: [iss::Rate; AXES],
@@ -81,6 +82,18 @@ impl MasterEnd {
         };
     }
 
+    /// Another method begins: it shares the account, and none of what the one before remembered of the
+    /// other side.
+    pub fn switch(&mut self, newest: &HapticFrame) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            decoder.integral_out = sum;
+        }
+        self.observer = tdpa::Observer::default();
+        self.output = [tdpa::OutputFilter::default(); AXES];
+        self.spring_j = [0.0; AXES];
+        self.blend = Blend::default();
+    }
+
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
     #[must_use]
     pub fn wave_integral(&self) -> &Axes {
@@ -91,6 +104,7 @@ impl MasterEnd {
     pub fn book(&mut self, axis: usize, work_j: f64, moved_m: f64) {
         // what the controller dissipated repays the gap; it is nobody else's
         let repaid_j = (self.controlled_n[axis] * moved_m).max(0.0);
+        self.output[axis].book(moved_m);
         self.observer.book(axis, work_j - repaid_j);
     }
 
@@ -270,9 +284,11 @@ impl MasterEnd {
         let (gap_j, v) = (self.observer.gap_j(axis, account), handle.velocity_mps);
         let most = tdpa::ALPHA_NSPM_MAX;
         let alpha = tdpa::impedance_pc(gap_j, wanted.force_n, v, moment.dt_s, most);
-        self.controlled_n[axis] = alpha * v;
+        let filter_hz = moment.params.control_filter_hz;
+        let added_n = self.output[axis].next(alpha * v, v, filter_hz, moment.dt_s);
+        self.controlled_n[axis] = added_n;
         Demand {
-            force_n: wanted.force_n + alpha * v,
+            force_n: wanted.force_n + added_n,
             events: wanted.events | events_if(alpha > 0.0),
             ..wanted
         }

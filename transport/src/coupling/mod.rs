@@ -23,7 +23,7 @@
 //!
 //! [`master_end`] and [`slave_end`] hold what the methods remember, and choose among them: the ticks
 //! call these two and know no method. [`params`] has what both ends agree on, [`retune`] how the wave
-//! impedance changes while a session runs.
+//! impedance changes while a session runs, [`switch`] how the method does.
 //!
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.
@@ -39,6 +39,7 @@ pub mod pspm;
 pub mod reservoir;
 pub mod retune;
 pub mod slave_end;
+pub mod switch;
 pub mod tank;
 pub mod tdpa;
 pub mod wave;
@@ -53,6 +54,7 @@ pub use params::{CouplingError, CouplingParams, Matching, Relayed};
 pub use reservoir::Reservoir;
 pub use retune::Schedule;
 pub use slave_end::SlaveEnd;
+pub use switch::Switches;
 
 /// Which method couples the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -127,6 +129,20 @@ impl Mode {
     #[must_use]
     pub fn sends_waves(self) -> bool {
         matches!(self.resolved(), Self::Wave | Self::WaveTdpa)
+    }
+
+    /// Its number on the wire, from 1; 0 is the mode that was agreed on.
+    #[must_use]
+    pub fn code(self) -> u32 {
+        let place = Self::ALL.iter().position(|&mode| mode == self);
+        place.map_or(0, |place| place as u32 + 1)
+    }
+
+    /// The mode of this number, if it is one.
+    #[must_use]
+    pub fn of_code(code: u32) -> Option<Self> {
+        let place = (code as usize).checked_sub(1)?;
+        Self::ALL.get(place).copied()
     }
 
     /// The mode of this name.

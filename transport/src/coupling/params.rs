@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mode, Schedule};
+use super::{Mode, Schedule, Switches};
 use crate::{AXES, Axes};
 
 /// Which ends of a wave channel are terminated by their own impedance (teleop E4).
@@ -47,6 +47,8 @@ pub struct CouplingParams {
     /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
     /// 0 switches the correction off.
     pub drift_rate_hz: f64,
+    /// The same in the first second after an outage, and less slowly; no less than `drift_rate_hz` \[1/s\].
+    pub recover_hz: f64,
     /// Rate at which a decoder catches up with the wave integral \[1/s\].
     pub catch_up_hz: f64,
     /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
@@ -85,8 +87,13 @@ pub struct CouplingParams {
     pub iss_mu_npm: f64,
     /// Damping time tau of mode `iss` \[s\].
     pub iss_tau_s: f64,
+    /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\]
+    /// ([`super::tdpa::OutputFilter`]); 0 is none.
+    pub control_filter_hz: f64,
     /// Changes of the wave impedance while the session runs; last, as it is a list of tables.
     pub retune: Schedule,
+    /// Switches of the method while the session runs.
+    pub switch: Switches,
 }
 
 impl Default for CouplingParams {
@@ -97,6 +104,7 @@ impl Default for CouplingParams {
             impedance_ratio: [1.0; AXES],
             matching: Matching::Slave,
             drift_rate_hz: 3.0,
+            recover_hz: 3.0,
             catch_up_hz: 30.0,
             hold_s: 0.02,
             reserve_ticks: 3.0,
@@ -114,7 +122,9 @@ impl Default for CouplingParams {
             pspm_nspm: 1.0,
             iss_mu_npm: 3000.0,
             iss_tau_s: 0.003,
+            control_filter_hz: 0.0,
             retune: Schedule::default(),
+            switch: Switches::default(),
         }
     }
 }
@@ -151,10 +161,31 @@ impl CouplingError {
 }
 
 impl CouplingParams {
-    /// Stiffness of the robot's controller in this mode, of the one that it has \[N/m\].
+    /// The same parameters in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { mode, ..*self }
+    }
+
+    /// Whether the session renders a twin at any time.
+    #[must_use]
+    pub fn needs_twin(&self) -> bool {
+        let renders = |mode: Mode| mode.resolved() == Mode::Mmt;
+        renders(self.mode) || self.switch.any(renders)
+    }
+
+    /// The mode that a frame with this number of one was made in, as far as it was agreed on.
+    #[must_use]
+    pub fn mode_of(&self, code: u32) -> Mode {
+        let told = Mode::of_code(code).filter(|told| self.switch.any(|mode| mode == *told));
+        told.unwrap_or(self.mode)
+    }
+
+    /// Stiffness of the robot's controller in this session, of the one that it has \[N/m\].
     #[must_use]
     pub fn robot_npm(&self, own_npm: f64) -> f64 {
-        if self.mode.resolved() == Mode::Pspm {
+        let sets = |mode: Mode| mode.resolved() == Mode::Pspm;
+        if sets(self.mode) || self.switch.any(sets) {
             own_npm.min(self.pspm_npm)
         } else {
             own_npm
@@ -176,6 +207,7 @@ impl CouplingParams {
                 100.0,
                 "0 to 100 1/s",
             ),
+            ("recover_hz", self.recover_hz, 0.0, 100.0, "0 to 100 1/s"),
             ("catch_up_hz", self.catch_up_hz, 0.0, 500.0, "0 to 500 1/s"),
             ("hold_s", self.hold_s, 0.0, 1.0, "0 to 1 s"),
             (
@@ -203,6 +235,13 @@ impl CouplingParams {
                 5.0,
                 "0 to 5 N",
             ),
+            (
+                "control_filter_hz",
+                self.control_filter_hz,
+                0.0,
+                500.0,
+                "0 to 500 Hz",
+            ),
             ("reflect_hz", self.reflect_hz, 0.0, 200.0, "0 to 200 1/s"),
             // what a light handle bears at 1 kHz
             (
@@ -218,6 +257,7 @@ impl CouplingParams {
             ("iss_tau_s", self.iss_tau_s, 0.0, 0.1, "0 to 0.1 s"),
         ])?;
         self.retune.validate()?;
+        self.switch.validate(self.mode)?;
         let all = self.retune.impedances_nspm().chain([b]);
         self.check_axes(all)
     }

@@ -6,12 +6,23 @@
 
 use super::delay_gain::Spacing;
 use super::wave::{self, Decoder, LowPass, Pd, Units};
-use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
+use super::{
+    CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa,
+};
 use crate::trace::Events;
-use crate::{AXES, Axes};
+use crate::{AXES, Axes, HapticFrame};
 
 /// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
 const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+
+/// The same while an outage is made up for \[m/s\]: a robot that stood has farther to go, and the hand knows.
+const SPEED_OF_RECOVERY_MPS: f64 = 0.25;
+
+/// Silence that is an outage and no jitter \[s\].
+const OUTAGE_S: f64 = 0.1;
+
+/// How long an outage is made up for \[s\].
+const RECOVERY_S: f64 = 1.0;
 
 /// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
 /// hand pays some friction all the time, with all of it nothing is ever left to reflect.
@@ -63,6 +74,10 @@ pub struct SlaveEnd {
     filter: [LowPass; AXES],
     wave_integral: Axes,
     units: Units,
+    /// Time since anything new came \[s\].
+    silent_s: f64,
+    /// Time left in which an outage is made up for \[s\].
+    recovery_s: f64,
     observer: tdpa::Observer,
 }
 
@@ -70,6 +85,14 @@ impl SlaveEnd {
     /// With a peer that began anew, sums count from 0 again.
     pub fn restart(&mut self) {
         *self = Self::default();
+    }
+
+    /// Another method begins, as at the master.
+    pub fn switch(&mut self, newest: &HapticFrame) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            decoder.integral_out = sum;
+        }
+        self.observer = tdpa::Observer::default();
     }
 
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
@@ -83,12 +106,28 @@ impl SlaveEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        self.recovery_s = (self.recovery_s - moment.dt_s).max(0.0);
+        if !moment.held {
+            self.silent_s += moment.dt_s;
+        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && newest.sequence > 1 {
+            self.recovery_s = RECOVERY_S;
+        }
         let (sent, came) = self
             .units
             .follow(moment.impedance_nspm, moment.came_nspm());
         for axis in 0..AXES {
             self.wave_integral[axis] *= sent;
             self.decoder[axis].integral_out *= came;
+        }
+    }
+
+    /// Rate \[1/s\] and speed \[m/s\] of the drift correction now; no rate is none after an outage either.
+    fn drift(&self, params: &CouplingParams) -> (f64, f64) {
+        let rate_hz = params.drift_rate_hz;
+        if self.recovery_s > 0.0 && rate_hz > 0.0 {
+            (rate_hz.max(params.recover_hz), SPEED_OF_RECOVERY_MPS)
+        } else {
+            (rate_hz, SPEED_OF_DRIFT_MPS)
         }
     }
 
@@ -127,7 +166,7 @@ impl SlaveEnd {
             }
             Mode::Tdpa => {
                 let (gap_j, pd) = (self.observer.gap_j(robot.axis, account), &robot.pd);
-                let (most, rate_hz) = (SPEED_OF_DRIFT_MPS, params.drift_rate_hz);
+                let (rate_hz, most) = self.drift(params);
                 let repair_mps = (rate_hz * behind_m).clamp(-most, most);
                 let force_n = pd.force(ahead_mps);
                 let admitted_mps =
@@ -209,6 +248,7 @@ impl SlaveEnd {
     ) -> Demand {
         let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
         let (b, dt_s) = (moment.came_with_nspm(axis), moment.dt_s);
+        let (drift_hz, drift_mps) = self.drift(params);
         let decoder = &mut self.decoder[axis];
         let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
         let carried = if params.delay_gain {
@@ -220,9 +260,9 @@ impl SlaveEnd {
         let rate_hz = if robot.touching {
             0.0
         } else {
-            params.drift_rate_hz
+            drift_hz
         };
-        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, SPEED_OF_DRIFT_MPS);
+        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, drift_mps);
         let wave_max = payer.map_or(f64::INFINITY, |payer| payer.wave_max(axis, dt_s));
         let u = corrected.clamp(-wave_max, wave_max);
         let share = if corrected == 0.0 { 1.0 } else { u / corrected };

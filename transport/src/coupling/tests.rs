@@ -17,7 +17,11 @@ fn every_mode_is_read_by_its_own_name() {
         let read: Result<Mode, Error> = Mode::deserialize(mode.name().into_deserializer());
         assert_eq!(read.expect("a name"), mode);
         assert_eq!(Mode::named(mode.name()), Some(mode));
+        let flags = FrameFlags::with_mode(FrameFlags::ENGAGED, mode.code());
+        assert_eq!(Mode::of_code(FrameFlags::mode_code(flags)), Some(mode));
+        assert_ne!(flags & FrameFlags::ENGAGED, 0);
     }
+    assert_eq!((Mode::of_code(0), Mode::of_code(15)), (None, None));
     let passive = Mode::ALL.iter().filter(|mode| !mode.is_passive());
     assert!(passive.eq([&Mode::Direct, &Mode::Iss]));
 }
