@@ -117,9 +117,7 @@ impl Tuning {
         self.epoch = self.epoch.wrapping_add(u32::from(changed));
         self.impedance_nspm = due;
         let mode = coupling.switch.mode(coupling.mode, since_s);
-        self.mode
-            .replace(mode)
-            .is_some_and(|before| before != mode)
+        self.mode.replace(mode).is_some_and(|before| before != mode)
     }
 }
 
@@ -221,11 +219,7 @@ pub fn tick(
     }
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs(
-        (coupling, inputs),
-        &reading,
-        (&ports, &prediction, events),
-    )
+    state.outputs((coupling, inputs), &reading, (&ports, &prediction, events))
 }
 
 /// What the coupling method is given in this tick.

@@ -113,9 +113,7 @@ impl MasterEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
-        let (sent, came) = self
-            .units
-            .follow(moment.impedance_nspm, moment.came_nspm());
+        let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
         for axis in 0..AXES {
             self.wave_integral[axis] *= sent;
             self.decoder[axis].integral_out *= came;

@@ -14,7 +14,8 @@ pub enum Matching {
     /// The slave's PD damping is set to b, so that waves are absorbed there.
     #[default]
     Slave,
-    /// Also a series element b at the master, which halves the force and the wave sent.
+    /// Also a series element b at the master, which halves the force and the wave sent: the robot goes half
+    /// as far, and as a hand at rest sends no wave, no force stays in a press that stands still.
     Both,
 }
 
@@ -47,7 +48,8 @@ pub struct CouplingParams {
     /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
     /// 0 switches the correction off.
     pub drift_rate_hz: f64,
-    /// The same in the first second after an outage, and less slowly; no less than `drift_rate_hz` \[1/s\].
+    /// The same in the first second after an outage of 0.1 s, where it is the larger \[1/s\]; paid from the
+    /// account as ever.
     pub recover_hz: f64,
     /// Rate at which a decoder catches up with the wave integral \[1/s\].
     pub catch_up_hz: f64,
@@ -104,7 +106,7 @@ impl Default for CouplingParams {
             impedance_ratio: [1.0; AXES],
             matching: Matching::Slave,
             drift_rate_hz: 3.0,
-            recover_hz: 3.0,
+            recover_hz: 30.0,
             catch_up_hz: 30.0,
             hold_s: 0.02,
             reserve_ticks: 3.0,
@@ -122,7 +124,7 @@ impl Default for CouplingParams {
             pspm_nspm: 1.0,
             iss_mu_npm: 3000.0,
             iss_tau_s: 0.003,
-            control_filter_hz: 0.0,
+            control_filter_hz: 15.0,
             retune: Schedule::default(),
             switch: Switches::default(),
         }

@@ -7,7 +7,8 @@
 use super::delay_gain::Spacing;
 use super::wave::{self, Decoder, LowPass, Pd, Units};
 use super::{
-    CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa,
+    CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank,
+    tdpa,
 };
 use crate::trace::Events;
 use crate::{AXES, Axes, HapticFrame};
@@ -112,9 +113,7 @@ impl SlaveEnd {
         } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && newest.sequence > 1 {
             self.recovery_s = RECOVERY_S;
         }
-        let (sent, came) = self
-            .units
-            .follow(moment.impedance_nspm, moment.came_nspm());
+        let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
         for axis in 0..AXES {
             self.wave_integral[axis] *= sent;
             self.decoder[axis].integral_out *= came;
@@ -256,8 +255,10 @@ impl SlaveEnd {
         } else {
             decoder.demand(sample, integral, moment.held, params.catch_up_hz, dt_s)
         };
-        // in contact the line's own deflection looks like drift; it must stay
-        let rate_hz = if robot.touching {
+        // in contact the line's own deflection looks like drift; it must stay. It never has the hand on the
+        // way out, where a robot is left that stood in an outage
+        let outward = self.recovery_s > 0.0 && robot.pd.force_at_rest() * behind_m < 0.0;
+        let rate_hz = if robot.touching && !outward {
             0.0
         } else {
             drift_hz

@@ -21,8 +21,12 @@
 //! - *Drift.* A slave that was slowed falls behind. [`admitted_drift`] adds a velocity towards the
 //!   master's position as far as the gap pays (E7; the idea of Coelho 2019 and Chawda).
 //! - *Output filter.* E8 asks for a passive mass-spring behind the impedance controller, so that a hand
-//!   does not feel its pulses. [`OutputFilter`] is one of the first order with an account of its own; an
-//!   option, as nothing depends on it: the account pays what it leaves.
+//!   does not feel its pulses. [`OutputFilter`] is one of the first order with an account of its own. Nothing
+//!   depends on it, as the account pays what it leaves. Measured (RP-1, 300 N/m, 20 % jitter, 2 % loss; RMS of
+//!   the force above 20 Hz, none and at 15 Hz): `tdpa` 12.4 and 12.4 mN over 10 ms one way, 116 and 102 over
+//!   50, 218 and 194 over 200; `wave-tdpa` 66 and 47, 97 and 90, 109 and 97; the stiffness shown stays within
+//!   1 %. With the coupling force relayed, which swings, it brings nothing (533 and 603 mN over 10 ms). Most of
+//!   the chatter is the network's and the account's, not the controller's.
 //! - *Energy reflection* (Panzirsch 2019). What the slave's gap holds beyond what it needs goes back to
 //!   the master ([`reflected_j`]), where its force is paid with it. The paper's internals are not
 //!   known here; this form is ours, and any form is passive, because the account moves the energy.
