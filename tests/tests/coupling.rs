@@ -10,7 +10,7 @@ use palpate_calib::fit;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::coupling::{Matching, Mode, Relayed};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::trace::{Events, TickRecord};
+use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{HapticFrame, Span};
 
 /// RP-1 with a wall at 10 mm, pressed by a sine of 25 mm.
@@ -109,18 +109,25 @@ fn retuned(from: f64, to: Option<f64>) -> Config {
 fn claims_the_new_impedance(frame: &mut HapticFrame) {
     let of_the_slave = frame.flags & FrameFlags::FORCE_VALID != 0;
     if of_the_slave && frame.sent_ns as f64 * 1e-9 > RETUNED_S - 0.05 {
+        // its sum as well, or a backlog that never was would be played out
+        let retold = (RETUNED_NSPM / frame.impedance_nspm).sqrt();
+        frame.wave_integral = frame.wave_integral.map(|sum| sum * retold);
         frame.impedance_nspm = RETUNED_NSPM;
     }
 }
 
-/// Largest difference of a force from that of the same session without a retune, in the round trip after it,
-/// of the force before it.
+/// Largest difference of what is felt, the hand's force or the tissue's, from the same session without a
+/// retune, in the round trip after it, of its mean in the fifth of a second before.
 fn leap(records: &[TickRecord], plain: &[TickRecord]) -> f64 {
+    let felt_n = |record: &TickRecord| match record.side {
+        Side::Master => record.port_force_n[2],
+        Side::Slave => record.tissue_force_n[2],
+    };
     let first = (RETUNED_S * 1e3) as usize;
-    let before = plain[first - 1].port_force_n[2];
-    let leaps =
-        (first..first + 90).map(|tick| records[tick].port_force_n[2] - plain[tick].port_force_n[2]);
-    leaps.fold(0.0, |most: f64, leap| most.max(leap.abs())) / before.abs()
+    let before = plain[first - 200..first].iter().map(felt_n);
+    let mean_n = before.sum::<f64>() / 200.0;
+    let leaps = (first..first + 90).map(|tick| felt_n(&records[tick]) - felt_n(&plain[tick]));
+    leaps.fold(0.0, |most: f64, leap| most.max(leap.abs())) / mean_n.abs()
 }
 
 #[test]
@@ -132,7 +139,7 @@ fn waves_of_the_old_epoch_are_decoded_with_the_old_impedance() {
     let told_leap = leap(&told[0], &plain[0]);
     let untold_leap = leap(&untold[0], &plain[0]);
     println!(
-        "b raised: force in the hand leaps by {:.2} %, and by {:.0} % without the epoch; the robot's by {:.0} %",
+        "b raised: force in the hand leaps by {:.2} %, and by {:.0} % without the epoch; the tissue's by {:.0} %",
         100.0 * told_leap,
         100.0 * untold_leap,
         100.0 * leap(&told[1], &plain[1]),
@@ -140,7 +147,7 @@ fn waves_of_the_old_epoch_are_decoded_with_the_old_impedance() {
     let plain = run(&retuned(RETUNED_NSPM, None), None);
     let lowered = run(&retuned(RETUNED_NSPM, Some(10.0)), None);
     println!(
-        "b lowered at once under a held force: hand {:.2} %, robot {:.0} %",
+        "b lowered at once under a held force: hand {:.2} %, tissue {:.0} %",
         100.0 * leap(&lowered[0], &plain[0]),
         100.0 * leap(&lowered[1], &plain[1])
     );
