@@ -7,7 +7,6 @@
 
 use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
-use palpate_transport::coupling::switch::EASE_S;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
+use crate::tuning::{Tuning, eased};
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -92,33 +92,6 @@ pub struct State {
     /// Number of the frame that the twin was told of last.
     heard: u64,
     fault: bool,
-}
-
-/// The wave impedance and the method as they are now.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tuning {
-    began: Option<Time>,
-    /// b \[N s/m\]; 0 before the first tick.
-    impedance_nspm: f64,
-    /// Changes so far.
-    epoch: u32,
-    /// Method; none before the first tick.
-    mode: Option<Mode>,
-}
-
-impl Tuning {
-    /// Take the impedance and the method that are due; whether the method is another than before.
-    fn follow(&mut self, coupling: &CouplingParams, now: Time) -> bool {
-        let since_s = (now - *self.began.get_or_insert(now)).s();
-        let due = coupling
-            .retune
-            .impedance_nspm(coupling.impedance_nspm, since_s);
-        let changed = self.impedance_nspm > 0.0 && due != self.impedance_nspm;
-        self.epoch = self.epoch.wrapping_add(u32::from(changed));
-        self.impedance_nspm = due;
-        let mode = coupling.switch.mode(coupling.mode, since_s);
-        self.mode.replace(mode).is_some_and(|before| before != mode)
-    }
 }
 
 /// One axis of the port after the tick.
@@ -563,24 +536,6 @@ impl State {
     }
 }
 
-/// The demand of a method near the force of the one before: of the difference at a switch, `rest_n` is left.
-fn eased(begins: bool, rest_n: &mut f64, (demand_n, last_n): (f64, f64), dt_s: f64) -> f64 {
-    if begins && demand_n.is_finite() {
-        *rest_n = last_n - demand_n;
-    }
-    if *rest_n == 0.0 {
-        return demand_n;
-    }
-    let felt_n = demand_n + *rest_n;
-    *rest_n *= 1.0 - (dt_s / EASE_S).min(1.0);
-    if rest_n.abs() < EASED_N {
-        *rest_n = 0.0;
-    }
-    felt_n
-}
-
-/// Force of the method before that nobody feels any more \[N\].
-const EASED_N: f64 = 1e-6;
 /// Period of the servo \[s\].
 const PERIOD_S: f64 = 1e-3;
 /// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
