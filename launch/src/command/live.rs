@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use palpate_transport::Span;
-use palpate_transport::coupling::Mode;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -148,7 +147,7 @@ fn oneway_truth(
 
 /// What a late tick of the master asks, if the session has a twin of a continuum.
 fn late_ticks(config: &Config) -> Result<Option<String>, Failure> {
-    if config.realtime.mask_late == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+    if config.realtime.mask_late == 0.0 || !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = crate::lab::load_scene(&config.twin, "twin")?;

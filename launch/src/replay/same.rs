@@ -7,7 +7,7 @@
 
 use palpate_slave::SlaveParams;
 use palpate_transport::codec::Ends;
-use palpate_transport::coupling::{CouplingParams, Mode};
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::inbox::Parties;
 use palpate_transport::trace::{Given, Side, TickRecord};
 use palpate_transport::{HapticFrame, Time};
@@ -124,7 +124,7 @@ fn live_twin(
     config: &Config,
     had_table: bool,
 ) -> Result<Option<palpate_master::predict::Predictor>, ReplayError> {
-    if !had_table || config.coupling.mode.resolved() != Mode::Mmt {
+    if !had_table || !config.coupling.needs_twin() {
         return Ok(lab::predictor(config)?);
     }
     let scene = lab::load_scene(&config.twin, "twin")?;
@@ -320,6 +320,8 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
+    use palpate_transport::coupling::Mode;
+
     use super::*;
     use crate::lab::Session;
     use crate::replay::trace_hash;

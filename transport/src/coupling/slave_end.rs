@@ -5,13 +5,25 @@
 //! and account have spoken, [`SlaveEnd::send`] for what goes to the other side.
 
 use super::delay_gain::Spacing;
-use super::wave::{self, Decoder, LowPass, Pd};
-use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
+use super::wave::{self, Decoder, LowPass, Pd, Units};
+use super::{
+    CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank,
+    tdpa,
+};
 use crate::trace::Events;
-use crate::{AXES, Axes};
+use crate::{AXES, Axes, HapticFrame};
 
 /// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
 const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+
+/// The same while an outage is made up for \[m/s\]: a robot that stood has farther to go, and the hand knows.
+const SPEED_OF_RECOVERY_MPS: f64 = 0.25;
+
+/// Silence that is an outage and no jitter \[s\].
+const OUTAGE_S: f64 = 0.1;
+
+/// How long an outage is made up for \[s\].
+const RECOVERY_S: f64 = 1.0;
 
 /// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
 /// hand pays some friction all the time, with all of it nothing is ever left to reflect.
@@ -62,6 +74,11 @@ pub struct SlaveEnd {
     spacing: Spacing,
     filter: [LowPass; AXES],
     wave_integral: Axes,
+    units: Units,
+    /// Time since anything new came \[s\].
+    silent_s: f64,
+    /// Time left in which an outage is made up for \[s\].
+    recovery_s: f64,
     observer: tdpa::Observer,
 }
 
@@ -69,6 +86,14 @@ impl SlaveEnd {
     /// With a peer that began anew, sums count from 0 again.
     pub fn restart(&mut self) {
         *self = Self::default();
+    }
+
+    /// Another method begins, as at the master.
+    pub fn switch(&mut self, newest: &HapticFrame) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            decoder.integral_out = sum;
+        }
+        self.observer = tdpa::Observer::default();
     }
 
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
@@ -82,15 +107,40 @@ impl SlaveEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        self.recovery_s = (self.recovery_s - moment.dt_s).max(0.0);
+        if !moment.held {
+            self.silent_s += moment.dt_s;
+        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && newest.sequence > 1 {
+            self.recovery_s = RECOVERY_S;
+        }
+        let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
+        for axis in 0..AXES {
+            self.wave_integral[axis] *= sent;
+            self.decoder[axis].integral_out *= came;
+        }
     }
 
-    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller, of those that it has.
+    /// Rate \[1/s\] and speed \[m/s\] of the drift correction now; no rate is none after an outage either.
+    fn drift(&self, params: &CouplingParams) -> (f64, f64) {
+        let rate_hz = params.drift_rate_hz;
+        if self.recovery_s > 0.0 && rate_hz > 0.0 {
+            (rate_hz.max(params.recover_hz), SPEED_OF_RECOVERY_MPS)
+        } else {
+            (rate_hz, SPEED_OF_DRIFT_MPS)
+        }
+    }
+
+    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller on one axis, of those that it has.
     #[must_use]
-    pub fn gains(moment: &Moment<'_>, stiffness_npm: f64, damping_nspm: f64) -> (f64, f64) {
+    pub fn gains(
+        moment: &Moment<'_>,
+        axis: usize,
+        (stiffness_npm, damping_nspm): (f64, f64),
+    ) -> (f64, f64) {
         let params = moment.params;
         let matched = params.mode.sends_waves() && params.matching != Matching::None;
         let damping_nspm = if matched {
-            moment.impedance_nspm
+            moment.own_nspm(axis)
         } else {
             damping_nspm
         };
@@ -115,7 +165,7 @@ impl SlaveEnd {
             }
             Mode::Tdpa => {
                 let (gap_j, pd) = (self.observer.gap_j(robot.axis, account), &robot.pd);
-                let (most, rate_hz) = (SPEED_OF_DRIFT_MPS, params.drift_rate_hz);
+                let (rate_hz, most) = self.drift(params);
                 let repair_mps = (rate_hz * behind_m).clamp(-most, most);
                 let force_n = pd.force(ahead_mps);
                 let admitted_mps =
@@ -156,7 +206,7 @@ impl SlaveEnd {
         account: &mut Reservoir,
     ) -> f64 {
         let (dt_s, params) = (moment.dt_s, moment.params);
-        let made = wave::backward(moment.impedance_nspm, velocity_mps, force_n);
+        let made = wave::backward(moment.own_nspm(axis), velocity_mps, force_n);
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
         let wave_j = 0.5 * sent * sent * dt_s;
@@ -196,7 +246,8 @@ impl SlaveEnd {
         payer: Option<&Reservoir>,
     ) -> Demand {
         let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
-        let (b, dt_s) = (moment.impedance_nspm, moment.dt_s);
+        let (b, dt_s) = (moment.came_with_nspm(axis), moment.dt_s);
+        let (drift_hz, drift_mps) = self.drift(params);
         let decoder = &mut self.decoder[axis];
         let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
         let carried = if params.delay_gain {
@@ -204,13 +255,15 @@ impl SlaveEnd {
         } else {
             decoder.demand(sample, integral, moment.held, params.catch_up_hz, dt_s)
         };
-        // in contact the line's own deflection looks like drift; it must stay
-        let rate_hz = if robot.touching {
+        // in contact the line's own deflection looks like drift; it must stay. It never has the hand on the
+        // way out, where a robot is left that stood in an outage
+        let outward = self.recovery_s > 0.0 && robot.pd.force_at_rest() * behind_m < 0.0;
+        let rate_hz = if robot.touching && !outward {
             0.0
         } else {
-            params.drift_rate_hz
+            drift_hz
         };
-        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, SPEED_OF_DRIFT_MPS);
+        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, drift_mps);
         let wave_max = payer.map_or(f64::INFINITY, |payer| payer.wave_max(axis, dt_s));
         let u = corrected.clamp(-wave_max, wave_max);
         let share = if corrected == 0.0 { 1.0 } else { u / corrected };
