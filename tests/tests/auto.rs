@@ -7,7 +7,6 @@
 use palpate::config::Config;
 use palpate::environment::TissueEnvironment;
 use palpate::lab::{Session, load_scene};
-use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_slave::robot::{Environment as _, Probe};
 use palpate_transport::coupling::Mode;
 
@@ -103,30 +102,6 @@ fn auto_feels_the_robot_where_it_is_near_and_is_mediation_where_it_is_far() {
     let (_, far) = session(Mode::Auto, 100.0, 12.0);
     let (_, twin) = session(Mode::Mmt, 100.0, 12.0);
     assert_eq!(far, twin);
-}
-
-/// The sine of RP-1 begins 8 mm deep in the twin, which so stores what no hand has put in; all that the hand brought
-/// was kept for it, and the robot stood at its 28 mm for ever.
-#[test]
-fn issue_a_hand_that_begins_in_the_tissue_left_the_robot_standing() {
-    let mut config = Config {
-        tissue: "sheet-lump".into(),
-        twin: "sheet".into(),
-        duration_s: 8.0,
-        ..Config::default()
-    };
-    config.coupling.mode = Mode::Mmt;
-    config.operator.script = ScriptParams::Sine(SineParams::default());
-    let mut session = Session::new(&config).expect("valid");
-    let mut lowest_m = f64::INFINITY;
-    for _ in 0..session.ticks() {
-        let step = session.step();
-        lowest_m = step.slave.position_m[2].min(lowest_m);
-        for record in [step.master, step.slave] {
-            assert!(record.reservoir_j.iter().all(|&level_j| level_j >= -1e-9));
-        }
-    }
-    assert!(lowest_m < 0.006, "{lowest_m}");
 }
 
 /// The whole table: `cargo test --release --workspace --test auto -- --ignored --nocapture`. Below 10 ms the goal

@@ -212,8 +212,7 @@ impl MasterEnd {
             Mode::Pspm => self.offer(moment, axis, (self.spring_j[axis], reserve_j), account),
             Mode::Mmt | Mode::Auto => {
                 // a clamp keeps what is not a number, which stops the offer
-                let whole_j = STOCK_J + handle.twin_j.clamp(0.0, f64::INFINITY);
-                let kept_j = self.spared(moment, axis, whole_j, account);
+                let kept_j = STOCK_J + handle.twin_j.clamp(0.0, f64::INFINITY);
                 self.offer(moment, axis, (kept_j, reserve_j), account);
             }
         }
@@ -302,19 +301,6 @@ impl MasterEnd {
             wave_in: 0.0,
             events: events_if(set_m != wanted_m),
         }
-    }
-
-    /// What of `whole_j` is kept for a model \[J\]. A model may store what no hand has put in, as one that is touched
-    /// where the session begins: kept for ever, it would leave a robot standing whose tank is empty, so a share
-    /// goes there all the same.
-    fn spared(&self, moment: &Moment<'_>, axis: usize, whole_j: f64, account: &Reservoir) -> f64 {
-        let newest = moment.newest;
-        let starved = newest.sequence > 0 && newest.reservoir_j[axis] <= STARVED_J;
-        if !(starved && moment.held) {
-            return whole_j;
-        }
-        let kept = 1.0 - (moment.params.share_hz * moment.dt_s).clamp(0.0, 0.5);
-        whole_j.min((kept * account.level_j()[axis]).max(STOCK_J))
     }
 
     /// Offer the slave's tank what this end does not need for `stored_j`.
