@@ -29,6 +29,12 @@ const RECOVERY_S: f64 = 1.0;
 /// hand pays some friction all the time, with all of it nothing is ever left to reflect.
 const KEPT_SHARE: f64 = 1.0 / 3.0;
 
+/// Cut-off of the handle's velocity that the robot of a mediated session follows \[Hz\]: above that of a hand, tremor
+/// included, and 5 ms behind it. What a coarse encoder adds beyond (4 mm/s for steps of 0.03 mm) moves nothing, but
+/// its work on the damping of the robot's controller was 1 mW, all that a hand pays on hard tissue, and the robot
+/// stopped; a pole here leaves a twentieth of it.
+const AHEAD_HZ: f64 = 30.0;
+
 /// Motion in old waves that is still played out after an outage \[m\].
 const FORGIVEN_M: f64 = 0.02;
 
@@ -73,6 +79,8 @@ pub struct SlaveEnd {
     decoder: [Decoder; AXES],
     spacing: Spacing,
     filter: [LowPass; AXES],
+    /// The handle's velocity without the noise of its encoder.
+    ahead: [LowPass; AXES],
     wave_integral: Axes,
     units: Units,
     /// Time since anything new came \[s\].
@@ -190,8 +198,10 @@ impl SlaveEnd {
                     moment.dt_s,
                 ))
             }
-            Mode::Tank | Mode::Mmt | Mode::Auto => {
-                Demand::of(ahead_mps + params.follow_hz * behind_m)
+            Mode::Tank => Demand::of(ahead_mps + params.follow_hz * behind_m),
+            Mode::Mmt | Mode::Auto => {
+                let calm_mps = self.calm(robot.axis, ahead_mps, moment);
+                Demand::of(calm_mps + params.follow_hz * behind_m)
             }
         }
     }
@@ -234,6 +244,16 @@ impl SlaveEnd {
             }
         }
         sent
+    }
+
+    /// The handle's velocity without the noise of its encoder \[m/s\]; when nothing comes any more, the robot
+    /// stops at once.
+    fn calm(&mut self, axis: usize, ahead_mps: f64, moment: &Moment<'_>) -> f64 {
+        let ahead = &mut self.ahead[axis];
+        if !moment.held {
+            *ahead = LowPass::default();
+        }
+        ahead.next(ahead_mps, AHEAD_HZ, moment.dt_s)
     }
 
     /// Velocity of the wave that came, with its drift correction; `payer` limits the wave to what it
@@ -287,5 +307,62 @@ impl SlaveEnd {
             events: wanted.events | acted,
             ..wanted
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HapticFrame;
+    use crate::coupling::CouplingParams;
+
+    /// Work on a controller's damping of 50 N s/m by the noise of the handle's velocity emptied the tank.
+    #[test]
+    fn issue_the_noise_of_a_coarse_encoder_was_work() {
+        let params = CouplingParams {
+            mode: Mode::Mmt,
+            follow_hz: 0.0,
+            ..CouplingParams::default()
+        };
+        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
+        let robot = AtRobot {
+            axis: 2,
+            port_m: 0.0,
+            touching: false,
+            contact_n: None,
+            pd: Pd {
+                stiffness_npm: 2000.0,
+                damping_nspm: 50.0,
+                error_m: 0.0,
+                robot_velocity_mps: 0.0,
+                dt_s: 1e-3,
+            },
+        };
+        let mut ask = |velocity_mps: f64, held: bool| {
+            let mut newest = HapticFrame::default();
+            newest.velocity_mps[2] = velocity_mps;
+            let moment = Moment {
+                params: &params,
+                impedance_nspm: 10.0,
+                newest: &newest,
+                held,
+                dt_s: 1e-3,
+            };
+            end.demand(&moment, &robot, &account).velocity_mps
+        };
+        // a hand at 20 mm/s whose encoder rattles at 125 Hz by 5 mm/s
+        let (mut squares, mut last_mps) = (0.0, 0.0);
+        for tick in 0..400 {
+            let noise_mps = if tick / 4 % 2 == 0 { 0.005 } else { -0.005 };
+            last_mps = ask(0.02 + noise_mps, true);
+            if tick >= 200 {
+                squares += (last_mps - 0.02) * (last_mps - 0.02);
+            }
+        }
+        assert!((last_mps - 0.02).abs() < 2e-3, "{last_mps}");
+        let power_w = 50.0 * squares / 200.0;
+        assert!(power_w < 0.1 * 50.0 * 0.005 * 0.005, "{power_w}");
+        // and an outage still stops it at once
+        assert_eq!(ask(0.0, false), 0.0);
     }
 }
