@@ -12,7 +12,7 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
-use palpate_transport::coupling::{CouplingParams, Mode};
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::{Order, Succession};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
@@ -27,11 +27,11 @@ use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::given;
 use crate::tables;
-use stream::Watch;
 
 use scene::wrong_scene;
 pub use scene::{load_scene, read_scene, scene_text};
 pub use stream::Reconstruction;
+pub(crate) use stream::Watch;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
@@ -450,7 +450,7 @@ pub fn parties(seed: u64, side: Side) -> Parties {
 /// # Errors
 /// As [`predictor`].
 pub fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
-    if config.realtime.masked_share == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+    if config.realtime.masked_share == 0.0 || !config.coupling.needs_twin() {
         return predictor(config);
     }
     let scene = load_scene(&config.twin, "twin")?;
@@ -475,7 +475,7 @@ pub fn predictor_with(
     config: &Config,
     table: Option<&Arc<Compliance>>,
 ) -> Result<Option<Predictor>, ConfigError> {
-    if config.coupling.mode.resolved() != Mode::Mmt {
+    if !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = load_scene(&config.twin, "twin")?;

@@ -10,6 +10,9 @@
 pub mod atlas;
 pub mod audit;
 pub mod bench;
+#[cfg(test)]
+#[path = "../build.rs"]
+mod build;
 pub mod cli;
 pub mod command;
 pub mod config;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use palpate::config::Config;
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
 use palpate_transport::session::{Role, Session, SessionConfig};
 use palpate_transport::trace::Side;
@@ -267,6 +268,46 @@ fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains("coupling.impedance_nspm"), "{stderr}");
         assert!(stderr.contains(values), "{stderr}");
+    }
+}
+
+#[test]
+fn a_codec_that_one_side_wants_is_used_by_both_and_two_demands_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
+    let slave = start_side("slave", &slave_out, 7611, &["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let wish = ["--duration", "3", "--codec", "deadband"];
+    let master = start_side("master", &master_out, 7611, &wish);
+    let (_, stderr) = master.end();
+    assert!(!stderr.contains("codec"), "it has what it wanted: {stderr}");
+    slave.interrupt();
+    let (_, stderr) = slave.end();
+    assert!(stderr.contains("the other side wants one"), "{stderr}");
+    for out in [&master_out, &slave_out] {
+        let records = records(out);
+        let ran = Config::parse(&records.config.expect("a configuration"), "recorded");
+        assert!(ran.expect("good").codec.is_on());
+        let shown = std::fs::read_to_string(out.join("config.toml")).expect("written");
+        assert!(shown.contains("kind = \"deadband\""), "{shown}");
+    }
+    let demand = |k: &str| {
+        let set = ["codec.kind=deadband", "codec.demanded=true", k];
+        set.map(|set| ["--set".to_owned(), set.to_owned()]).concat()
+    };
+    let sides = [("slave", "codec.weber=0.2"), ("master", "codec.weber=0.1")];
+    let started = sides.map(|(side, k)| {
+        let flags = demand(k);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let out = folder.path().join(format!("refused-{side}"));
+        let child = start_side(side, &out, 7621, &flags);
+        std::thread::sleep(Duration::from_millis(500));
+        child
+    });
+    for child in started {
+        let (output, stderr) = child.end();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("codec.weber differs"), "{stderr}");
     }
 }
 

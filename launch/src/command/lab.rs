@@ -24,6 +24,7 @@ use crate::lab::{PERIOD, Reconstruction, Session, WIRE_BYTES};
 use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, TwinFacts, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
+use crate::replay::same;
 use crate::report::Comparison;
 use crate::summary::Ending;
 
@@ -252,9 +253,7 @@ impl Recording {
         let session = record::Session {
             sides: vec![Side::Master, Side::Slave],
             config: config.to_toml(),
-            facts: [("command", "lab"), ("version", env!("CARGO_PKG_VERSION"))]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
+            facts: [(same::COMMAND.to_owned(), "lab".to_owned())].into(),
         };
         let recorder = Recorder::create(BufWriter::new(file), &session);
         Ok(Self {

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use palpate_transport::Span;
-use palpate_transport::coupling::Mode;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -17,7 +16,7 @@ use super::{Done, Failure, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
 use crate::lab::{PERIOD, WIRE_BYTES};
-use crate::metrics::{FrameCounts, LiveFacts, SessionFacts};
+use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
 use crate::record;
 use crate::run::servo::ServoReport;
@@ -84,6 +83,9 @@ pub(super) fn whole(
     remarks.extend(outcome.damage.clone());
     remarks.extend(refusals(&reports));
     remarks.extend(truth::remarks(config, &facts.sites)?);
+    if facts.oneway_truth.is_none() {
+        remarks.push(DELAYS_UNKNOWN.into());
+    }
     if outcome.interrupted {
         remarks.push("Ended before its time, as was asked.".into());
     }
@@ -121,13 +123,31 @@ fn outcome_facts(
         missed_ticks: total(reports, whole, |servo| servo.missed),
         records_lost: total(reports, whole, |servo| servo.records_lost),
         frames: frames(outcome),
+        oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })
 }
 
+/// What a reader must know where no true delay is known.
+const DELAYS_UNKNOWN: &str = "True one-way delays are not known here, so whether estimates kept their bound \
+    is not stated.";
+
+/// True delays: both sides ran on this host and its one clock. Nothing if a side is missing, if records
+/// were lost, which would put frames down to other ticks, or if a codec left frames out.
+fn oneway_truth(
+    config: &Config,
+    outcome: &RunOutcome,
+    reports: &[&SideReport],
+) -> Option<OnewayTruth> {
+    let lost: u64 = reports.iter().map(|of| of.servo.records_lost).sum();
+    let whole = reports.len() == 2 && lost == 0 && outcome.lost.is_empty();
+    (whole && !config.codec.is_on())
+        .then(|| truth::delays_of_one_clock(&outcome.master, &outcome.slave))
+}
+
 /// What a late tick of the master asks, if the session has a twin of a continuum.
 fn late_ticks(config: &Config) -> Result<Option<String>, Failure> {
-    if config.realtime.mask_late == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+    if config.realtime.mask_late == 0.0 || !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = crate::lab::load_scene(&config.twin, "twin")?;
@@ -199,6 +219,11 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
         stop: Arc::clone(&stop),
     };
     let report = run_side(&config, &options).map_err(failure)?;
+    // what both sides agreed on is what ran
+    let config = Config {
+        codec: report.codec,
+        ..config
+    };
     if arguments.status_lines {
         return Ok(Done {
             held: true,
@@ -228,6 +253,8 @@ fn alone(
     };
     let mut remarks = refusals(&[report]);
     remarks.extend(partings(report));
+    remarks.extend(report.codec_note.clone());
+    remarks.push(DELAYS_UNKNOWN.into());
     remarks.extend(truth::remarks(config, &facts.sites)?);
     let evidence = Evidence {
         config,
@@ -239,7 +266,10 @@ fn alone(
         remarks: &remarks,
     };
     let concluded = conclude::conclude(&evidence, folder)?;
-    Ok(concluded.done(&arguments.output, folder))
+    Ok(Done {
+        warning: report.codec_note.clone(),
+        ..concluded.done(&arguments.output, folder)
+    })
 }
 
 fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionConfig, Failure> {
@@ -384,6 +414,7 @@ pub(super) fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(error) => error.into(),
         RunError::Disagreement(error) => Failure::Usage(error.to_string()),
+        RunError::Codec(error) => Failure::Usage(error.to_string()),
         other => Failure::Refused(other.to_string()),
     }
 }

@@ -72,7 +72,7 @@ macro_rules! of_session {
 }
 
 /// Metrics of a session.
-const SESSION: [OfSession; 34] = of_session! {
+const SESSION: [OfSession; 37] = of_session! {
     min_channel_energy_j, passivity.min_channel_energy_j, "least energy in the channel", "J";
     violations, passivity.violations, "violations of passivity", "";
     interventions, passivity.interventions, "ticks at which the energy account acted", "";
@@ -100,6 +100,9 @@ const SESSION: [OfSession; 34] = of_session! {
     reconstruction_error, link.reconstruction_error, "error of the force as received", "";
     prediction_error, twin.prediction_error, "error of the twin's force", "";
     correction_per_100ms, twin.force_step_max_fraction_per_100ms, "largest correction of the force in 100 ms", "";
+    correction_error_n, twin.correction_error_n, "error of the felt force where it is corrected", "N";
+    correction_horizon_s, twin.correction_horizon_s, "age of what corrections rest on", "s";
+    correction_change_n, twin.correction_change_n, "change of the force by corrections in 100 ms", "N";
     update_energy_j, twin.update_energy_j, "energy put into the twin", "J";
     updates, twin.updates, "updates of the twin", "";
     confidence, twin.confidence, "how well touched places were known", "";
