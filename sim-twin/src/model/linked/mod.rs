@@ -14,6 +14,7 @@ pub mod bounds;
 pub mod direction;
 pub mod elements;
 pub mod exact;
+mod front;
 pub mod limits;
 pub mod links;
 pub mod matter;
