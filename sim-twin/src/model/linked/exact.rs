@@ -112,7 +112,8 @@ impl Held {
     pub(super) fn new(slots: usize) -> Self {
         Self {
             last: vec![0; slots],
-            generation: 0,
+            // nobody is a control before the first
+            generation: 1,
         }
     }
 
@@ -244,12 +245,7 @@ impl<R: Real> Exact<R> {
     }
 
     /// Lists the controls that go this way.
-    fn seed(
-        &mut self,
-        elements: &Elements<R>,
-        controls: &[Control<R>],
-        (axis, sense): (usize, R),
-    ) {
+    fn seed(&mut self, elements: &Elements<R>, controls: &[Control<R>], (axis, sense): (usize, R)) {
         self.seeds.clear();
         for control in controls.iter().filter(|c| usable(elements, c)) {
             let to_m = sense * control.to_m[axis];
@@ -314,8 +310,7 @@ impl<R: Real> Exact<R> {
             }
             if self.front.push(other, to_m) {
                 moved.moved += 1;
-                self.was
-                    .put(elements, (axis, other), pass.sense * to_m);
+                self.was.put(elements, (axis, other), pass.sense * to_m);
             } else {
                 elements.moved_m[axis][other as usize] = pass.sense * to_m;
             }

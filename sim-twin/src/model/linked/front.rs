@@ -207,7 +207,10 @@ mod tests {
             assert!(front.is_next(-50.0));
             assert!(front.push(5, -50.0));
             assert!(!front.push(4, -50.0));
-            assert_eq!((front.pop(), front.pop(), front.pop()), (Some(5), Some(4), None));
+            assert_eq!(
+                (front.pop(), front.pop(), front.pop()),
+                (Some(5), Some(4), None)
+            );
         }
     }
 }

@@ -11,6 +11,7 @@
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
 pub mod bounds;
+pub mod chain;
 pub mod direction;
 pub mod elements;
 pub mod exact;
@@ -18,7 +19,9 @@ mod front;
 pub mod limits;
 pub mod links;
 pub mod matter;
+pub mod ordered;
 pub mod params;
+pub mod propagation;
 mod state;
 mod sweep;
 #[cfg(test)]

@@ -1,27 +1,12 @@
 //! Exact propagation against the closed form, and its promise on every shape.
 
-use super::{Draw, SHAPES, block, volume};
+use super::{Draw, SHAPES, block, some_control, volume};
 use crate::model::linked::bounds;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
-
-/// A control at a random element, moved by up to `most` from where it is.
-fn some_control(draw: &mut Draw, elements: &Elements<f64>, most: f64) -> Control<f64> {
-    let element = loop {
-        let element = draw.below(elements.slots());
-        if elements.alive(element) {
-            break element;
-        }
-    };
-    let at = elements.moved_m(element);
-    Control {
-        element,
-        to_m: at.map(|x| x + draw.around(most)),
-    }
-}
 
 /// Row DF-01: the oracle of section 3.3.4, 2 000 moves in each of four settings.
 #[test]
