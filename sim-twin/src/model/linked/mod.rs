@@ -22,6 +22,8 @@ pub mod matter;
 pub mod ordered;
 pub mod params;
 pub mod propagation;
+pub mod relax;
+pub mod response;
 mod state;
 mod sweep;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod chain;
 mod press;
 mod propagation;
+mod relax;
 
 use super::elements::{Elements, Frame, Seed};
 use super::exact::Control;
