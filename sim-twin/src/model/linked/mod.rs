@@ -10,6 +10,7 @@
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
+pub mod bench1d;
 pub mod bounds;
 pub mod chain;
 pub mod direction;

@@ -1,5 +1,6 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
+mod bench1d;
 mod chain;
 mod press;
 mod propagation;
