@@ -25,6 +25,7 @@ pub mod params;
 pub mod propagation;
 pub mod relax;
 pub mod response;
+pub mod settle;
 mod state;
 mod sweep;
 #[cfg(test)]

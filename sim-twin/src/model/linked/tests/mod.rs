@@ -2,6 +2,7 @@
 
 mod bench1d;
 mod chain;
+mod force;
 mod press;
 mod propagation;
 mod relax;
