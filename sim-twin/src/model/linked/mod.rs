@@ -22,6 +22,7 @@ pub mod links;
 pub mod matter;
 pub mod ordered;
 pub mod params;
+pub mod preserve;
 pub mod propagation;
 pub mod relax;
 pub mod response;

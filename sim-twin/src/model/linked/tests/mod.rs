@@ -3,6 +3,7 @@
 mod bench1d;
 mod chain;
 mod force;
+mod preserve;
 mod press;
 mod propagation;
 mod relax;
