@@ -209,17 +209,15 @@ impl<'a> Row<'a> {
     }
 
     fn sample(&self, time: usize) -> Sample {
-        let forces = self
-            .at
-            .windows(2)
-            .map(|w| self.bench.response.of(w[1] - w[0] - 1.0));
+        let forces = self.at.windows(2);
+        let mut forces = forces.map(|w| self.bench.response.of(w[1] - w[0] - 1.0));
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let links = self.bench.links as f64;
         Sample {
             time,
             mean_length: (self.at[self.bench.links] - self.at[0]) / links,
             total: forces.clone().sum(),
-            end: forces.last().unwrap_or(0.0),
+            end: forces.next_back().unwrap_or(0.0),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! the elements that break a limit and no others. It is exact for any shape, any mixture of materials
 //! and any number of controls, from any state that keeps all limits, which it does after.
 //!
-//! Ours is the queue: a ring of buckets ([`super::front`]) instead of a heap. Elements of one bucket come
+//! Ours is the queue: a ring of buckets (`front`) instead of a heap. Elements of one bucket come
 //! in no strict order, so one may have to go a second time; where all end is the same, since it is the least
 //! motion that keeps all limits whatever the order.
 

@@ -25,11 +25,11 @@ pub enum Propagation {
 #[derive(Debug, Clone)]
 pub enum Propagator<R> {
     /// See [`Propagation::Exact`].
-    Exact(Exact<R>),
+    Exact(Box<Exact<R>>),
     /// See [`Propagation::Chain`].
-    Chain(Chain<R>),
+    Chain(Box<Chain<R>>),
     /// See [`Propagation::Ordered`].
-    Ordered(Ordered<R>),
+    Ordered(Box<Ordered<R>>),
 }
 
 impl<R: Real> Propagator<R> {
@@ -37,9 +37,9 @@ impl<R: Real> Propagator<R> {
     #[must_use]
     pub fn new(how: Propagation, slots: u32) -> Self {
         match how {
-            Propagation::Exact => Self::Exact(Exact::new(slots)),
-            Propagation::Chain(lists) => Self::Chain(Chain::new(slots, lists)),
-            Propagation::Ordered(measure) => Self::Ordered(Ordered::new(slots, measure)),
+            Propagation::Exact => Self::Exact(Box::new(Exact::new(slots))),
+            Propagation::Chain(lists) => Self::Chain(Box::new(Chain::new(slots, lists))),
+            Propagation::Ordered(measure) => Self::Ordered(Box::new(Ordered::new(slots, measure))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Relaxation as the source prints it: every element goes a step towards where its neighbours want it.
 //!
 //! Source: seed-001 section 3.4 (its Eqs. 1 and 2; rows DF-06 to DF-09, FU-02 of the limits). For study and
-//! golden numbers; what sessions step is [`super::sweep`], the weighted form of Eq. 2 whose energy is
+//! golden numbers; what sessions step is `sweep`, the weighted form of Eq. 2 whose energy is
 //! accounted for. All of it goes axis by axis of the world, as the limits do.
 //!
 //! Symbols: `u` from rest, `d` the way to the mean of what the neighbours want, `g` the gain: `u += g phi(d)`.

@@ -98,10 +98,10 @@ impl Table {
                 expected,
             };
             let [(e0, f0), (e1, f1)] = [pair[0], pair[1]];
-            if e1.partial_cmp(&e0) != Some(std::cmp::Ordering::Greater) {
+            if !e0.is_finite() || !e1.is_finite() || e1 <= e0 {
                 return Err(refuse("elongation", e0, e1, "a larger number"));
             }
-            if !(f1 >= f0) {
+            if !f0.is_finite() || !f1.is_finite() || f1 < f0 {
                 return Err(refuse("force", f0, f1, "no smaller number"));
             }
         }
@@ -214,5 +214,7 @@ mod tests {
             let why = Table::from_csv(text).expect_err(text).to_string();
             assert!(why.contains(told), "{text:?}: {why}");
         }
+        assert!(Table::new(vec![(f64::NAN, 0.0), (1.0, 1.0)]).is_err());
+        assert!(Table::new(vec![(0.0, 0.0), (1.0, f64::INFINITY)]).is_err());
     }
 }

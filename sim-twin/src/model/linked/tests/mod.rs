@@ -16,8 +16,11 @@ use super::matter::Matter;
 use crate::Vec3;
 use crate::law::Real;
 
+/// A name, and which sites are inside.
+type Shape = (&'static str, fn([i32; 3]) -> bool);
+
 /// Shapes of the table in seed-001 section 3.3.5, in a bounding box of 16 x 12 x 8.
-pub(super) const SHAPES: [(&str, fn([i32; 3]) -> bool); 7] = [
+pub(super) const SHAPES: [Shape; 7] = [
     ("block", |_| true),
     ("sphere", |[x, y, z]| {
         let far = |v: i32, n: i32| f64::from(2 * v + 1 - n) / f64::from(n);

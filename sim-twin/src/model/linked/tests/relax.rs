@@ -38,8 +38,8 @@ fn scaled(n: i32, by: f64) -> Elements<f64> {
     let mut elements = block::<f64>([n; 3], Limits::LOOSE);
     for element in 0..elements.slots() {
         let site = elements.site(element);
-        for axis in 0..3 {
-            elements.moved_m[axis][element as usize] = (by - 1.0) * f64::from(site[axis]);
+        for (moved_m, at) in elements.moved_m.iter_mut().zip(site) {
+            moved_m[element as usize] = (by - 1.0) * f64::from(at);
         }
     }
     elements
