@@ -14,6 +14,9 @@ const RING: usize = 64;
 /// Buckets of the largest give: the two beyond are for rounding.
 const SPAN: f64 = 61.0;
 
+/// Buckets that are counted: what is farther is not told apart.
+const FAR: f64 = 4e18;
+
 /// An element's place in the queue.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -78,11 +81,8 @@ impl<R: Real> Front<R> {
         self.pass = self.pass.wrapping_add(1).max(1);
         self.top_m = top_m;
         // of links that do not give at all, everybody goes equally far
-        self.per_m = if give_m > R::zero() {
-            R::of(SPAN) / give_m
-        } else {
-            R::zero()
-        };
+        let per_m = R::of(SPAN) / give_m;
+        self.per_m = if per_m.is_finite() { per_m } else { R::zero() };
         self.now = 0;
     }
 
@@ -93,9 +93,9 @@ impl<R: Real> Front<R> {
         nalgebra::try_convert(buckets).map_or(self.now, |buckets: f64| {
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "a cast saturates, and buckets are cut to the ring"
+                reason = "cut before; not a number is 0"
             )]
-            let count = buckets as i64;
+            let count = buckets.clamp(0.0, FAR) as i64;
             count
         })
     }

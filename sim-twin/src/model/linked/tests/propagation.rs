@@ -205,3 +205,37 @@ fn fu_01_exact_is_the_least_motion_and_little_work() {
         }
     }
 }
+
+/// Limits that hardly give, and controls very far apart, are no trouble to the queue.
+#[test]
+fn fu_01_tiny_gives_and_far_controls_end_well() {
+    for limits in [
+        Limits::even(1.0, 1.0, 1e-300),
+        Limits::even(1.0, 1.0, 1e-12),
+        Limits::even(0.5, 1e6, 1e-3),
+    ] {
+        let mut elements: Elements<f64> = block([6, 5, 4], limits);
+        // two pieces, one of them very far away
+        for element in 0..elements.slots() {
+            if elements.site(element)[0] == 2 {
+                elements.cut(element, Direction::Right);
+            }
+        }
+        let ends = [[0, 0, 0], [5, 4, 3]].map(|site| elements.at_site(site).expect("there"));
+        let mut exact = Exact::new(elements.slots());
+        for far in [1e-9, 1.0, 1e12] {
+            let controls = [
+                Control {
+                    element: ends[0],
+                    to_m: [0.25, 0.5, -0.5],
+                },
+                Control {
+                    element: ends[1],
+                    to_m: [far, -far, far],
+                },
+            ];
+            exact.propagate(&mut elements, &controls).expect("apart");
+            assert!(elements.worst_m() <= 1e-15 * far.max(1.0) * 64.0);
+        }
+    }
+}
