@@ -4,13 +4,14 @@
 //! of how far from rest they must go, farthest first: Dijkstra's algorithm with places at rest as potential, on
 //! the elements that break a limit and no others. It is exact for any shape, any mixture of materials
 //! and any number of controls, from any state that keeps all limits, which it does after.
-
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+//!
+//! Ours is the queue: a ring of buckets (`front`) instead of a heap. Elements of one bucket come
+//! in no strict order, so one may have to go a second time; where all end is the same, since it is the least
+//! motion that keeps all limits whatever the order.
 
 use crate::law::Real;
-use crate::model::linked::direction::Direction;
-use crate::model::linked::elements::Elements;
+use crate::model::linked::elements::{Elements, to_f64};
+use crate::model::linked::front::Front;
 use crate::model::linked::links::{Links, NONE};
 
 /// An element that is held by somebody, and the place where it must be.
@@ -47,32 +48,6 @@ pub struct Infeasible {
     pub by_m: f64,
 }
 
-/// Who waits to be moved: the farthest from rest comes first, then the lowest slot.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Due<R> {
-    to_m: R,
-    element: u32,
-    from: u32,
-}
-
-impl<R: Real> Eq for Due<R> {}
-
-impl<R: Real> Ord for Due<R> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_way = self.to_m.partial_cmp(&other.to_m);
-        by_way
-            .unwrap_or(Ordering::Equal)
-            .then_with(|| other.element.cmp(&self.element))
-            .then_with(|| other.from.cmp(&self.from))
-    }
-}
-
-impl<R: Real> PartialOrd for Due<R> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// A displacement before it was changed.
 #[derive(Debug, Clone, Copy)]
 struct Was<R> {
@@ -81,14 +56,102 @@ struct Was<R> {
     moved_m: R,
 }
 
+/// What was moved, so that it can be taken back.
+#[derive(Debug, Clone)]
+pub(super) struct Log<R>(Vec<Was<R>>);
+
+impl<R: Real> Log<R> {
+    /// Room for every axis of so many slots, twice.
+    pub(super) fn new(slots: usize) -> Self {
+        Self(Vec::with_capacity(6 * slots))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Elements, axes and displacements before \[m\]; first changes last.
+    pub(super) fn changes(&self) -> impl Iterator<Item = (u32, usize, R)> + '_ {
+        let rows = self.0.iter().rev();
+        rows.map(|was| (was.element, was.axis, was.moved_m))
+    }
+
+    /// Puts all back.
+    pub(super) fn restore(&mut self, elements: &mut Elements<R>) {
+        while let Some(was) = self.0.pop() {
+            elements.moved_m[was.axis][was.element as usize] = was.moved_m;
+        }
+    }
+
+    /// Moves an element and notes where it was \[m\].
+    pub(super) fn put(
+        &mut self,
+        elements: &mut Elements<R>,
+        (axis, element): (usize, u32),
+        to_m: R,
+    ) {
+        let slot = &mut elements.moved_m[axis][element as usize];
+        self.0.push(Was {
+            axis,
+            element,
+            moved_m: *slot,
+        });
+        *slot = to_m;
+    }
+}
+
+/// Who may not be moved by others: controls of the propagation at hand, and what is pinned.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    /// Generation in which an element was last a control.
+    last: Vec<u32>,
+    generation: u32,
+}
+
+impl Held {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            last: vec![0; slots],
+            // nobody is a control before the first
+            generation: 1,
+        }
+    }
+
+    /// Marks the controls.
+    pub(super) fn mark<R: Real>(&mut self, elements: &Elements<R>, controls: &[Control<R>]) {
+        self.last.resize(elements.slots() as usize, 0);
+        self.generation = self.generation.wrapping_add(1).max(1);
+        for control in controls {
+            if usable(elements, control) {
+                self.last[control.element as usize] = self.generation;
+            }
+        }
+    }
+
+    pub(super) fn has<R: Real>(&self, elements: &Elements<R>, element: u32) -> bool {
+        self.last[element as usize] == self.generation || elements.pinned(element)
+    }
+}
+
 /// Room for the work, made once: it does not grow while a session runs.
 #[derive(Debug, Clone)]
 pub struct Exact<R> {
-    due: BinaryHeap<Due<R>>,
-    was: Vec<Was<R>>,
-    /// Generation in which an element was last a control.
-    held: Vec<u32>,
-    generation: u32,
+    front: Front<R>,
+    was: Log<R>,
+    held: Held,
+    /// Controls of a pass and where they go, the farthest last \[m\].
+    seeds: Vec<(R, u32)>,
+}
+
+/// An axis of the world and a way along it.
+#[derive(Debug, Clone, Copy)]
+struct Pass<R> {
+    axis: usize,
+    up: bool,
+    /// 1 up, -1 down.
+    sense: R,
+    /// What rounding may leave of a violation \[m\].
+    fine_m: R,
 }
 
 impl<R: Real> Exact<R> {
@@ -97,11 +160,10 @@ impl<R: Real> Exact<R> {
     pub fn new(slots: u32) -> Self {
         let slots = slots as usize;
         Self {
-            // one entry a link and axis at the very most; a poke needs a small part
-            due: BinaryHeap::with_capacity(6 * slots),
-            was: Vec::with_capacity(6 * slots),
-            held: vec![0; slots],
-            generation: 0,
+            front: Front::new(slots),
+            was: Log::new(slots),
+            held: Held::new(slots),
+            seeds: Vec::with_capacity(slots),
         }
     }
 
@@ -111,14 +173,16 @@ impl<R: Real> Exact<R> {
     /// otherwise.
     ///
     /// # Errors
-    /// [`Infeasible`] if an element that is held would have to give; nothing has moved then.
+    /// [`Infeasible`] if an element that is held would have to give: the one that would have to give
+    /// most along the first axis and sense where this is so; nothing has moved then.
     pub fn propagate(
         &mut self,
         elements: &mut Elements<R>,
         controls: &[Control<R>],
     ) -> Result<Moved, Infeasible> {
         self.was.clear();
-        self.hold(elements, controls);
+        self.held.mark(elements, controls);
+        self.front.fit(elements.slots() as usize);
         let mut moved = Moved::default();
         for axis in 0..3 {
             for up in [true, false] {
@@ -134,28 +198,15 @@ impl<R: Real> Exact<R> {
     /// Elements that the last propagation moved, with the axis and their displacement before \[m\];
     /// first changes last.
     pub(super) fn changes(&self) -> impl Iterator<Item = (u32, usize, R)> + '_ {
-        let rows = self.was.iter().rev();
-        rows.map(|was| (was.element, was.axis, was.moved_m))
+        self.was.changes()
     }
 
     /// Takes the last propagation back.
     pub fn restore(&mut self, elements: &mut Elements<R>) {
-        while let Some(was) = self.was.pop() {
-            elements.moved_m[was.axis][was.element as usize] = was.moved_m;
-        }
+        self.was.restore(elements);
     }
 
-    /// Marks who may not be moved by others.
-    fn hold(&mut self, elements: &Elements<R>, controls: &[Control<R>]) {
-        self.held.resize(elements.slots() as usize, 0);
-        self.generation = self.generation.wrapping_add(1).max(1);
-        for control in controls {
-            if usable(elements, control) {
-                self.held[control.element as usize] = self.generation;
-            }
-        }
-    }
-
+    /// One axis, one sense.
     fn pass(
         &mut self,
         elements: &mut Elements<R>,
@@ -164,96 +215,116 @@ impl<R: Real> Exact<R> {
         moved: &mut Moved,
     ) -> Result<(), Infeasible> {
         let sense = if up { R::one() } else { -R::one() };
-        self.due.clear();
-        for control in controls {
-            if !usable(elements, control) {
+        self.seed(elements, controls, (axis, sense));
+        let Some(&(top_m, _)) = self.seeds.last() else {
+            return Ok(());
+        };
+        let most_m = elements.bonds().gives(axis, up).most_m;
+        let pass = Pass {
+            axis,
+            up,
+            sense,
+            fine_m: R::of(4.0) * R::default_epsilon() * (top_m.abs() + most_m),
+        };
+        self.front.begin(top_m, most_m);
+        let mut why = None;
+        loop {
+            let next_m = self.seeds.last().map(|&(to_m, _)| to_m);
+            if next_m.is_some_and(|to_m| self.front.is_next(to_m)) {
+                if let Some((to_m, element)) = self.seeds.pop() {
+                    self.start(elements, pass, (to_m, element));
+                }
                 continue;
             }
+            let Some(element) = self.front.pop() else {
+                break;
+            };
+            self.ask(elements, pass, element, (moved, &mut why));
+        }
+        why.map_or(Ok(()), Err)
+    }
+
+    /// Lists the controls that go this way.
+    fn seed(&mut self, elements: &Elements<R>, controls: &[Control<R>], (axis, sense): (usize, R)) {
+        self.seeds.clear();
+        for control in controls.iter().filter(|c| usable(elements, c)) {
             let to_m = sense * control.to_m[axis];
-            let at_m = sense * elements.moved_m[axis][control.element as usize];
-            if to_m > at_m {
-                self.put(elements, (axis, control.element), sense * to_m);
-                let element = control.element;
-                self.due.push(Due {
-                    to_m,
-                    element,
-                    from: NONE,
-                });
+            if to_m > sense * elements.moved_m[axis][control.element as usize] {
+                self.seeds.push((to_m, control.element));
             }
         }
-        while let Some(due) = self.due.pop() {
-            if due.from != NONE {
-                let at_m = sense * elements.moved_m[axis][due.element as usize];
-                if at_m >= due.to_m {
-                    continue;
-                }
-                let kept = self.held[due.element as usize] == self.generation;
-                if kept || elements.pinned(due.element) {
-                    let by_m = super::elements::to_f64(due.to_m - at_m);
-                    if by_m <= slack(elements, axis) {
-                        continue;
-                    }
-                    return Err(Infeasible {
-                        element: due.element,
-                        for_element: due.from,
+        self.seeds.sort_unstable_by(|a, b| {
+            let by_way = a.0.partial_cmp(&b.0);
+            by_way
+                .unwrap_or(std::cmp::Ordering::Equal)
+                .then_with(|| b.1.cmp(&a.1))
+        });
+    }
+
+    /// Puts a control where it must be.
+    fn start(&mut self, elements: &mut Elements<R>, pass: Pass<R>, (to_m, element): (R, u32)) {
+        // the same element may be listed twice
+        if to_m > pass.sense * elements.moved_m[pass.axis][element as usize] {
+            self.was
+                .put(elements, (pass.axis, element), pass.sense * to_m);
+        }
+        self.front.push(element, to_m);
+    }
+
+    /// Moves the neighbours that must follow an element, and queues them.
+    fn ask(
+        &mut self,
+        elements: &mut Elements<R>,
+        pass: Pass<R>,
+        element: u32,
+        (moved, why): (&mut Moved, &mut Option<Infeasible>),
+    ) {
+        let (axis, slot) = (pass.axis, element as usize);
+        let at_m = pass.sense * elements.moved_m[axis][slot];
+        let own = elements.matter[slot];
+        for d in 0..6 {
+            let other = elements.neighbour[d][slot];
+            if other == NONE {
+                continue;
+            }
+            moved.considered += 1;
+            let kind = usize::from(elements.matter[other as usize]);
+            let give_m = elements.bonds().gives(axis, pass.up).row(own)[kind][d];
+            let to_m = at_m - give_m;
+            let now_m = pass.sense * elements.moved_m[axis][other as usize];
+            if now_m + pass.fine_m >= to_m {
+                continue;
+            }
+            if self.held.has(elements, other) {
+                let by_m = to_f64(to_m - now_m);
+                let most_m = why.map_or(slack(elements, axis), |why: Infeasible| why.by_m);
+                if by_m > most_m {
+                    *why = Some(Infeasible {
+                        element: other,
+                        for_element: element,
                         axis,
                         by_m,
                     });
                 }
-                self.put(elements, (axis, due.element), sense * due.to_m);
-                moved.moved += 1;
-            }
-            self.ask(elements, due, (axis, up, sense), moved);
-        }
-        Ok(())
-    }
-
-    /// Queues the neighbours that must follow an element.
-    fn ask(
-        &mut self,
-        elements: &Elements<R>,
-        due: Due<R>,
-        (axis, up, sense): (usize, bool, R),
-        moved: &mut Moved,
-    ) {
-        let element = due.element;
-        for to in Direction::ALL {
-            let Some(other) = elements.neighbour(element, to) else {
                 continue;
-            };
-            moved.considered += 1;
-            let pair = [elements.matter(element), elements.matter(other)];
-            let (least, most) = elements.bonds().range_m(pair, to, axis);
-            // going up, the neighbour must not fall back by more than the least; going down, by the most
-            let to_m = due.to_m + if up { least } else { -most };
-            if sense * elements.moved_m[axis][other as usize] < to_m {
-                self.due.push(Due {
-                    to_m,
-                    element: other,
-                    from: element,
-                });
+            }
+            if self.front.push(other, to_m) {
+                moved.moved += 1;
+                self.was.put(elements, (axis, other), pass.sense * to_m);
+            } else {
+                elements.moved_m[axis][other as usize] = pass.sense * to_m;
             }
         }
-    }
-
-    fn put(&mut self, elements: &mut Elements<R>, (axis, element): (usize, u32), to_m: R) {
-        let slot = &mut elements.moved_m[axis][element as usize];
-        self.was.push(Was {
-            axis,
-            element,
-            moved_m: *slot,
-        });
-        *slot = to_m;
     }
 }
 
 /// What rounding may ask of an element that is held \[m\].
-fn slack<R: Real>(elements: &Elements<R>, axis: usize) -> f64 {
-    let epsilon = super::elements::to_f64(R::default_epsilon());
-    32.0 * epsilon * elements.frame().spacing_m[axis]
+pub(super) fn slack<R: Real>(elements: &Elements<R>, axis: usize) -> f64 {
+    32.0 * to_f64(R::default_epsilon()) * elements.frame().spacing_m[axis]
 }
 
-fn usable<R: Real>(elements: &Elements<R>, control: &Control<R>) -> bool {
+/// Whether a control can be put anywhere.
+pub(super) fn usable<R: Real>(elements: &Elements<R>, control: &Control<R>) -> bool {
     elements.alive(control.element)
         && !elements.pinned(control.element)
         && control.to_m.iter().all(R::is_finite)

@@ -5,6 +5,8 @@
 //! energy, whose modulus is that of a block in uniaxial strain. [`Matter::of_young`] has the calibration
 //! against an elastic half-space under a flat punch.
 
+use nalgebra::RealField;
+
 use crate::law::Real;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::limits::{LimitError, Limits};
@@ -112,6 +114,49 @@ pub struct Bond<R> {
 pub struct Bonds<R> {
     matters: Vec<Matter>,
     bonds: Vec<[Bond<R>; 3]>,
+    gives: [Gives<R>; 6],
+}
+
+/// How far neighbours may stay behind when an element goes one way along one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Gives<R> {
+    /// By the pair of materials, then by direction of the neighbour \[m\]; at least 0.
+    of: Vec<[R; 6]>,
+    kinds: usize,
+    /// The largest \[m\].
+    pub(super) most_m: R,
+}
+
+impl<R: Real> Gives<R> {
+    fn new(bonds: &Bonds<R>, along: usize, up: bool) -> Self {
+        let kinds = bonds.matters.len();
+        let most_m = R::zero();
+        let mut gives = Self {
+            of: Vec::with_capacity(kinds * kinds),
+            kinds,
+            most_m,
+        };
+        // as many as a byte numbers
+        let kinds = 0..u8::try_from(kinds).unwrap_or(u8::MAX);
+        for own in kinds.clone() {
+            for other in kinds.clone() {
+                let give = Direction::ALL.map(|to| {
+                    let (least, most) = bonds.range_m([own, other], to, along);
+                    if up { -least } else { most }
+                });
+                gives.most_m = give.into_iter().fold(gives.most_m, RealField::max);
+                gives.of.push(give);
+            }
+        }
+        gives
+    }
+
+    /// Of an element of material `own` and all that it may be linked to, by their material.
+    #[inline(always)]
+    pub(super) fn row(&self, own: u8) -> &[[R; 6]] {
+        let from = usize::from(own) * self.kinds;
+        &self.of[from..from + self.kinds]
+    }
 }
 
 impl<R: Real> Bonds<R> {
@@ -130,7 +175,22 @@ impl<R: Real> Bonds<R> {
         let bonds = pairs
             .map(|(a, b)| std::array::from_fn(|axis| bond(a, b, axis, spacing_m)))
             .collect();
-        Ok(Self { matters, bonds })
+        let mut bonds = Self {
+            matters,
+            bonds,
+            gives: std::array::from_fn(|_| Gives {
+                of: Vec::new(),
+                kinds: 0,
+                most_m: R::zero(),
+            }),
+        };
+        bonds.gives = std::array::from_fn(|pass| Gives::new(&bonds, pass / 2, pass % 2 == 0));
+        Ok(bonds)
+    }
+
+    /// How far neighbours may stay behind when an element goes up or down along an axis.
+    pub(super) const fn gives(&self, along: usize, up: bool) -> &Gives<R> {
+        &self.gives[2 * along + if up { 0 } else { 1 }]
     }
 
     /// The materials.

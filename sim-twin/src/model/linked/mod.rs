@@ -4,20 +4,31 @@
 //! deformation, cutting, carving, and joining"), with the corrections of its specification. [`links`]
 //! is what every storage can do, [`elements`] the storage that sessions use, [`direction`] the six
 //! neighbours, [`limits`] how far links give, [`matter`] what elements are made of. [`exact`] moves
-//! elements so that no limit is broken, [`bounds`] says the same in closed form for a block. [`Linked`] is the
+//! elements so that no limit is broken, [`bounds`] says the same in closed form for a block; [`chain`] and
+//! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
+//! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
 //! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `tick` one step.
 //!
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
+pub mod bench1d;
 pub mod bounds;
+pub mod chain;
 pub mod direction;
 pub mod elements;
 pub mod exact;
+mod front;
 pub mod limits;
 pub mod links;
 pub mod matter;
+pub mod ordered;
 pub mod params;
+pub mod preserve;
+pub mod propagation;
+pub mod relax;
+pub mod response;
+pub mod settle;
 mod state;
 mod sweep;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Source: seed-001 section 3.4.3 (stability of the gain) and 3.4.6 (two stages a tick).
 
+use crate::model::linked::propagation::Propagation;
+
 /// Choices of [`super::Linked`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkedParams {
@@ -16,6 +18,8 @@ pub struct LinkedParams {
     /// Depth of an element in a tool, over the spacing, from which the chain is asked to move it out
     /// with all that must follow; greater than 0.
     pub deep: f32,
+    /// How whoever must follow then is found.
+    pub propagation: Propagation,
 }
 
 impl Default for LinkedParams {
@@ -25,6 +29,7 @@ impl Default for LinkedParams {
             omega: 1.7,
             still: 1e-6,
             deep: 0.1,
+            propagation: Propagation::Exact,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use multiversion::multiversion;
 
+use crate::law::Real;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::links::Links;
@@ -268,8 +269,8 @@ pub(super) fn pull(elements: &Elements<f32>, weave: &Weave, slot: usize, along: 
 
 /// Where an element may be along an axis while its neighbours stay \[m\]; never without the place where it
 /// is, `own`.
-pub(super) fn room(elements: &Elements<f32>, element: u32, along: usize, own: f32) -> (f32, f32) {
-    let (mut least, mut most) = (f32::MIN, f32::MAX);
+pub(super) fn room<R: Real>(elements: &Elements<R>, element: u32, along: usize, own: R) -> (R, R) {
+    let (mut least, mut most) = (-R::of(f64::MAX), R::of(f64::MAX));
     for to in Direction::ALL {
         let Some(other) = elements.neighbour(element, to) else {
             continue;

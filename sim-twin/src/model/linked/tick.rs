@@ -279,7 +279,7 @@ impl Linked {
             return 0.0;
         }
         if self
-            .exact
+            .propagator
             .propagate(&mut self.elements, &self.controls)
             .is_err()
         {
@@ -293,14 +293,15 @@ impl Linked {
     /// \[J\].
     fn dispose(&mut self) -> f64 {
         self.chain.clear();
-        for (element, _, _) in self.exact.changes() {
-            if !self.in_chain[element as usize] {
-                self.in_chain[element as usize] = true;
-                self.chain.push((element, self.elements.moved_m(element)));
+        let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
+        self.propagator.each_change(|(element, _, _)| {
+            if !in_chain[element as usize] {
+                in_chain[element as usize] = true;
+                chain.push((element, elements.moved_m(element)));
             }
-        }
+        });
         let after_j = self.chain_j() + self.contact_j();
-        self.exact.restore(&mut self.elements);
+        self.propagator.restore(&mut self.elements);
         let before_j = self.chain_j() + self.contact_j();
         for index in 0..self.chain.len() {
             let (element, to_m) = self.chain[index];

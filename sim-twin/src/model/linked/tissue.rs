@@ -6,9 +6,10 @@ use crate::Vec3;
 use crate::model::hold::Hold;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
-use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::exact::Control;
 use crate::model::linked::links::Links;
 use crate::model::linked::params::{LinkedError, LinkedParams};
+use crate::model::linked::propagation::Propagator;
 use crate::model::linked::sweep;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
@@ -25,7 +26,7 @@ pub struct Linked {
     pub(super) elements: Elements<f32>,
     pub(super) weave: Weave,
     pub(super) params: LinkedParams,
-    pub(super) exact: Exact<f32>,
+    pub(super) propagator: Propagator<f32>,
     /// Least spacing \[m\].
     pub(super) spacing_m: f64,
     /// Way of a sweep below which a run is still \[m\].
@@ -79,7 +80,7 @@ impl Linked {
         #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
         let still_m = params.still * spacing_m as f32;
         let mut tissue = Self {
-            exact: Exact::new(elements.slots()),
+            propagator: Propagator::new(params.propagation, elements.slots()),
             spacing_m,
             still_m,
             rods: [None; TOOLS],

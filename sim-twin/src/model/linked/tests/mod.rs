@@ -1,16 +1,26 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
+mod bench1d;
+mod chain;
+mod force;
+mod preserve;
 mod press;
 mod propagation;
+mod relax;
 
 use super::elements::{Elements, Frame, Seed};
+use super::exact::Control;
 use super::limits::Limits;
+use super::links::Links;
 use super::matter::Matter;
 use crate::Vec3;
 use crate::law::Real;
 
+/// A name, and which sites are inside.
+type Shape = (&'static str, fn([i32; 3]) -> bool);
+
 /// Shapes of the table in seed-001 section 3.3.5, in a bounding box of 16 x 12 x 8.
-pub(super) const SHAPES: [(&str, fn([i32; 3]) -> bool); 6] = [
+pub(super) const SHAPES: [Shape; 7] = [
     ("block", |_| true),
     ("sphere", |[x, y, z]| {
         let far = |v: i32, n: i32| f64::from(2 * v + 1 - n) / f64::from(n);
@@ -21,6 +31,9 @@ pub(super) const SHAPES: [(&str, fn([i32; 3]) -> bool); 6] = [
     ("U", |[x, y, _]| !(5..11).contains(&x) || y < 4),
     ("notch", |[x, y, z]| {
         !((6..10).contains(&x) && y >= 6 && z >= 2)
+    }),
+    ("S", |[x, y, _]| {
+        !((4..6).contains(&x) && y >= 3 || (10..12).contains(&x) && y < 9)
     }),
     ("hole", |[x, y, z]| {
         !((5..11).contains(&x) && (4..8).contains(&y) && (2..6).contains(&z))
@@ -89,5 +102,20 @@ impl Draw {
     /// 0 to one less than `count`.
     pub(super) fn below(&mut self, count: u32) -> u32 {
         ((self.share() * f64::from(count)) as u32).min(count - 1)
+    }
+}
+
+/// A control at a random element, moved by up to `most` from where it is.
+pub(super) fn some_control(draw: &mut Draw, elements: &Elements<f64>, most: f64) -> Control<f64> {
+    let element = loop {
+        let element = draw.below(elements.slots());
+        if elements.alive(element) {
+            break element;
+        }
+    };
+    let at = elements.moved_m(element);
+    Control {
+        element,
+        to_m: at.map(|x| x + draw.around(most)),
     }
 }

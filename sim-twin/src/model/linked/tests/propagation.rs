@@ -1,27 +1,12 @@
 //! Exact propagation against the closed form, and its promise on every shape.
 
-use super::{Draw, SHAPES, block, volume};
+use super::{Draw, SHAPES, block, some_control, volume};
 use crate::model::linked::bounds;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
-use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::exact::{Control, Exact, Moved};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
-
-/// A control at a random element, moved by up to `most` from where it is.
-fn some_control(draw: &mut Draw, elements: &Elements<f64>, most: f64) -> Control<f64> {
-    let element = loop {
-        let element = draw.below(elements.slots());
-        if elements.alive(element) {
-            break element;
-        }
-    };
-    let at = elements.moved_m(element);
-    Control {
-        element,
-        to_m: at.map(|x| x + draw.around(most)),
-    }
-}
 
 /// Row DF-01: the oracle of section 3.3.4, 2 000 moves in each of four settings.
 #[test]
@@ -139,6 +124,118 @@ fn lv_01_every_link_is_answered() {
                 _ => drop(elements.join(element, to, draw.below(8))),
             }
             assert_eq!(elements.one_sided(), None);
+        }
+    }
+}
+
+/// Moves whoever must follow, by looking at all links until nothing changes: slow, and plain enough to
+/// judge others.
+fn by_all_links(elements: &mut Elements<f64>, controls: &[Control<f64>]) {
+    for axis in 0..3 {
+        for up in [true, false] {
+            let ahead = |to: f64, now: f64| if up { to > now } else { to < now };
+            for control in controls {
+                let at = &mut elements.moved_m[axis][control.element as usize];
+                if ahead(control.to_m[axis], *at) {
+                    *at = control.to_m[axis];
+                }
+            }
+            let mut changed = true;
+            while changed {
+                changed = false;
+                for element in 0..elements.slots() {
+                    for to in Direction::ALL {
+                        let Some(other) = elements.neighbour(element, to) else {
+                            continue;
+                        };
+                        let pair = [elements.matter(element), elements.matter(other)];
+                        let (least, most) = elements.bonds().range_m(pair, to, axis);
+                        let from = elements.moved_m[axis][element as usize];
+                        let to = if up { from + least } else { from + most };
+                        let at = &mut elements.moved_m[axis][other as usize];
+                        if ahead(to, *at) && (to - *at).abs() > 1e-13 {
+                            (*at, changed) = (to, true);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Row FU-01: it is the least motion, on any shape and mixture and with several controls; and the work is
+/// that of the elements that move, few of them twice.
+#[test]
+fn fu_01_exact_is_the_least_motion_and_little_work() {
+    let stiffer = [
+        Limits::even(0.97, 1.03, 0.03),
+        Limits::RIGID,
+        Limits::even(0.999, 2.5, 0.9),
+    ];
+    for (nth, inside) in stiffer.into_iter().enumerate() {
+        for (name, is_in) in SHAPES {
+            let of =
+                |[x, y, z]: [i32; 3]| u8::from((3..8).contains(&x) && (2..7).contains(&y) && z < 5);
+            let matters = [Limits::even(0.6, 1.4, 0.4), inside];
+            let mut elements: Elements<f64> = volume([16, 12, 8], &matters, is_in, of);
+            let mut exact = Exact::new(elements.slots());
+            let mut draw = Draw::new(31 + nth as u64);
+            let mut work = Moved::default();
+            for round in 0..24 {
+                let controls: Vec<_> = (0..1 + round % 3)
+                    .map(|_| some_control(&mut draw, &elements, 2.0))
+                    .collect();
+                let mut judge = elements.clone();
+                let Ok(moved) = exact.propagate(&mut elements, &controls) else {
+                    continue;
+                };
+                work.moved += moved.moved + controls.len();
+                work.considered += moved.considered;
+                by_all_links(&mut judge, &controls);
+                for axis in 0..3 {
+                    let pairs = elements.moved_m[axis].iter().zip(&judge.moved_m[axis]);
+                    let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-11, "{name} {inside:?}: {worst}");
+                }
+                elements = judge;
+            }
+            // six links an element at most
+            let looks = work.considered as f64 / work.moved as f64;
+            assert!(looks < 7.0, "{name} {inside:?}: {looks}");
+        }
+    }
+}
+
+/// Limits that hardly give, and controls very far apart, are no trouble to the queue.
+#[test]
+fn fu_01_tiny_gives_and_far_controls_end_well() {
+    for limits in [
+        Limits::even(1.0, 1.0, 1e-300),
+        Limits::even(1.0, 1.0, 1e-12),
+        Limits::even(0.5, 1e6, 1e-3),
+    ] {
+        let mut elements: Elements<f64> = block([6, 5, 4], limits);
+        // two pieces, one of them very far away
+        for element in 0..elements.slots() {
+            if elements.site(element)[0] == 2 {
+                elements.cut(element, Direction::Right);
+            }
+        }
+        let ends = [[0, 0, 0], [5, 4, 3]].map(|site| elements.at_site(site).expect("there"));
+        let mut exact = Exact::new(elements.slots());
+        for far in [1e-9, 1.0, 1e12] {
+            let controls = [
+                Control {
+                    element: ends[0],
+                    to_m: [0.25, 0.5, -0.5],
+                },
+                Control {
+                    element: ends[1],
+                    to_m: [far, -far, far],
+                },
+            ];
+            exact.propagate(&mut elements, &controls).expect("apart");
+            assert!(elements.worst_m() <= 1e-15 * far.max(1.0) * 64.0);
         }
     }
 }
