@@ -3,7 +3,7 @@
 //! Source: seed-001 section 3.2.4 (row CD-08). Exact Euclidean distances of samples by Felzenszwalb and
 //! Huttenlocher 2012 ("Distance transforms of sampled functions"): lower envelopes of parabolas, one axis after
 //! the other, in time linear in the samples. Depth is positive inside. Samples are in or out and nothing between, so that
-//! normals beside the surface turn by its steps; [`Distance::smooth`] takes the steps off.
+//! normals beside the surface turn by its steps; [`Distance::smooth_normals`] takes the steps off.
 
 use crate::Vec3;
 use crate::model::linked::elements::Frame;
@@ -25,6 +25,8 @@ pub struct Distance {
     low: [i32; 3],
     size: [usize; 3],
     depth_m: Vec<f64>,
+    /// What normals are taken from, if not from depths.
+    smooth_m: Vec<f64>,
 }
 
 /// A depth and how it changes.
@@ -68,6 +70,7 @@ impl Distance {
             low: own_low,
             size,
             depth_m: vec![0.0; count],
+            smooth_m: Vec::new(),
         };
         let within = |site: [i32; 3]| {
             let boxed = (0..3).all(|axis| (low[axis]..=high[axis]).contains(&site[axis]));
@@ -107,6 +110,7 @@ impl Distance {
             low: [0; 3],
             size: [0; 3],
             depth_m: Vec::new(),
+            smooth_m: Vec::new(),
         }
     }
 
@@ -153,6 +157,11 @@ impl Distance {
     /// Depth at a place \[m\], linear between samples along each axis, and its slope; none outside of the box.
     #[must_use]
     pub fn at(&self, at_m: &Vec3) -> Option<Depth> {
+        self.between(&self.depth_m, at_m)
+    }
+
+    /// A value between samples and its slope.
+    fn between(&self, samples: &[f64], at_m: &Vec3) -> Option<Depth> {
         let mut low = [0; 3];
         let mut part = [0.0; 3];
         for axis in 0..3 {
@@ -178,7 +187,7 @@ impl Distance {
         for corner in 0..8 {
             let up = [corner & 1, corner >> 1 & 1, corner >> 2];
             let slot = ((low[2] + up[2]) * y + low[1] + up[1]) * x + low[0] + up[0];
-            let value_m = self.depth_m[slot];
+            let value_m = samples[slot];
             let weight = |axis: usize| if up[axis] == 1 { part[axis] } else { 1.0 - part[axis] };
             depth_m += value_m * weight(0) * weight(1) * weight(2);
             for axis in 0..3 {
@@ -194,35 +203,41 @@ impl Distance {
     /// linear between them); none where depth has no slope or a sample would be outside of the box.
     #[must_use]
     pub fn inward(&self, at_m: &Vec3) -> Option<Vec3> {
+        let smooth = !self.smooth_m.is_empty();
+        let samples = if smooth { &self.smooth_m } else { &self.depth_m };
         let mut slope = Vec3::zeros();
         for axis in 0..3 {
             let pitch_m = self.frame.spacing_m[axis];
             let mut by = Vec3::zeros();
             by[axis] = pitch_m;
-            let (above, below) = (self.at(&(at_m + by))?, self.at(&(at_m - by))?);
+            let side = |at_m: Vec3| self.between(samples, &at_m);
+            let (above, below) = (side(at_m + by)?, side(at_m - by)?);
             slope[axis] = (above.depth_m - below.depth_m) / (2.0 * pitch_m);
         }
         let steep = slope.norm();
         (steep > 1e-9).then(|| slope / steep)
     }
 
-    /// Averages every sample with its neighbours so often, 1 2 1 along each axis: steps of the surface that are
-    /// smaller than the root of half the passes go, and so does that much of its edges.
+    /// Takes normals from averages of samples, each with its neighbours so often, 1 2 1 along each axis: steps of the
+    /// surface that are smaller than the root of half the passes go, and edges get as round. Depths stay.
     #[must_use]
-    pub fn smooth(mut self, passes: usize) -> Self {
+    pub fn smooth_normals(mut self, passes: usize) -> Self {
+        let mut smooth = self.depth_m.clone();
+        let mut old = smooth.clone();
         for _ in 0..passes {
             let mut stride = 1;
             for side in self.size {
-                let old = self.depth_m.clone();
-                for (slot, depth_m) in self.depth_m.iter_mut().enumerate() {
+                old.clone_from(&smooth);
+                for (slot, value) in smooth.iter_mut().enumerate() {
                     let place = slot / stride % side;
                     let below = if place == 0 { slot } else { slot - stride };
                     let above = if place + 1 == side { slot } else { slot + stride };
-                    *depth_m = 0.25 * old[below] + 0.5 * old[slot] + 0.25 * old[above];
+                    *value = 0.25 * old[below] + 0.5 * old[slot] + 0.25 * old[above];
                 }
                 stride *= side;
             }
         }
+        self.smooth_m = smooth;
         self
     }
 }

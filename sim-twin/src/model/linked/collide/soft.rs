@@ -1,8 +1,8 @@
 //! Two soft volumes pressed together: equal and opposite forces, and how deep they are in each other.
 //!
 //! Source: seed-001 row FU-05 and section 3.2.4: the distance map of a body that deforms lives where the body is at rest.
-//! So the place of an element in another volume is looked up at rest: at that of the nearest element there, plus the way
-//! between the two. Contact is a spring along the slope of that depth, and every link pulls as it does elsewhere
+//! So the place of an element in another volume is taken back to rest by how far the elements there have moved, each
+//! by its weight: the nearer the more, and all of them together 1, so that nothing jumps as they pass each other. Contact is a spring along the slope of that depth, and every link pulls as it does elsewhere
 //! (section 3.4.2, weighted); sweeps go to the least energy of both, within the limits of links.
 
 use crate::Vec3;
@@ -29,6 +29,8 @@ pub struct Pressed {
     force_n: [Vec<Vec3>; 2],
     /// And the sum of the stiffness of its contacts \[N/m\].
     stiff_npm: [Vec<f64>; 2],
+    /// Elements around a place, and what each has of it.
+    shares: Vec<(u32, f64)>,
 }
 
 /// What two volumes do to each other.
@@ -43,7 +45,7 @@ pub struct Pressing {
 }
 
 impl Pressed {
-    /// Volumes in a space of cells, the size of which should be their spacing; each pair in contact pushes with
+    /// Volumes in a space of cells, no smaller than elements get apart; each pair in contact pushes with
     /// `stiffness_npm` \[N/m\].
     ///
     /// # Errors
@@ -64,6 +66,8 @@ impl Pressed {
             skins: [0, 1].map(|own| shell::surface(&volumes[own])),
             force_n: slots.map(|count| vec![Vec3::zeros(); count]),
             stiff_npm: slots.map(|count| vec![0.0; count]),
+            // more than 27 cells of elements squeezed to their limits
+            shares: Vec::with_capacity(1024),
             all,
             map,
             stiffness_npm,
@@ -103,21 +107,24 @@ impl Pressed {
         let half_npm = 0.5 * self.stiffness_npm;
         for own in 0..2 {
             let other = 1 - own;
-            for &element in &self.skins[own] {
+            for nth in 0..self.skins[own].len() {
+                let element = self.skins[own][nth];
                 let at_m = self.volumes[own].at_m(element);
-                let Some((near, near_m)) = self.nearest(other, &at_m) else {
+                let Some(moved_m) = self.near(other, &at_m) else {
                     continue;
                 };
-                let rest_m = self.volumes[other].rest_m(near) + at_m - near_m;
-                let depth = self.depths[other].at(&rest_m);
+                let depth = self.depths[other].at(&(at_m - moved_m));
                 let Some(depth) = depth.filter(|depth| depth.depth_m > 0.0) else {
                     continue;
                 };
                 let force_n = depth.slope * (half_npm * depth.depth_m);
-                for (body, element, force_n) in [(other, near, force_n), (own, element, -force_n)] {
-                    self.force_n[body][element as usize] += force_n;
-                    self.stiff_npm[body][element as usize] += half_npm;
-                    pressing.on_n[body] += force_n;
+                pressing.on_n[own] -= force_n;
+                self.force_n[own][element as usize] -= force_n;
+                self.stiff_npm[own][element as usize] += half_npm;
+                for &(near, share) in &self.shares {
+                    pressing.on_n[other] += force_n * share;
+                    self.force_n[other][near as usize] += force_n * share;
+                    self.stiff_npm[other][near as usize] += half_npm * share;
                 }
                 pressing.deepest_m = pressing.deepest_m.max(depth.depth_m);
                 pressing.contacts += 1;
@@ -126,21 +133,28 @@ impl Pressed {
         pressing
     }
 
-    /// The element of a volume that is nearest to a place, of those in its cell and beside it.
-    fn nearest(&self, body: usize, at_m: &Vec3) -> Option<(u32, Vec3)> {
-        let middle = self.map.grid().cell(at_m)?;
-        let mut nearest: Option<(f64, u32, Vec3)> = None;
+    /// Finds the elements of a volume around a place and their shares, and how far they have moved, by their shares;
+    /// none if nobody is nearer than a cell along every axis.
+    fn near(&mut self, body: usize, at_m: &Vec3) -> Option<Vec3> {
+        let grid = *self.map.grid();
+        let middle = grid.cell(at_m)?;
+        let (mut sum, mut moved_m) = (0.0, Vec3::zeros());
+        self.shares.clear();
         for beside in 0..27 {
             let off = [beside % 3 - 1, beside / 3 % 3 - 1, beside / 9 - 1];
             let cell = std::array::from_fn(|axis| middle[axis] + off[axis]);
             for (who, place_m) in self.map.in_cell(cell) {
-                let far = (place_m - at_m).norm_squared();
-                if who.body as usize == body && nearest.is_none_or(|(least, _, _)| far < least) {
-                    nearest = Some((far, who.element, place_m));
+                let way = (place_m - at_m).abs() / grid.pitch_m();
+                let share: f64 = way.iter().map(|x| (1.0 - x).max(0.0)).product();
+                if who.body as usize == body && share > 0.0 {
+                    self.shares.push((who.element, share));
+                    moved_m += (place_m - self.volumes[body].rest_m(who.element)) * share;
+                    sum += share;
                 }
             }
         }
-        nearest.map(|(_, element, place_m)| (element, place_m))
+        self.shares.iter_mut().for_each(|(_, share)| *share /= sum);
+        (sum > 0.0).then(|| moved_m / sum)
     }
 
     /// Every element that is not held goes to the least energy of its links and contacts, as they are.

@@ -85,18 +85,19 @@ fn anew(map: &Occupancy, bodies: u32) -> Occupancy {
 fn cd_02_a_map_is_always_that_of_a_map_made_anew() {
     for mut map in maps([-9, 9]) {
         let mut draw = Draw::new(3);
-        for _ in 0..4 {
-            map.add(&lump(&mut draw)).expect("inside");
+        let lumps: Vec<_> = (0..4).map(|_| lump(&mut draw)).collect();
+        for lump in &lumps {
+            map.add(lump).expect("inside");
         }
         let (mut taken, mut refused) = (0, [0; 2]);
         for nth in 0..2000 {
             let body = draw.below(4);
             let rule = [Rule::Detect, Rule::Prevent, Rule::Sweep][nth % 3];
-            let by_m = Vec3::new(draw.around(3.0), draw.around(3.0), draw.around(3.0));
+            let by_m = Vec3::from_fn(|_, _| draw.around(8.0));
             // squeezed too, so that elements of one body share cells
-            let squeeze = 0.7 + 0.45 * draw.share();
+            let squeeze = 0.5 + 0.7 * draw.share();
             let before = (map.places_m(body).to_vec(), map.contents());
-            let move_m = |_: usize, at_m: &Vec3| at_m * squeeze + by_m;
+            let move_m = |nth: usize, _: &Vec3| lumps[body as usize][nth].1 * squeeze + by_m;
             match map.try_move(body, rule, move_m, |_| ()) {
                 Ok(()) => taken += 1,
                 Err(why) => {
