@@ -14,6 +14,8 @@ pub const SIDE_MAX: u32 = 1 << 21;
 pub struct Grid {
     origin_m: Vec3,
     pitch_m: f64,
+    /// Cells of a metre \[1/m\].
+    per_m: f64,
     size: [u32; 3],
 }
 
@@ -56,6 +58,7 @@ impl Grid {
         Ok(Self {
             origin_m,
             pitch_m,
+            per_m: 1.0 / pitch_m,
             size,
         })
     }
@@ -95,17 +98,10 @@ impl Grid {
     /// The cell of a place, also outside of the grid; none if it is not finite or beyond all counting.
     #[must_use]
     pub fn cell(&self, at_m: &Vec3) -> Option<[i32; 3]> {
-        let mut cell = [0; 3];
-        for axis in 0..3 {
-            let along = ((at_m[axis] - self.origin_m[axis]) / self.pitch_m).floor();
-            if !(along.abs() < f64::from(i32::MAX / 2)) {
-                return None;
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "a whole number in range")]
-            let whole = along as i32;
-            cell[axis] = whole;
-        }
-        Some(cell)
+        let along = (at_m - self.origin_m) * self.per_m;
+        // not a number is in no range
+        let counted = along.iter().all(|x| x.abs() < f64::from(i32::MAX / 2));
+        counted.then(|| [whole_below(along.x), whole_below(along.y), whole_below(along.z)])
     }
 
     /// The number of a cell; none outside of the grid.
@@ -128,8 +124,8 @@ impl Grid {
         self.index(self.cell(at_m)?)
     }
 
-    /// Cells that a straight way between two places passes, the first and the last too, to `visit` until this
-    /// says stop; whether it did. Every cell shares a face with the next one, so that the way cannot slip through an
+    /// Cells that a straight way between two places passes, the last too and the first if it is no other, to `visit`
+    /// until this says stop; whether it did. Every cell shares a face with the next one, so that the way cannot slip through an
     /// edge between two cells (Amanatides and Woo 1987, in whole cells).
     pub fn pass(
         &self,
@@ -140,10 +136,10 @@ impl Grid {
         let (Some(mut cell), Some(last)) = (self.cell(from_m), self.cell(to_m)) else {
             return false;
         };
+        if cell == last {
+            return visit(cell);
+        }
         loop {
-            if visit(cell) {
-                return true;
-            }
             // of the axes that still lack a cell, the one whose border comes first
             let mut next = None;
             for axis in 0..3 {
@@ -161,6 +157,16 @@ impl Grid {
                 return false;
             };
             cell[axis] += (last[axis] - cell[axis]).signum();
+            if visit(cell) {
+                return true;
+            }
         }
     }
+}
+
+/// The floor of a number that is in range: a cast and a correction, which is quicker than the library's.
+fn whole_below(along: f64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "in range; cut towards 0")]
+    let cut = along as i32;
+    cut - i32::from(f64::from(cut) > along)
 }

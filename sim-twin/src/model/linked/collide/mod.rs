@@ -5,7 +5,8 @@
 //! [`scales`] its form for stretched volumes, [`local`] the one that exists only where boxes overlap and
 //! [`hierarchy`] the one that skips what is empty. [`backtrack`] finds the largest step without a hit.
 //! [`distance`] has depth and normals, [`penalty`] the forces of them, [`rigid`] stiff bodies under these,
-//! [`shatter`] links that break of an impact, [`soft`] two volumes pressed together.
+//! [`shatter`] links that break of an impact, [`soft`] two volumes pressed together; [`table`] is the experiment of the
+//! source.
 
 pub mod backtrack;
 pub mod distance;
@@ -20,5 +21,6 @@ pub mod scales;
 pub mod shatter;
 pub mod shell;
 pub mod soft;
+pub mod table;
 #[cfg(test)]
 mod tests;

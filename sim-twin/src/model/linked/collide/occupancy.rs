@@ -40,7 +40,7 @@ pub enum Rule {
     Detect,
     /// Do not go there if there is a hit, and list that one.
     Prevent,
-    /// Neither if there is one on the straight way there.
+    /// Neither if there is one on the straight way there; cells that an element leaves do not stop it.
     Sweep,
 }
 
