@@ -131,9 +131,8 @@ impl<R: Real> Attached<R> {
     pub fn worst_m(&self) -> f64 {
         let tied = self.attachments.iter().flatten();
         let miss_m = tied.filter(|tie| tie.ends.iter().all(|&end| self.there(end)));
-        let miss_m = miss_m.map(|tie| {
-            (self.at_m(tie.ends[1]) - self.at_m(tie.ends[0]) - tie.offset_m).amax()
-        });
+        let miss_m = miss_m
+            .map(|tie| (self.at_m(tie.ends[1]) - self.at_m(tie.ends[0]) - tie.offset_m).amax());
         miss_m.fold(0.0, f64::max)
     }
 
@@ -226,9 +225,15 @@ impl<R: Real> Attached<R> {
         let to_m = self.at_m(own) + offset_m - elements.rest_m(other.element);
         let to_m: [R; 3] = std::array::from_fn(|axis| R::of(to_m[axis]));
         let at_m = elements.moved_m(other.element);
-        let near_m = 1e-12 * elements.frame().spacing_m.into_iter().fold(f64::MAX, f64::min);
+        let near_m = 1e-12
+            * elements
+                .frame()
+                .spacing_m
+                .into_iter()
+                .fold(f64::MAX, f64::min);
         let miss_m = |axis: usize| to_f64((to_m[axis] - at_m[axis]).abs());
-        let slack_m = |axis: usize| near_m.max(to_f64(at_m[axis].abs() * R::default_epsilon()) * 4.0);
+        let slack_m =
+            |axis: usize| near_m.max(to_f64(at_m[axis].abs() * R::default_epsilon()) * 4.0);
         if (0..3).all(|axis| miss_m(axis) <= slack_m(axis)) {
             return Ok(false);
         }
@@ -262,9 +267,17 @@ mod tests {
             origin_m: from_m.into(),
             spacing_m: [1.0, 0.7, 1.3],
         };
-        let sites = (0..count).flat_map(|x| (0..3).flat_map(move |y| (0..3).map(move |z| [x, y, z])));
-        let seed = |site| Seed { site, matter: 0, object: 0 };
-        let matter = Matter { limits: Limits::MEDIUM, ..Matter::of_young("m", 1e3, 0.0) };
+        let sites =
+            (0..count).flat_map(|x| (0..3).flat_map(move |y| (0..3).map(move |z| [x, y, z])));
+        let seed = |site| Seed {
+            site,
+            matter: 0,
+            object: 0,
+        };
+        let matter = Matter {
+            limits: Limits::MEDIUM,
+            ..Matter::of_young("m", 1e3, 0.0)
+        };
         Elements::new(frame, vec![matter], &sites.map(seed).collect::<Vec<_>>()).expect("fit")
     }
 
@@ -276,18 +289,30 @@ mod tests {
     fn drag(attached: &mut Attached<f64>, at: End, by_m: [f64; 3]) -> Result<(), AttachError> {
         let moved_m = attached.volumes[at.volume].moved_m(at.element);
         let to_m = std::array::from_fn(|axis| moved_m[axis] + by_m[axis]);
-        attached.propagate(at.volume, &[Control { element: at.element, to_m }])
+        attached.propagate(
+            at.volume,
+            &[Control {
+                element: at.element,
+                to_m,
+            }],
+        )
     }
 
     fn number(draw: &mut u64) -> f64 {
-        *draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *draw = draw
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*draw >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 
     /// Three volumes, tied in a ring and two of them twice: whoever is moved, offsets stay.
     #[test]
     fn lv_07_attached_elements_keep_their_offset_while_either_moves() {
-        let rows = [row(8, [0.0; 3]), row(7, [0.3, 5.0, 0.1]), row(9, [3.1, 9.0, -2.0])];
+        let rows = [
+            row(8, [0.0; 3]),
+            row(7, [0.3, 5.0, 0.1]),
+            row(9, [3.1, 9.0, -2.0]),
+        ];
         let mut attached = Attached::new(rows.to_vec());
         for (a, b) in [
             ((0, [1, 2, 1]), (1, [0, 0, 1])),
@@ -329,16 +354,31 @@ mod tests {
         // the other way
         drag(&mut attached, ends[1], [-3.0, 1.0, -0.5]).expect("free");
         assert!((attached.at_m(ends[0]) - Vec3::new(2.0, 1.4, 1.3)).norm() < 1e-9);
-        attached.volume_mut(1).expect("there").pin(ends[1].element, true);
+        attached
+            .volume_mut(1)
+            .expect("there")
+            .pin(ends[1].element, true);
         let before = attached.volumes.clone();
-        assert_eq!(drag(&mut attached, ends[0], [0.1, 0.0, 0.0]), Err(AttachError::Held(ends[1])));
+        assert_eq!(
+            drag(&mut attached, ends[0], [0.1, 0.0, 0.0]),
+            Err(AttachError::Held(ends[1]))
+        );
         assert!(attached.volumes == before);
         assert!(attached.detach(tie) && !attached.detach(tie));
         drag(&mut attached, ends[0], [0.1, 0.0, 0.0]).expect("free");
         assert!(attached.volumes[1] == before[1] && attached.volumes[0] != before[0]);
-        let same = End { volume: 0, element: 0 };
+        let same = End {
+            volume: 0,
+            element: 0,
+        };
         assert_eq!(attached.attach([ends[0], same]), Err(AttachError::Same(0)));
-        let gone = End { volume: 0, element: 999 };
-        assert_eq!(attached.attach([gone, ends[1]]), Err(AttachError::Gone(gone)));
+        let gone = End {
+            volume: 0,
+            element: 999,
+        };
+        assert_eq!(
+            attached.attach([gone, ends[1]]),
+            Err(AttachError::Gone(gone))
+        );
     }
 }

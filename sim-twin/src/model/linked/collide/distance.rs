@@ -188,7 +188,13 @@ impl Distance {
             let up = [corner & 1, corner >> 1 & 1, corner >> 2];
             let slot = ((low[2] + up[2]) * y + low[1] + up[1]) * x + low[0] + up[0];
             let value_m = samples[slot];
-            let weight = |axis: usize| if up[axis] == 1 { part[axis] } else { 1.0 - part[axis] };
+            let weight = |axis: usize| {
+                if up[axis] == 1 {
+                    part[axis]
+                } else {
+                    1.0 - part[axis]
+                }
+            };
             depth_m += value_m * weight(0) * weight(1) * weight(2);
             for axis in 0..3 {
                 let sign = if up[axis] == 1 { 1.0 } else { -1.0 };
@@ -204,7 +210,11 @@ impl Distance {
     #[must_use]
     pub fn inward(&self, at_m: &Vec3) -> Option<Vec3> {
         let smooth = !self.smooth_m.is_empty();
-        let samples = if smooth { &self.smooth_m } else { &self.depth_m };
+        let samples = if smooth {
+            &self.smooth_m
+        } else {
+            &self.depth_m
+        };
         let mut slope = Vec3::zeros();
         for axis in 0..3 {
             let pitch_m = self.frame.spacing_m[axis];
@@ -231,7 +241,11 @@ impl Distance {
                 for (slot, value) in smooth.iter_mut().enumerate() {
                     let place = slot / stride % side;
                     let below = if place == 0 { slot } else { slot - stride };
-                    let above = if place + 1 == side { slot } else { slot + stride };
+                    let above = if place + 1 == side {
+                        slot
+                    } else {
+                        slot + stride
+                    };
                     *value = 0.25 * old[below] + 0.5 * old[slot] + 0.25 * old[above];
                 }
                 stride *= side;
@@ -254,7 +268,12 @@ struct Envelope {
 
 impl Envelope {
     /// Squares of distances along one more axis, in place.
-    fn pass(&mut self, square: &mut [f64], (first, stride, side): (usize, usize, usize), pitch_m: f64) {
+    fn pass(
+        &mut self,
+        square: &mut [f64],
+        (first, stride, side): (usize, usize, usize),
+        pitch_m: f64,
+    ) {
         #[expect(clippy::cast_precision_loss, reason = "2^20 at most")]
         let place_m = |sample: usize| sample as f64 * pitch_m;
         self.vertex.clear();
@@ -288,7 +307,11 @@ impl Envelope {
         let mut nth = 0;
         for sample in 0..side {
             let at_m = place_m(sample);
-            while self.from_m.get(nth + 1).is_some_and(|&from_m| from_m < at_m) {
+            while self
+                .from_m
+                .get(nth + 1)
+                .is_some_and(|&from_m| from_m < at_m)
+            {
                 nth += 1;
             }
             let (vertex, low) = self.vertex[nth];

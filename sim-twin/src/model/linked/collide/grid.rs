@@ -101,7 +101,13 @@ impl Grid {
         let along = (at_m - self.origin_m) * self.per_m;
         // not a number is in no range
         let counted = along.iter().all(|x| x.abs() < f64::from(i32::MAX / 2));
-        counted.then(|| [whole_below(along.x), whole_below(along.y), whole_below(along.z)])
+        counted.then(|| {
+            [
+                whole_below(along.x),
+                whole_below(along.y),
+                whole_below(along.z),
+            ]
+        })
     }
 
     /// The number of a cell; none outside of the grid.

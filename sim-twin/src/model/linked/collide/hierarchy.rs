@@ -64,7 +64,9 @@ impl Pyramid {
     pub fn of(cells: &[[i32; 3]]) -> Option<Self> {
         let edge = |pick: fn(i32, i32) -> i32| {
             let fold = |a: [i32; 3], b: &[i32; 3]| std::array::from_fn(|k| pick(a[k], b[k]));
-            cells.iter().fold(cells.first().copied().unwrap_or_default(), fold)
+            cells
+                .iter()
+                .fold(cells.first().copied().unwrap_or_default(), fold)
         };
         let mut pyramid = Self::new(edge(i32::min), edge(i32::max))?;
         for &cell in cells {
@@ -75,7 +77,8 @@ impl Pyramid {
 
     /// Changes the counts above a cell; whether the cell is in the box.
     fn change(&mut self, cell: [i32; 3], by: impl Fn(u32) -> Option<u32>) -> bool {
-        let mut node: [i32; 3] = std::array::from_fn(|axis| cell[axis].wrapping_sub(self.low[axis]));
+        let mut node: [i32; 3] =
+            std::array::from_fn(|axis| cell[axis].wrapping_sub(self.low[axis]));
         let bottom = &self.levels[0];
         let held = bottom.slot(node).and_then(|slot| by(bottom.counts[slot]));
         if held.is_none() {
@@ -134,12 +137,7 @@ impl Pyramid {
 
     /// Cells of this body, in its own numbers, in which another one has elements that lies `shift` cells
     /// farther than its own numbers say; gives the number of boxes and cells that were looked at.
-    pub fn overlap(
-        &self,
-        other: &Self,
-        shift: [i32; 3],
-        mut found: impl FnMut([i32; 3]),
-    ) -> u64 {
+    pub fn overlap(&self, other: &Self, shift: [i32; 3], mut found: impl FnMut([i32; 3])) -> u64 {
         let mut tests = 0;
         // boxes to look into: at most seven are left of every level
         let mut open = vec![(self.levels.len() - 1, [0_i32; 3])];

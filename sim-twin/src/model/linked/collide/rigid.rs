@@ -47,7 +47,8 @@ impl Rigid {
         let points_m: Vec<Vec3> = points_m.iter().map(|point| point - centre_m).collect();
         let mut inertia_kgm2 = Matrix3::zeros();
         for point_m in &points_m {
-            let turned = Matrix3::identity() * point_m.norm_squared() - point_m * point_m.transpose();
+            let turned =
+                Matrix3::identity() * point_m.norm_squared() - point_m * point_m.transpose();
             inertia_kgm2 += turned * (mass_kg / count);
         }
         Some(Self {

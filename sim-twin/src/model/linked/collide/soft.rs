@@ -175,7 +175,10 @@ impl Pressed {
                     continue;
                 };
                 let pair = [elements.matter(element), elements.matter(other)];
-                let bond_npm = elements.bonds().of(pair[0], pair[1], to.axis()).stiffness_npm;
+                let bond_npm = elements
+                    .bonds()
+                    .of(pair[0], pair[1], to.axis())
+                    .stiffness_npm;
                 let other_m = elements.moved_m(other);
                 stiff_npm += bond_npm;
                 for along in 0..3 {
@@ -205,8 +208,12 @@ impl Pressed {
         for to in Direction::ALL {
             if let Some(other) = elements.neighbour(element, to) {
                 let pair = [elements.matter(element), elements.matter(other)];
-                let bond_npm = elements.bonds().of(pair[0], pair[1], to.axis()).stiffness_npm;
-                let way = Vec3::from(elements.moved_m(other)) - Vec3::from(elements.moved_m(element));
+                let bond_npm = elements
+                    .bonds()
+                    .of(pair[0], pair[1], to.axis())
+                    .stiffness_npm;
+                let way =
+                    Vec3::from(elements.moved_m(other)) - Vec3::from(elements.moved_m(element));
                 pull_n += way * bond_npm;
             }
         }

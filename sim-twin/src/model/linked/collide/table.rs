@@ -53,11 +53,7 @@ impl Course {
     pub fn new(edge: i32, surface: bool, hashed: bool) -> Result<Self, GridError> {
         let edge = edge.clamp(1, 31);
         let grid = Grid::around(Vec3::repeat(-0.5 * f64::from(SIDE)), 1.0, [SIDE; 3])?;
-        let map = if hashed {
-            None
-        } else {
-            Occupancy::dense(grid)
-        };
+        let map = if hashed { None } else { Occupancy::dense(grid) };
         let mut map = map.unwrap_or_else(|| Occupancy::hashed(grid));
         let ball = numbered(BALL, |[x, y, z]| x * x + y * y + z * z <= BALL * BALL);
         let half = edge / 2;
@@ -100,7 +96,9 @@ impl Course {
         let by_m = self.way * STEP;
         let mut hits = 0;
         let to_m = |_: usize, at_m: &Vec3| at_m + by_m;
-        let _ = self.map.try_move(self.cube, Rule::Detect, to_m, |_| hits += 1);
+        let _ = self
+            .map
+            .try_move(self.cube, Rule::Detect, to_m, |_| hits += 1);
         match hits {
             0 => Stage::Free,
             all if all == self.home_m.len() => Stage::Inside,
@@ -129,5 +127,7 @@ fn numbered(half: i32, is_in: impl Fn([i32; 3]) -> bool) -> Vec<(u32, Vec3)> {
     let sites = (-half..=half)
         .flat_map(|z| (-half..=half).flat_map(move |y| (-half..=half).map(move |x| [x, y, z])));
     let places = sites.filter(|&site| is_in(site));
-    (0..).zip(places.map(|site| Vec3::from(site.map(f64::from)))).collect()
+    (0..)
+        .zip(places.map(|site| Vec3::from(site.map(f64::from))))
+        .collect()
 }

@@ -21,7 +21,10 @@ fn brute(grid: &Grid, a: (u32, &[Vec3]), b: (u32, &[Vec3])) -> Vec<Hit> {
             if grid.cell(at_m) == grid.cell(other_m) {
                 hits.push(Hit {
                     mover: Who { body: a.0, element },
-                    other: Who { body: b.0, element: other },
+                    other: Who {
+                        body: b.0,
+                        element: other,
+                    },
                 });
             }
         }
@@ -56,7 +59,8 @@ fn cd_01_hits_are_those_of_all_pairs_at_a_thousand_poses() {
             let own = &lumps[body as usize];
             let mut hits = Vec::new();
             let to_m = |nth: usize, _: &Vec3| turn * own[nth].1 + by_m;
-            map.try_move(body, Rule::Detect, to_m, |hit| hits.push(hit)).expect("inside");
+            map.try_move(body, Rule::Detect, to_m, |hit| hits.push(hit))
+                .expect("inside");
             let mut wanted = Vec::new();
             for other in (0..3).filter(|&other| other != body) {
                 let pair = ((body, map.places_m(body)), (other, map.places_m(other)));
@@ -107,7 +111,10 @@ fn cd_02_a_map_is_always_that_of_a_map_made_anew() {
             }
             assert_eq!(map.contents(), anew(&map, 4).contents(), "move {nth}");
         }
-        assert!(taken > 300 && refused[0] > 50 && refused[1] > 50, "{taken} {refused:?}");
+        assert!(
+            taken > 300 && refused[0] > 50 && refused[1] > 50,
+            "{taken} {refused:?}"
+        );
         assert_eq!(
             map.try_move(9, Rule::Detect, |_, at| *at, |_| ()),
             Err(Refused::Unknown(9))
@@ -121,21 +128,31 @@ fn cd_02_a_map_is_always_that_of_a_map_made_anew() {
 #[test]
 fn cd_02_who_was_passed_through_is_still_there() {
     for mut map in maps([-20, 20]) {
-        let wall = map.add(&voxels([[0, -3, -3], [0, 3, 3]], |_| true)).expect("inside");
+        let wall = map
+            .add(&voxels([[0, -3, -3], [0, 3, 3]], |_| true))
+            .expect("inside");
         let mover = map.add(&cube(3, [-8, -1, -1], false)).expect("inside");
         for _ in 0..14 {
             let step = |_: usize, at_m: &Vec3| at_m + Vec3::x();
-            map.try_move(mover, Rule::Detect, step, |_| ()).expect("inside");
+            map.try_move(mover, Rule::Detect, step, |_| ())
+                .expect("inside");
         }
         let back = |_: usize, at_m: &Vec3| at_m - Vec3::x() * 6.0;
         let mut hits = 0;
-        map.try_move(mover, Rule::Detect, back, |_| hits += 1).expect("inside");
+        map.try_move(mover, Rule::Detect, back, |_| hits += 1)
+            .expect("inside");
         assert_eq!(hits, 9);
-        assert!(map.places_m(wall).iter().all(|at| map.in_cell(map.grid().cell(at).expect("in")).any(|(who, _)| who.body == wall)));
+        assert!(map.places_m(wall).iter().all(|at| {
+            map.in_cell(map.grid().cell(at).expect("in"))
+                .any(|(who, _)| who.body == wall)
+        }));
         // carved, it is not; put back, it is
         assert!(map.set_there(wall, 24, false) && !map.set_there(wall, 24, false));
         let middle = map.places_m(wall)[24];
-        assert!(map.in_cell(map.grid().cell(&middle).expect("in")).all(|(who, _)| who.body != wall));
+        assert!(
+            map.in_cell(map.grid().cell(&middle).expect("in"))
+                .all(|(who, _)| who.body != wall)
+        );
         assert!(map.set_there(wall, 24, true));
         assert_eq!(map.contents(), anew(&map, 2).contents());
     }
@@ -160,7 +177,8 @@ fn cd_03_a_probe_of_two_cells_never_slips_into_a_volume_stretched_by_1_9() {
     assert!(Resolution::of(&stretched(8, 2.01), 1.0).under());
     let edge = 7.0 * 1.9;
     for mut map in maps([-6, 20]) {
-        map.add(&shell::placed(&elements, &shell::all(&elements))).expect("inside");
+        map.add(&shell::placed(&elements, &shell::all(&elements)))
+            .expect("inside");
         let probe = map.add(&cube(2, [-5, -5, -5], false)).expect("inside");
         let mut draw = Draw::new(1);
         for _ in 0..2000 {
@@ -170,7 +188,8 @@ fn cd_03_a_probe_of_two_cells_never_slips_into_a_volume_stretched_by_1_9() {
                 corner + Vec3::new((nth & 1) as f64, (nth >> 1 & 1) as f64, (nth >> 2) as f64)
             };
             let mut hits = 0;
-            map.try_move(probe, Rule::Detect, to_m, |_| hits += 1).expect("inside");
+            map.try_move(probe, Rule::Detect, to_m, |_| hits += 1)
+                .expect("inside");
             assert!(hits > 0, "{corner:?}");
         }
     }
@@ -180,19 +199,27 @@ fn cd_03_a_probe_of_two_cells_never_slips_into_a_volume_stretched_by_1_9() {
 fn fu_03_all_contacts_are_found_at_four_times_the_spacing() {
     let elements = stretched(6, 4.0);
     assert!(Resolution::of(&elements, 1.0).under());
-    let fills: Vec<Fill> = (0..elements.slots()).map(|e| Fill::of(&elements, e)).collect();
+    let fills: Vec<Fill> = (0..elements.slots())
+        .map(|e| Fill::of(&elements, e))
+        .collect();
     let scales = Scales::new([Vec3::repeat(-8.0), Vec3::repeat(30.0)], 1.0, &fills).expect("fit");
     let mut draw = Draw::new(2);
     let (mut inside, mut missed_by_plain) = (0, 0);
     let mut plain = Occupancy::hashed(cells([-8, 30]));
-    plain.add(&shell::placed(&elements, &shell::all(&elements))).expect("inside");
+    plain
+        .add(&shell::placed(&elements, &shell::all(&elements)))
+        .expect("inside");
     for _ in 0..20_000 {
         let at_m = Vec3::from_fn(|_, _| -4.0 + draw.share() * 28.0);
         let mut found = Vec::new();
         scales.at(&at_m, |element| found.push(element));
         found.sort_unstable();
         let in_box = |fill: &&Fill| (0..3).all(|a| (at_m - fill.at_m)[a].abs() <= fill.half_m[a]);
-        let wanted: Vec<u32> = fills.iter().filter(in_box).map(|fill| fill.element).collect();
+        let wanted: Vec<u32> = fills
+            .iter()
+            .filter(in_box)
+            .map(|fill| fill.element)
+            .collect();
         assert_eq!(found, wanted);
         if at_m.iter().all(|&x| (0.0..=20.0).contains(&x)) {
             // no hole anywhere between the outermost elements
@@ -220,7 +247,9 @@ fn strip(fold: bool, sway: f64) -> (Elements<f64>, Occupancy, u32) {
         }
     }
     let mut map = Occupancy::hashed(cells([-10, 40]));
-    let body = map.add(&shell::placed(&elements, &shell::all(&elements))).expect("inside");
+    let body = map
+        .add(&shell::placed(&elements, &shell::all(&elements)))
+        .expect("inside");
     (elements, map, body)
 }
 
@@ -229,7 +258,12 @@ fn cd_05_a_folded_strip_meets_itself_and_a_bent_one_does_not() {
     let reports = |fold, sway, near| {
         let (elements, mut map, body) = strip(fold, sway);
         let mut hits = Vec::new();
-        map.meet_self(body, near, |element| elements.site(element), |hit| hits.push(hit));
+        map.meet_self(
+            body,
+            near,
+            |element| elements.site(element),
+            |hit| hits.push(hit),
+        );
         for hit in &hits {
             let [a, b] = [hit.mover, hit.other].map(|who| elements.site(who.element));
             assert!((0..3).any(|axis| (a[axis] - b[axis]).abs() > near));
@@ -244,7 +278,9 @@ fn cd_05_a_folded_strip_meets_itself_and_a_bent_one_does_not() {
     // elements of one body that share a cell, all neighbours: only without the filter is that a hit
     let squeezed = stretched(4, 0.6);
     let mut map = Occupancy::hashed(cells([-4, 8]));
-    let body = map.add(&shell::placed(&squeezed, &shell::all(&squeezed))).expect("inside");
+    let body = map
+        .add(&shell::placed(&squeezed, &shell::all(&squeezed)))
+        .expect("inside");
     let mut count = [0; 2];
     map.meet_self(body, 0, |element| squeezed.site(element), |_| count[0] += 1);
     map.meet_self(body, 1, |element| squeezed.site(element), |_| count[1] += 1);
@@ -254,8 +290,18 @@ fn cd_05_a_folded_strip_meets_itself_and_a_bent_one_does_not() {
 #[test]
 fn cd_10_a_surface_meets_first_when_the_whole_does() {
     let whole = block::<f64>([31; 3], Limits::MEDIUM);
-    assert_eq!(shell::surface(&whole).len(), 31_i32.pow(3) as usize - 29_usize.pow(3));
-    let ways = [[1, 0, 0], [0, -1, 0], [0, 0, 1], [1, 1, 0], [1, -1, 1], [-1, 0, 1]];
+    assert_eq!(
+        shell::surface(&whole).len(),
+        31_i32.pow(3) as usize - 29_usize.pow(3)
+    );
+    let ways = [
+        [1, 0, 0],
+        [0, -1, 0],
+        [0, 0, 1],
+        [1, 1, 0],
+        [1, -1, 1],
+        [-1, 0, 1],
+    ];
     for way in ways {
         for n in [5, 8] {
             let from = way.map(|along| -18 * along - n / 2);
@@ -268,7 +314,10 @@ fn cd_10_a_surface_meets_first_when_the_whole_does() {
                 let step = |_: usize, at_m: &Vec3| at_m + by_m;
                 (0..40).position(|_| map.try_move(mover, Rule::Prevent, step, |_| ()).is_err())
             });
-            assert!(first[0].is_some() && first[0] == first[1], "{way:?} {first:?}");
+            assert!(
+                first[0].is_some() && first[0] == first[1],
+                "{way:?} {first:?}"
+            );
         }
     }
 }
@@ -286,13 +335,19 @@ fn cd_11_a_local_map_finds_what_a_global_one_does_and_takes_no_room_for_distant_
         let mut local = Local::default();
         let hits = local.hits(&grid, &a_m, &b_m);
         let wanted = brute(&grid, (0, &a_m), (1, &b_m));
-        let wanted: Vec<[u32; 2]> = wanted.iter().map(|hit| [hit.mover.element, hit.other.element]).collect();
+        let wanted: Vec<[u32; 2]> = wanted
+            .iter()
+            .map(|hit| [hit.mover.element, hit.other.element])
+            .collect();
         assert_eq!(hits, wanted);
         met += usize::from(!hits.is_empty());
         let boxes = [&a_m, &b_m].map(|all| Around::of(all).expect("some"));
         match boxes[0].common(&boxes[1], grid.pitch_m()) {
             Some(common) => {
-                let volume: f64 = (common.high_m - common.low_m).iter().map(|x| x + 2.0).product();
+                let volume: f64 = (common.high_m - common.low_m)
+                    .iter()
+                    .map(|x| x + 2.0)
+                    .product();
                 assert!(local.room() as f64 <= volume, "{} {volume}", local.room());
             }
             None => assert_eq!(local.room(), 0),
@@ -311,8 +366,9 @@ fn cd_11_a_local_map_finds_what_a_global_one_does_and_takes_no_room_for_distant_
         })
         .collect();
     let all = (0..60).flat_map(|i| (i + 1..60).map(move |j| [i, j]));
-    let wanted: Vec<[usize; 2]> =
-        all.filter(|&[i, j]| boxes[i].common(&boxes[j], 0.5).is_some()).collect();
+    let wanted: Vec<[usize; 2]> = all
+        .filter(|&[i, j]| boxes[i].common(&boxes[j], 0.5).is_some())
+        .collect();
     assert!(wanted.len() > 10);
     assert_eq!(pairs(&boxes, 0.5), wanted);
 }
@@ -325,7 +381,14 @@ fn fu_04_culling_needs_a_tenth_of_the_tests_and_follows_a_carve() {
     let all = Pyramid::of(&sites).expect("fits");
     let mut carved = all.clone();
     let plain = sites.len() as u64;
-    for shift in [[56, 56, 56], [60, 3, -2], [59, -60, 57], [63, 63, 0], [-61, 5, 7], [70, 0, 0]] {
+    for shift in [
+        [56, 56, 56],
+        [60, 3, -2],
+        [59, -60, 57],
+        [63, 63, 0],
+        [-61, 5, 7],
+        [70, 0, 0],
+    ] {
         let wanted: Vec<[i32; 3]> = sites
             .iter()
             .copied()
@@ -353,7 +416,12 @@ fn fu_04_culling_needs_a_tenth_of_the_tests_and_follows_a_carve() {
     assert_eq!(carved.count() as usize, left.len());
     // a small body against a large one, both ways
     let small = Pyramid::of(&[[3, 4, 5], [-9, 4, 5]]).expect("fits");
-    for (shift, want) in [([0; 3], 1), ([40, 0, 0], 2), ([62, 0, 0], 1), ([0, 61, 0], 0)] {
+    for (shift, want) in [
+        ([0; 3], 1),
+        ([40, 0, 0], 2),
+        ([62, 0, 0], 1),
+        ([0, 61, 0], 0),
+    ] {
         let mut found = [0; 2];
         all.overlap(&small, shift, |_| found[0] += 1);
         small.overlap(&all, shift.map(|x: i32| -x), |_| found[1] += 1);

@@ -3,8 +3,8 @@
 mod contact;
 mod maps;
 mod probe;
-mod walls;
 mod timing;
+mod walls;
 
 use super::grid::Grid;
 use super::occupancy::Occupancy;
@@ -30,9 +30,12 @@ pub(super) fn voxels(
     [low, high]: [[i32; 3]; 2],
     mut is_in: impl FnMut([i32; 3]) -> bool,
 ) -> Vec<(u32, Vec3)> {
-    let sites = (low[2]..=high[2])
-        .flat_map(|z| (low[1]..=high[1]).flat_map(move |y| (low[0]..=high[0]).map(move |x| [x, y, z])));
-    let places = sites.filter(|&site| is_in(site)).map(|site| Vec3::from(site.map(f64::from)));
+    let sites = (low[2]..=high[2]).flat_map(|z| {
+        (low[1]..=high[1]).flat_map(move |y| (low[0]..=high[0]).map(move |x| [x, y, z]))
+    });
+    let places = sites
+        .filter(|&site| is_in(site))
+        .map(|site| Vec3::from(site.map(f64::from)));
     (0..).zip(places).collect()
 }
 

@@ -11,8 +11,16 @@ fn mean(course: &mut Course, prevent: bool, stage: Stage) -> Option<f64> {
     for way in [Direction::Left, Direction::Front] {
         course.start(way);
         for _ in 0..STEPS {
-            let met = if prevent { course.prevent() } else { course.detect() };
-            let Work { tested, cleared, written } = course.take_work();
+            let met = if prevent {
+                course.prevent()
+            } else {
+                course.detect()
+            };
+            let Work {
+                tested,
+                cleared,
+                written,
+            } = course.take_work();
             if met == stage {
                 sum += tested + cleared + written;
                 count += 1;
@@ -26,12 +34,26 @@ fn mean(course: &mut Course, prevent: bool, stage: Stage) -> Option<f64> {
 fn cd_12_table_1_in_cells_looked_at_and_written() {
     let mut free = Vec::new();
     println!("cube, elements, detect free / inside, prevent free / impact / touching");
-    for (edge, surface, count) in [(31, false, 29_791), (15, false, 3375), (31, true, 5402), (15, true, 1178)] {
-        for hashed in [false, true].into_iter().take(if edge == 31 { 1 } else { 2 }) {
+    for (edge, surface, count) in [
+        (31, false, 29_791),
+        (15, false, 3375),
+        (31, true, 5402),
+        (15, true, 1178),
+    ] {
+        for hashed in [false, true]
+            .into_iter()
+            .take(if edge == 31 { 1 } else { 2 })
+        {
             let mut course = Course::new(edge, surface, hashed).expect("fixed");
             assert_eq!(course.elements(), [113_081, count]);
-            let row = [(false, Stage::Free), (false, Stage::Inside), (true, Stage::Free), (true, Stage::Impact), (true, Stage::Touching)]
-                .map(|(prevent, stage)| mean(&mut course, prevent, stage).expect("each is met"));
+            let row = [
+                (false, Stage::Free),
+                (false, Stage::Inside),
+                (true, Stage::Free),
+                (true, Stage::Impact),
+                (true, Stage::Touching),
+            ]
+            .map(|(prevent, stage)| mean(&mut course, prevent, stage).expect("each is met"));
             println!("{edge} {surface} {hashed}, {count}: {row:.0?}");
             let elements = count as f64;
             // a step without a hit looks at every element once, clears it once and writes it once, no matter what is there
@@ -51,7 +73,8 @@ fn cd_12_table_1_in_cells_looked_at_and_written() {
 
 /// `R^2` of a straight line.
 fn fit(points: &[(f64, f64)]) -> f64 {
-    let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / points.len() as f64;
+    let mean =
+        |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / points.len() as f64;
     let (x, y) = (mean(|p| p.0), mean(|p| p.1));
     let sum = |pick: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>();
     let xy = sum(&|p| (p.0 - x) * (p.1 - y));
