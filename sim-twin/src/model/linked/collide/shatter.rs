@@ -27,7 +27,7 @@ pub fn shatter<R: Real>(
     let mut broken = Broken::default();
     for (element, mut left_j) in contacts {
         while let Some((to, tough_j)) = weakest(elements, element) {
-            if !(tough_j <= left_j) {
+            if left_j.is_nan() || tough_j > left_j {
                 break;
             }
             elements.cut(element, to);

@@ -62,6 +62,6 @@ impl Resolution {
     /// Whether the map is under-resolved: a tool may slip between elements, and [`super::scales`] is what finds it.
     #[must_use]
     pub fn under(&self) -> bool {
-        !(self.spacing <= SPACING_MAX)
+        self.spacing.is_nan() || self.spacing > SPACING_MAX
     }
 }

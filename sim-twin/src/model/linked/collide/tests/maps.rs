@@ -163,8 +163,8 @@ fn stretched(n: i32, by: f64) -> Elements<f64> {
     let mut elements = block([n; 3], Limits::LOOSE);
     for element in 0..elements.slots() {
         let site = elements.site(element);
-        for axis in 0..3 {
-            elements.moved_m[axis][element as usize] = f64::from(site[axis]) * (by - 1.0);
+        for (moved_m, along) in elements.moved_m.iter_mut().zip(site) {
+            moved_m[element as usize] = f64::from(along) * (by - 1.0);
         }
     }
     elements
