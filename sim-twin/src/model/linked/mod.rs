@@ -12,9 +12,11 @@
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
+pub mod attach;
 pub mod bench1d;
 pub mod bounds;
 pub mod chain;
+pub mod collide;
 pub mod direction;
 pub mod elements;
 pub mod exact;
