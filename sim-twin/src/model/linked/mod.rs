@@ -11,20 +11,33 @@
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
 pub mod bounds;
+pub mod carve;
+pub mod cells;
+pub mod compact;
 pub mod direction;
+pub mod edits;
 pub mod elements;
 pub mod exact;
+pub mod join;
+pub mod knife;
 pub mod limits;
 pub mod links;
+pub mod listed;
 pub mod matter;
 pub mod params;
+pub mod pieces;
+pub mod raster;
 mod state;
+pub mod surface;
+pub mod surgery;
 mod sweep;
+pub mod tear;
 #[cfg(test)]
 mod tests;
 mod tick;
 mod tissue;
 mod touch;
+pub mod walk;
 mod weave;
 
 pub use params::{LinkedError, LinkedParams};

@@ -1,7 +1,12 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
+mod cutting;
+mod joining;
+mod looks;
 mod press;
 mod propagation;
+mod soak;
+mod storage;
 
 use super::elements::{Elements, Frame, Seed};
 use super::limits::Limits;
