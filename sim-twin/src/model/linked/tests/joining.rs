@@ -134,6 +134,29 @@ fn tp_07_the_partner_is_the_nearest_there_is() {
     assert!(pairs > 1000 && none > 1000, "{pairs} {none}");
 }
 
+/// Row TP-07: the search reaches as far as the limits do, to their corners, and no farther.
+#[test]
+fn tp_07_the_search_ends_where_the_limits_do() {
+    let wide = Limits::even(0.3, 8.6, 2.4);
+    for (by_m, can) in [
+        ([7.59, 2.39, -2.39], true),
+        ([-0.69, -2.39, 2.39], true),
+        ([7.61, 0.0, 0.0], false),
+        ([0.0, 0.0, 2.41], false),
+    ] {
+        let mut pair: Elements<f64> = block([2, 1, 1], wide);
+        pair.cut(0, Direction::Right);
+        let right = pair.at_site([1, 0, 0]).expect("there");
+        pair.place(right, by_m).expect("there");
+        let mut cells = Cells::new(&pair);
+        let mut glue = Glue::new(&pair);
+        for from in [(1 - right, Direction::Right), (right, Direction::Left)] {
+            let found = glue.partner(&pair, &mut cells, from);
+            assert_eq!(found, can.then_some(1 - from.0), "{by_m:?}");
+        }
+    }
+}
+
 /// Section 3.3.6(e): a piece that was moved by three sites is carried there to rest when it is glued, with all
 /// limits kept and the rest of the face fitting too; the log takes that back as well.
 #[test]
