@@ -170,7 +170,8 @@ pub fn reach_m<R: Real>(elements: &Elements<R>) -> f64 {
             let far2 = (0..3).map(|along| {
                 let rest_m = if along == axis { rest_m } else { 0.0 };
                 let (least, most) = (to_f64(bond.least_m[along]), to_f64(bond.most_m[along]));
-                (rest_m + least).abs().max((rest_m + most).abs()).powi(2)
+                let far = (rest_m + least).abs().max((rest_m + most).abs());
+                far * far
             });
             farthest = farthest.max(far2.sum::<f64>());
         }

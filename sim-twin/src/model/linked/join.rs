@@ -152,7 +152,8 @@ fn give_m<R: Real>(elements: &Elements<R>) -> f64 {
         let bond = elements.bonds().of(a, b, axis);
         let worst = (0..3).map(|along| {
             let (least, most) = (to_f64(bond.least_m[along]), to_f64(bond.most_m[along]));
-            least.abs().max(most.abs()).powi(2)
+            let far = least.abs().max(most.abs());
+            far * far
         });
         worst.sum::<f64>().sqrt()
     });

@@ -1,6 +1,6 @@
 //! Knife, curette and what comes apart.
 
-use super::{Draw, block, volume};
+use super::{Draw, block};
 use crate::Vec3;
 use crate::model::linked::carve::Scoop;
 use crate::model::linked::cells::Cells;
@@ -11,7 +11,6 @@ use crate::model::linked::knife::{Blade, Knife, Sweep};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
 use crate::model::linked::matter::Matter;
-use crate::model::linked::raster::{Cell, Drawn, Met, Raster, line};
 use crate::model::linked::surgery::Surgery;
 
 /// All links, from their lower ends.
@@ -222,6 +221,19 @@ fn a_cut_takes_the_energy_that_its_links_held() {
     assert!((energy_j(&elements) - before_j - done.stored_j).abs() < 1e-9 * before_j);
 }
 
+/// Whether a tool that is this much wider comes over a place, by points of its motion close together.
+fn comes_over(scoop: &Scoop, at_m: &Vec3, wider_m: f64) -> bool {
+    let share = |k: i32, n: i32| f64::from(k) / f64::from(n);
+    (0..=400).any(|k| {
+        (0..=40).any(|j| {
+            let (before, after) = (scoop.axis.before, scoop.axis.after);
+            let from = before.from_m.lerp(&after.from_m, share(k, 400));
+            let to = before.to_m.lerp(&after.to_m, share(k, 400));
+            (from.lerp(&to, share(j, 40)) - at_m).norm() <= scoop.radius_m + wider_m
+        })
+    })
+}
+
 /// Rows TP-01 and TP-10: the elements in the volume that the tool sweeps are gone and none else, in three
 /// dimensions and in two; their neighbours know.
 #[test]
@@ -258,18 +270,6 @@ fn tp_01_tp_10_carving_takes_what_the_tool_sweeps() {
                 let before: Vec<u32> = (0..elements.slots())
                     .filter(|&e| elements.alive(e))
                     .collect();
-                // points of the motion, close together
-                let inside = |at_m: &Vec3, wider: f64| {
-                    (0..=400).any(|k| {
-                        (0..=40).any(|j| {
-                            let (way, along) = (f64::from(k) / 400.0, f64::from(j) / 40.0);
-                            let axis = scoop.axis;
-                            let a = axis.before.from_m.lerp(&axis.after.from_m, way);
-                            let b = axis.before.to_m.lerp(&axis.after.to_m, way);
-                            (a.lerp(&b, along) - at_m).norm() <= scoop.radius_m + wider
-                        })
-                    })
-                };
                 let taken = surgery.carve(&mut elements, &scoop).elements;
                 let gone: Vec<u32> = before
                     .iter()
@@ -280,14 +280,14 @@ fn tp_01_tp_10_carving_takes_what_the_tool_sweeps() {
                 for &e in &before {
                     let at_m = elements.at_m(e);
                     if gone.contains(&e) {
-                        assert!(inside(&at_m, 0.03));
+                        assert!(comes_over(&scoop, &at_m, 0.03));
                         assert!(
                             Direction::ALL
                                 .iter()
                                 .all(|&to| elements.neighbour(e, to).is_none())
                         );
                     } else {
-                        assert!(!inside(&at_m, -0.03));
+                        assert!(!comes_over(&scoop, &at_m, -0.03));
                     }
                 }
                 assert_eq!(elements.one_sided(), None);
@@ -415,106 +415,6 @@ fn a_cut_that_parts_nothing_is_cheap() {
     };
     assert_eq!(cost(16), cost(40));
     assert!(cost(16) < 20_000, "{}", cost(16));
-}
-
-/// Elements along x at a distance of three cells, in rows of `size`.
-fn stretched(size: [i32; 3]) -> Elements<f64> {
-    let mut elements = volume(size, &[Limits::LOOSE], |_| true, |_| 0);
-    for element in 0..elements.slots() {
-        let site = elements.site(element).map(f64::from);
-        elements
-            .place(element, site.map(|x| 2.0 * x))
-            .expect("there");
-    }
-    elements
-}
-
-/// Row TP-03: every cell of the line between two elements that are three cells apart names their link, and
-/// a knife that goes between them cuts it.
-#[test]
-fn tp_03_cells_between_neighbours_name_their_link() {
-    let mut elements = stretched([2, 2, 1]);
-    let raster = Raster::new(&elements, 1.0, Drawn::All);
-    assert_eq!(raster.written(), 8);
-    for (a, to) in [(0, Direction::Right), (0, Direction::Top)] {
-        let b = elements.neighbour(a, to).expect("linked");
-        let cells = line(raster.of(&elements.at_m(a)), raster.of(&elements.at_m(b)));
-        assert_eq!(cells.len(), 4);
-        for &cell in &cells[1..3] {
-            assert_eq!(raster.cell(cell), Some(&Cell::Links(vec![(a, to)])));
-        }
-        assert_eq!(raster.cell(cells[0]), Some(&Cell::Element(a)));
-    }
-    let slanted = line([0, 0, 0], [7, -3, 2]);
-    assert_eq!((slanted.len(), slanted[7]), (8, [7, -3, 2]));
-    assert!(
-        slanted
-            .windows(2)
-            .all(|pair| (0..3).all(|a| (pair[0][a] - pair[1][a]).abs() <= 1))
-    );
-    let mut raster = raster;
-    let mut met = Vec::new();
-    raster.knife(
-        &mut elements,
-        &line([1, -3, 0], [1, 6, 0]),
-        |elements, what| {
-            met.push(what);
-            if let Met::Link(element, to) = what {
-                elements.cut(element, to);
-            }
-        },
-    );
-    assert_eq!(met.len(), 2);
-    assert_eq!((elements.link_count(), elements.count()), (2, 4));
-    // at rest there is no room between neighbours: the printed knife takes a layer of elements away
-    let mut packed: Elements<f64> = block([5, 5, 1], Limits::MEDIUM);
-    let mut raster = Raster::new(&packed, 1.0, Drawn::All);
-    assert_eq!(raster.written(), 0);
-    raster.knife(
-        &mut packed,
-        &line([2, -1, 0], [2, 6, 0]),
-        |elements, what| {
-            if let Met::Element(element) = what {
-                elements.carve(element);
-            }
-        },
-    );
-    assert_eq!(packed.count(), 20);
-}
-
-/// Row TP-04: with the links of the surface alone, and what every cut lays open, a knife that enters from
-/// outside cuts the same, and the cells that are written go with the surface.
-#[test]
-fn tp_04_links_of_the_surface_are_enough_for_a_knife_from_outside() {
-    let mut written = Vec::new();
-    for n in [5_i32, 10] {
-        let mut path = Vec::new();
-        let far = 3 * n;
-        for z in (-2..=far).rev() {
-            path.extend(line([4, -2, z], [5, far, z]));
-        }
-        let mut results = Vec::new();
-        for drawn in [Drawn::All, Drawn::Surface] {
-            let mut elements = stretched([n, n, n]);
-            let mut raster = Raster::new(&elements, 1.0, drawn);
-            written.push(raster.written());
-            raster.knife(&mut elements, &path, |elements, what| match what {
-                Met::Element(element) => drop(elements.carve(element)),
-                Met::Link(element, to) => drop(elements.cut(element, to)),
-            });
-            let mut walk = crate::model::linked::walk::Walk::new(elements.slots());
-            assert!(walk.piece(&elements, 0).len() < elements.count());
-            results.push(elements);
-        }
-        assert!(results[0] == results[1]);
-    }
-    let [all_5, skin_5, all_10, skin_10] = written[..] else {
-        panic!("four")
-    };
-    assert_eq!((all_5, all_10), (2 * 3 * 25 * 4, 2 * 3 * 100 * 9));
-    assert!(skin_10 < all_10 && skin_10 < 6 * skin_5, "{written:?}");
-    let ratio = skin_10 as f64 / skin_5 as f64;
-    assert!((3.5..5.5).contains(&ratio), "{written:?}");
 }
 
 /// What is found near a tool is what lies in a box, for any motion of the elements.

@@ -1,6 +1,7 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
 mod cutting;
+mod drawn;
 mod joining;
 mod looks;
 mod press;
