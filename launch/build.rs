@@ -1,13 +1,15 @@
-//! Tells the crate what it was built from: a hash of all sources of the workspace, as `PALPATE_SOURCES`.
+//! Tells the crate what it was built from: a hash of all sources that decide the bits of a session, as
+//! `PALPATE_SOURCES`.
 //!
-//! Rows of a trial are continued, and joined, only if the same code makes them; a version alone does not
-//! say that while it is worked on. The same sources give the same hash on every machine.
-//! FNV-1a (Fowler, Noll and Vo), because a build script should need no other crate.
+//! Rows of a trial are continued, and joined, only if the same code makes them, and a recording says what
+//! wrote it; a version alone does not say that while it is worked on. The same sources give the same hash on
+//! every machine and in every profile. FNV-1a (Fowler, Noll and Vo), because a build script should need no
+//! other crate. The crate's tests include this file.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
-/// Folders with code that rows depend on, beside this one.
+/// Folders with code that sessions depend on.
 const CRATES: [&str; 6] = [
     "calib",
     "launch",
@@ -17,17 +19,38 @@ const CRATES: [&str; 6] = [
     "transport",
 ];
 
+/// Folder with the scenes and meshes that are built in.
+const SCENES: &str = "scenes";
+
+#[cfg(not(test))]
 fn main() {
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = here.parent().unwrap_or(&here);
+    let (files, folders) = sources(root);
+    for path in files.iter().chain(&folders) {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    println!("cargo:rustc-env=PALPATE_SOURCES={}", hash(root, &files));
+}
+
+/// Everything below a workspace that counts, in order, and the folders in which more may appear.
+fn sources(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let mut files = vec![root.join("Cargo.lock"), root.join("Cargo.toml")];
+    let mut folders = Vec::new();
     for name in CRATES {
         files.push(root.join(name).join("Cargo.toml"));
-        collect(&root.join(name).join("src"), &mut files);
+        collect(&root.join(name).join("src"), &mut files, &mut folders);
     }
+    files.push(root.join("launch").join("build.rs"));
+    collect(&root.join(SCENES), &mut files, &mut folders);
     files.sort();
+    (files, folders)
+}
+
+/// Hash of names and contents.
+fn hash(root: &Path, files: &[PathBuf]) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in &files {
+    for file in files {
         let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy();
         let content = fs::read(file).unwrap_or_default();
         for byte in name
@@ -37,20 +60,89 @@ fn main() {
         {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        println!("cargo:rerun-if-changed={}", file.display());
     }
-    println!("cargo:rustc-env=PALPATE_SOURCES={hash:016x}");
+    format!("{hash:016x}")
 }
 
-/// All files below a folder; a new one changes the folder, which is watched too.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    println!("cargo:rerun-if-changed={}", folder.display());
+/// All files below a folder.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>, folders: &mut Vec<PathBuf>) {
+    folders.push(folder.to_owned());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            collect(&path, files);
+            collect(&path, files, folders);
         } else {
             files.push(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> PathBuf {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        here.parent().expect("a workspace").to_owned()
+    }
+
+    #[test]
+    fn the_hash_is_of_the_files_and_of_no_profile() {
+        let (files, _) = sources(&root());
+        // this test runs under any profile; the constant was made by a build script
+        assert_eq!(hash(&root(), &files), env!("PALPATE_SOURCES"));
+    }
+
+    #[test]
+    fn every_crate_that_a_session_is_made_of_counts() {
+        let (files, _) = sources(&root());
+        let text = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+        let workspace: toml::Table = text.parse().expect("TOML");
+        let members = workspace["workspace"]["members"].as_array();
+        for member in members.expect("members") {
+            let member = member.as_str().expect("a folder");
+            let counted = files.contains(&root().join(member).join("Cargo.toml"));
+            // nothing of a session is in the tests
+            assert_eq!(counted, member != "tests", "{member}");
+        }
+        for file in [
+            "transport/src/coupling/reservoir.rs",
+            "master/src/tick.rs",
+            "slave/src/tick.rs",
+            "sim-twin/src/scene.rs",
+            "launch/src/lab.rs",
+            "scenes/layered.toml",
+            "scenes/mound.msh",
+        ] {
+            assert!(files.contains(&root().join(file)), "{file}");
+        }
+    }
+
+    #[test]
+    fn issue_a_scene_could_change_without_another_hash() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        let now = || hash(root.path(), &sources(root.path()).0);
+        let mut seen = vec![now()];
+        for (path, text) in [
+            ("slave/src/lib.rs", "1"),
+            ("slave/src/deep/er.rs", "1"),
+            ("slave/src/deep/er.rs", "2"),
+            ("scenes/soft.toml", "1"),
+            ("scenes/soft.toml", "2"),
+            ("launch/build.rs", "1"),
+            ("Cargo.lock", "1"),
+        ] {
+            write(path, text);
+            let hash = now();
+            assert!(!seen.contains(&hash), "{path} {text}");
+            seen.push(hash);
+        }
+        write("tests/src/lib.rs", "1");
+        assert_eq!(seen.last(), Some(&now()));
     }
 }

@@ -361,11 +361,7 @@ impl Config {
     /// A codec keeps silent on purpose: never for so long that a side takes it for an outage.
     fn validate_silence(&self) -> Result<(), String> {
         let keep_alive_s = self.codec.keep_alive_s;
-        let limits = [
-            ("master.guard.stale_s", self.master.guard.stale_s),
-            ("slave.guard.watchdog_s", self.slave.guard.watchdog_s),
-        ];
-        for (name, limit_s) in limits {
+        for (name, limit_s) in self.silence_limits_s() {
             if self.codec.is_on() && keep_alive_s >= limit_s {
                 return Err(format!(
                     "codec.keep_alive_s is {keep_alive_s}; expected less than {name} ({limit_s} s), which \
@@ -375,6 +371,15 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// How long a frame may fail to come before a side takes it for an outage \[s\], by the field that says so.
+    #[must_use]
+    pub fn silence_limits_s(&self) -> [(&'static str, f64); 2] {
+        [
+            ("master.guard.stale_s", self.master.guard.stale_s),
+            ("slave.guard.watchdog_s", self.slave.guard.watchdog_s),
+        ]
     }
 
     /// The coupling as the ticks run it: while a codec is on, a sample is held for as long as its

@@ -3,7 +3,7 @@
 //! Source: ours; the plant is the ideal handle of teleop RP-1 as in `palpate_master::device::mass`, with
 //! the hand of a grip on it, or [`Hold::Carried`], a handle that is where the trace is, whatever the force.
 
-use palpate_master::device::grip::{Grip, Hand};
+use palpate_master::device::grip::{Grip, Grips, Hand, Regrip};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
 use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
 use palpate_master::device::{Handle, HandleCaps, Reading};
@@ -47,6 +47,7 @@ pub enum Hold {
 pub struct TracedHandle {
     trace: Vec<Meant>,
     hold: Hold,
+    grips: Grips,
     hand: Hand,
     position_m: Axes,
     velocity_mps: Axes,
@@ -61,15 +62,16 @@ impl TracedHandle {
     /// At rest where the trace begins; after its end the hand stays where the trace ended.
     #[must_use]
     pub fn new(trace: Vec<Meant>, hold: Hold) -> Self {
-        let hand = match hold {
-            Hold::Grip(grip) => grip.hand(),
-            Hold::Carried => Hand::default(),
+        let grip = match hold {
+            Hold::Grip(grip) => grip,
+            Hold::Carried => Grip::None,
         };
         Self {
             position_m: trace.first().map_or([0.0; AXES], |meant| meant.position_m),
             trace,
             hold,
-            hand,
+            grips: grip.into(),
+            hand: grip.hand(),
             velocity_mps: [0.0; AXES],
             force_n: [0.0; AXES],
             watchdog: Watchdog::new(Some(LET_GO_S), Span(PERIOD.0 / SUBSTEPS)),
@@ -86,6 +88,21 @@ impl TracedHandle {
         self
     }
 
+    /// A hand whose grip changes as it goes, times counted from the first reading; a handle that is carried
+    /// has none.
+    #[must_use]
+    pub fn regripping(mut self, changes: &[Regrip]) -> Self {
+        if let Hold::Grip(grip) = self.hold {
+            self.grips = Grips::new(grip, changes);
+        }
+        self
+    }
+
+    /// Whether a hand is on the handle, or it is carried.
+    fn is_held(&self) -> bool {
+        self.hold == Hold::Carried || self.grips.grip() != Grip::None
+    }
+
     fn meant(&self, tick: i64) -> Meant {
         let last = self.trace.len().saturating_sub(1);
         let index = usize::try_from(tick.max(0)).unwrap_or(0).min(last);
@@ -99,7 +116,10 @@ impl TracedHandle {
             self.let_go_m = Some(self.position_m);
         }
         let (tick, part) = (self.steps / SUBSTEPS, self.steps % SUBSTEPS);
-        let (from, to) = (self.meant(tick).position_m, self.meant(tick + 1).position_m);
+        let (now, next) = (self.meant(tick), self.meant(tick + 1));
+        // where a hand comes or goes its intent jumps, which is no motion that a hand would make
+        let jumps = self.hold != Hold::Carried && now.present != next.present;
+        let (from, to) = (now.position_m, if jumps { now } else { next }.position_m);
         let share = part as f64 / SUBSTEPS as f64;
         let step_s = PERIOD.s() / SUBSTEPS as f64;
         let mass_kg = MASS_KG + self.hand.mass_kg;
@@ -141,13 +161,21 @@ impl Handle for TracedHandle {
         for _ in 0..(due - self.steps).clamp(0, STEPS_MAX) {
             self.step();
         }
-        let meant = self.meant(self.steps / SUBSTEPS);
+        let elapsed_s = self.steps as f64 * PERIOD.s() / SUBSTEPS as f64;
+        if let Some(grip) = self.grips.follow(elapsed_s) {
+            self.hand = grip.hand();
+        }
+        let (meant, held) = (self.meant(self.steps / SUBSTEPS), self.is_held());
         Reading {
             position_m: self.position_m,
             velocity_mps: self.velocity_mps,
-            closed: meant.closed,
-            present: meant.present,
-            intended_m: meant.position_m,
+            closed: held && meant.closed,
+            present: held && meant.present,
+            intended_m: if held {
+                meant.position_m
+            } else {
+                self.position_m
+            },
             phase: meant.phase,
             let_go_m: self.let_go_m.take(),
         }
@@ -192,5 +220,24 @@ mod tests {
         let firm = end_m(Hold::Grip(Grip::Firm), 1.5);
         assert!((firm - (-0.01 + 1.5 / 300.0)).abs() < 1e-5, "{firm}");
         assert!((end_m(Hold::Carried, 1.5) + 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_hand_lets_go_and_takes_the_handle_again() {
+        let change = |at_s, grip| Regrip { at_s, grip };
+        let changes = [change(2.0, Grip::None), change(2.5, Grip::Light)];
+        let mut handle = TracedHandle::new(ramp(), Hold::Grip(Grip::Firm)).regripping(&changes);
+        let mut at = [Reading::default(); 4000];
+        for (tick, read) in at.iter_mut().enumerate() {
+            *read = handle.read(Time(PERIOD.0 * tick as i64));
+            handle.write(&[0.0, 0.0, if tick < 2000 { 0.6 } else { 0.0 }, 0.0]);
+        }
+        assert!(at[1999].present && !at[2000].present && !at[2499].present && at[2500].present);
+        let off_m = |tick: usize| at[tick].position_m[2] + 0.01;
+        // 0.6 N against 300 N/m, nobody pulls it back, then somebody does
+        assert!((off_m(1999) - 2e-3).abs() < 1e-5, "{}", off_m(1999));
+        assert!((off_m(2499) - 2e-3).abs() < 1e-5, "{}", off_m(2499));
+        assert_eq!(at[2400].intended_m, at[2400].position_m);
+        assert!(off_m(3999).abs() < 1e-5, "{}", off_m(3999));
     }
 }

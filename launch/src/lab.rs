@@ -3,6 +3,7 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+mod scene;
 mod stream;
 
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
-use palpate_transport::coupling::{CouplingParams, Mode};
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::{Order, Succession};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Time};
 use palpate_twin::model::fem::Compliance;
-use palpate_twin::scene::{self, Scene, SceneError, Steps};
+use palpate_twin::scene::{Scene, SceneError, Steps};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
@@ -26,9 +27,11 @@ use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::given;
 use crate::tables;
-use stream::Watch;
 
+use scene::wrong_scene;
+pub use scene::{load_scene, read_scene, scene_text};
 pub use stream::Reconstruction;
+pub(crate) use stream::Watch;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
@@ -447,7 +450,7 @@ pub fn parties(seed: u64, side: Side) -> Parties {
 /// # Errors
 /// As [`predictor`].
 pub fn predictor_of(config: &Config) -> Result<Option<Predictor>, ConfigError> {
-    if config.realtime.masked_share == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+    if config.realtime.masked_share == 0.0 || !config.coupling.needs_twin() {
         return predictor(config);
     }
     let scene = load_scene(&config.twin, "twin")?;
@@ -472,7 +475,7 @@ pub fn predictor_with(
     config: &Config,
     table: Option<&Arc<Compliance>>,
 ) -> Result<Option<Predictor>, ConfigError> {
-    if config.coupling.mode.resolved() != Mode::Mmt {
+    if !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = load_scene(&config.twin, "twin")?;
@@ -543,57 +546,4 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         radius_m,
         stiffness_npm,
     )))
-}
-
-/// A built-in scene by name, or a scene file by path.
-///
-/// # Errors
-/// [`ConfigError`] if neither exists or the scene is wrong.
-pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
-    let (text, is_file) = scene_source(name, field)?;
-    let scene = if is_file {
-        let folder = std::path::Path::new(name).parent();
-        scene::load_with(&text, &|file| {
-            // a path from the scene's folder; an absolute one stays what it is
-            let path = folder.map_or_else(|| file.into(), |folder| folder.join(file));
-            std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
-        })
-    } else {
-        scene::load(&text)
-    };
-    scene.map_err(|error| wrong_scene(field, name, &error))
-}
-
-/// The TOML text of a built-in scene by its name, or of a scene file by its path; a file that is
-/// called like a built-in scene needs its folder before it, as in `./layered`.
-///
-/// # Errors
-/// [`ConfigError`] if neither exists, or the file holds no text of a scene.
-pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
-    Ok(scene_source(name, field)?.0)
-}
-
-/// The text of a scene, and whether it is that of a file.
-fn scene_source(name: &str, field: &str) -> Result<(String, bool), ConfigError> {
-    let path = std::path::Path::new(name);
-    let named = name.ends_with(".toml") || name.contains('/');
-    let is_file = named || (!scene::names().contains(&name.trim()) && path.is_file());
-    if !is_file {
-        let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
-        return Ok((text.to_owned(), false));
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?;
-    if text.contains('=') {
-        Ok((text, true))
-    } else {
-        let expected = "the file has no field; expected a scene with [tool] and [block], [mesh], \
-                        [sheet] or [fixture]";
-        Err(wrong_scene(field, name, &expected))
-    }
-}
-
-fn wrong_scene(field: &str, name: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::Field {
-        message: format!("{field} is {name}: {error}"),
-    }
 }

@@ -10,6 +10,9 @@
 pub mod atlas;
 pub mod audit;
 pub mod bench;
+#[cfg(test)]
+#[path = "../build.rs"]
+mod build;
 pub mod cli;
 pub mod command;
 pub mod config;
@@ -21,6 +24,7 @@ pub mod hand;
 pub mod lab;
 pub mod metrics;
 pub mod netlab;
+pub mod pool;
 pub mod progress;
 pub mod record;
 pub mod replay;

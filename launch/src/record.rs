@@ -39,6 +39,12 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Name of the MCAP metadata record that describes the session.
 const SESSION: &str = "palpate";
+/// Fact of a recording: version of Palpate that wrote it.
+pub const VERSION: &str = "version";
+/// Fact of a recording: hash of the sources that it was written by.
+pub const SOURCES: &str = "sources";
+/// That hash of this build.
+pub const OWN_SOURCES: &str = env!("PALPATE_SOURCES");
 /// Attachment with the effective configuration.
 const CONFIG: &str = "config.toml";
 /// Attachment with the summary.
@@ -73,6 +79,20 @@ pub enum RecordError {
         /// The damage that was met, if any, with its offset.
         why: String,
     },
+    /// Its ticks have other fields than those of this version.
+    #[error(
+        "{path}: written by palpate {written_by}, whose ticks {difference}; this is palpate {} ({OWN_SOURCES}). \
+         Expected a recording of this version: the palpate that wrote it reads it, and so does any MCAP reader",
+        env!("CARGO_PKG_VERSION")
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Version and sources of what wrote it, as far as it says.
+        written_by: String,
+        /// The first field that differs.
+        difference: String,
+    },
     /// MCAP could not be written.
     #[error("writing the recording: {0}")]
     Write(#[from] mcap::McapError),
@@ -96,7 +116,8 @@ pub struct Session {
     pub sides: Vec<Side>,
     /// The effective configuration, as TOML.
     pub config: String,
-    /// Further facts as text: version, command, seed, mode.
+    /// Further facts as text: command, seed, mode; [`VERSION`] and [`SOURCES`] are those of this build if they
+    /// are not given.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -139,9 +160,14 @@ impl<W: Write + Seek> Recorder<W> {
             .library(concat!("palpate/", env!("CARGO_PKG_VERSION")))
             .chunk_size(Some(CHUNK_BYTES))
             .create(writer)?;
+        let mut metadata = session.facts.clone();
+        for (fact, ours) in [(VERSION, env!("CARGO_PKG_VERSION")), (SOURCES, OWN_SOURCES)] {
+            let fact = metadata.entry(fact.to_owned());
+            fact.or_insert_with(|| ours.to_owned());
+        }
         writer.write_metadata(&mcap::write::Metadata {
             name: SESSION.to_owned(),
-            metadata: session.facts.clone(),
+            metadata,
         })?;
         attach(&mut writer, CONFIG, "application/toml", &session.config)?;
         let mut sides = session.sides.clone();

@@ -10,14 +10,14 @@ use palpate_master::predict::hunt_crossley::Contact;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
-use crate::metrics::LocalStiffness;
+use crate::metrics::{CorrectionCell, LocalStiffness};
 
 mod check;
 
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.6";
+pub const SCHEMA: &str = "palpate-summary/1.7";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -283,6 +283,18 @@ pub struct TwinSummary {
     pub update_energy_j: Option<f64>,
     /// Largest relative change that corrections and updates made to the force within 100 ms of contact.
     pub force_step_max_fraction_per_100ms: Option<f64>,
+    /// Felt minus met force over the windows of 100 ms in contact, root mean square \[N\].
+    #[serde(default)]
+    pub correction_error_n: Option<f64>,
+    /// Age of the newest frame of the robot over those windows, mean \[s\].
+    #[serde(default)]
+    pub correction_horizon_s: Option<f64>,
+    /// Change that corrections made to the felt force in such a window, mean \[N\].
+    #[serde(default)]
+    pub correction_change_n: Option<f64>,
+    /// The windows by error and horizon, with what corrections cost in them.
+    #[serde(default)]
+    pub correction: Option<Vec<CorrectionCell>>,
 }
 
 /// A Hunt-Crossley contact, `F = k d^n + c d^n v`, as it is known.

@@ -54,6 +54,10 @@ pub struct Link {
     pub rtt_ms_p50: f64,
     /// 99th percentile of it \[ms\].
     pub rtt_ms_p99: f64,
+    /// One-way delay to the robot, median \[ms\], if the clocks tell; with the way back it is the round trip.
+    pub oneway_ms_fwd: Option<f64>,
+    /// One-way delay to the hand, median \[ms\].
+    pub oneway_ms_back: Option<f64>,
     /// Standard deviation of the one-way delay \[ms\], if it is known.
     pub jitter_ms: Option<f64>,
     /// Share of frames lost, if it is known.
@@ -305,6 +309,7 @@ pub fn propose(link: &Link, task: &Task, atlas: &Atlas) -> Result<Proposal, NoLi
         return Err(NoLines { name });
     };
     let mut reasons = vec![impedance_reason(&best, light.is_some(), link)];
+    reasons.extend(ways_reason(link));
     reasons.extend(borne.map(|(limit, line)| {
         format!(
             "Sampled ends bear up to {limit:.0} N s/m in the hand that bears least ({} line {line}); half of it is used at most.",
@@ -365,6 +370,15 @@ fn impedance_reason(best: &Row, fits: bool, link: &Link) -> String {
         "b = {} N s/m is the {why} to the hand (E3: b T / 2 = {:.3} kg at {:.1} ms round trip).",
         best.impedance_nspm, best.inertia_kg, link.rtt_ms_p50
     )
+}
+
+/// What each way of the link means, if both are known: lines of the atlas are as long one way as the other.
+fn ways_reason(link: &Link) -> Option<String> {
+    let (fwd_ms, back_ms) = link.oneway_ms_fwd.zip(link.oneway_ms_back)?;
+    Some(format!(
+        "The way there takes {fwd_ms:.1} ms and the way back {back_ms:.1} ms: a line of waves is as soft as their sum, \
+         a twin is {fwd_ms:.1} ms ahead of the robot, and what it got wrong is known after both."
+    ))
 }
 
 fn mode(best: &Row, task: &Task, reasons: &mut Vec<String>) -> Mode {
@@ -452,6 +466,8 @@ mod tests {
         Link {
             rtt_ms_p50: rtt_ms,
             rtt_ms_p99: 1.2 * rtt_ms,
+            oneway_ms_fwd: None,
+            oneway_ms_back: None,
             jitter_ms: Some(1.0),
             loss: Some(loss),
             offset_bound_ms: None,
@@ -533,6 +549,25 @@ mod tests {
             assert!(best.all(|row| row.inertia_kg <= INERTIA_KG), "{proposal:?}");
             assert!(proposal.reasons.iter().any(|why| why.contains("E12")));
         }
+    }
+
+    #[test]
+    fn an_uneven_link_is_proposed_for_by_its_sum_and_both_ways_are_told() {
+        let even = link(100.0, 0.0);
+        let uneven = Link {
+            oneway_ms_fwd: Some(80.0),
+            oneway_ms_back: Some(20.0),
+            ..even
+        };
+        let [even, uneven] = [even, uneven].map(|link| proposed(&link, &task()));
+        assert_eq!(even.impedances, uneven.impedances);
+        assert_eq!(even.set, uneven.set);
+        let said = uneven.reasons.join(" ");
+        assert!(
+            said.contains("80.0 ms") && said.contains("20.0 ms"),
+            "{said}"
+        );
+        assert!(!even.reasons.join(" ").contains("way there"));
     }
 
     /// The atlas decides: what was run goes before a formula, ends that bear little lower b, and the lines are named.

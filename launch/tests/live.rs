@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use palpate::config::Config;
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
 use palpate_transport::session::{Role, Session, SessionConfig};
 use palpate_transport::trace::Side;
@@ -123,6 +124,49 @@ fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (file, out) = (root.path().join("live.toml"), root.path().join("out"));
+    let trial = "clock = \"live\"\n[base]\nduration_s = 3.0\ntissue = \"sheet-lump\"\ntwin = \"sheet\"\n\
+                 network.port = 7611\n[grid]\nmode = [\"wave\"]\n";
+    std::fs::write(&file, trial).expect("writable");
+    let palpate = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.arg("trial").arg(&file).arg("-q").args(more);
+        command.arg("--out").arg(&out).output().expect("it starts")
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = palpate(&["--jobs", "2"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--jobs 2") && !out.exists());
+    let output = palpate(&[]);
+    let row = out.join("live/row-000000");
+    assert_held(&output, &said(&output), &row);
+    holds_nothing_but_results(&row);
+    let table = std::fs::read_to_string(out.join("trials.csv")).expect("a table");
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let of = |name: &str| {
+        let place = lines[0].iter().position(|column| *column == name);
+        lines[1][place.expect(name)]
+    };
+    assert_eq!((lines.len(), of("clock"), of("mode")), (2, "live", "wave"));
+    for name in ["late_ticks", "missed_share"] {
+        let known = of(name).parse::<f64>();
+        assert!(known.is_ok_and(|value| value >= 0.0), "{name}: {table}");
+    }
+    assert_eq!(of("violations"), "0", "{table}");
+    // a finished row is not run again
+    let before = summary(&row);
+    let output = palpate(&[]);
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{}", said(&output));
+    assert_eq!(summary(&row), before);
+}
+
+#[test]
 fn ctrl_c_ends_a_session_with_its_files_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = start(folder.path(), 7521, "60");
@@ -224,6 +268,46 @@ fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains("coupling.impedance_nspm"), "{stderr}");
         assert!(stderr.contains(values), "{stderr}");
+    }
+}
+
+#[test]
+fn a_codec_that_one_side_wants_is_used_by_both_and_two_demands_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
+    let slave = start_side("slave", &slave_out, 7611, &["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let wish = ["--duration", "3", "--codec", "deadband"];
+    let master = start_side("master", &master_out, 7611, &wish);
+    let (_, stderr) = master.end();
+    assert!(!stderr.contains("codec"), "it has what it wanted: {stderr}");
+    slave.interrupt();
+    let (_, stderr) = slave.end();
+    assert!(stderr.contains("the other side wants one"), "{stderr}");
+    for out in [&master_out, &slave_out] {
+        let records = records(out);
+        let ran = Config::parse(&records.config.expect("a configuration"), "recorded");
+        assert!(ran.expect("good").codec.is_on());
+        let shown = std::fs::read_to_string(out.join("config.toml")).expect("written");
+        assert!(shown.contains("kind = \"deadband\""), "{shown}");
+    }
+    let demand = |k: &str| {
+        let set = ["codec.kind=deadband", "codec.demanded=true", k];
+        set.map(|set| ["--set".to_owned(), set.to_owned()]).concat()
+    };
+    let sides = [("slave", "codec.weber=0.2"), ("master", "codec.weber=0.1")];
+    let started = sides.map(|(side, k)| {
+        let flags = demand(k);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let out = folder.path().join(format!("refused-{side}"));
+        let child = start_side(side, &out, 7621, &flags);
+        std::thread::sleep(Duration::from_millis(500));
+        child
+    });
+    for child in started {
+        let (output, stderr) = child.end();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("codec.weber differs"), "{stderr}");
     }
 }
 

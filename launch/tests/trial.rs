@@ -126,6 +126,10 @@ fn flags_win_over_the_file_and_stay_with_the_folder() {
     for (flags, part) in [
         (&["--mode", "wave"][..], "[grid]"),
         (&["--set", "coupling.mode=wave"], "[grid]"),
+        (
+            &["--rtt-ms", "40", "--set", "link.back.oneway_ms=3"],
+            "--rtt-ms 40.0 and --set link.back.oneway_ms=3",
+        ),
         (&["--trace", "net.csv"], "--trace"),
     ] {
         let output = palpate(&[&["trial", text(&file)], flags].concat());
@@ -240,6 +244,11 @@ fn observers_and_impedances_are_kinds_of_trials() {
             let known =
                 of("threshold").map(|(steady, jitters)| (!steady.is_empty(), !jitters.is_empty()));
             assert_eq!(known, Some((true, false)), "{table}");
+            assert_eq!(of("observer"), Some(("simulated", "simulated")));
+            let answers = read(&out, "answers.csv");
+            // a line for its names, and six comparisons of either run
+            assert_eq!(answers.lines().count(), 13, "{answers}");
+            assert!(out.join("answers.parquet").exists());
         }
         let checks = place("checks_held").map(|at| lines[1][at]);
         assert_eq!(checks, Some(""), "nothing was checked: {table}");
@@ -358,7 +367,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
     assert_eq!(other["impedance_nspm"], tune["impedance_nspm"]);
     for (flags, part) in [
         (&["--profile", "lan"][..], "--profile"),
-        (&["--oneway-ms-fwd", "20"], "--oneway-ms-fwd"),
+        (&["--oneway-ms-fwd", "20"], "--oneway-ms-back"),
         (&["--loss", "0.1"], "--loss"),
         (&["--rtt-ms", "3", "--burst", "2"], "--burst"),
         (&["--rtt-ms", "3", "--atlas", "nowhere"], "nowhere"),
@@ -385,4 +394,50 @@ fn every_trial_that_is_shipped_reads() {
         rows += trial.expect("a trial").conditions.len();
     }
     assert!(rows > 50, "{rows} conditions");
+}
+
+#[test]
+fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
+    let root = tempfile::tempdir().expect("a folder");
+    let out = root.path().join("atlas");
+    let file = root.path().join("axes.toml");
+    std::fs::write(
+        &file,
+        "charts = [\"line\"]\noneway_ms = [5, 20]\nwall_npm = [300]\n",
+    )
+    .expect("writable");
+    let asked = [
+        "--set",
+        "charts=[\"line\", \"direct\"]",
+        "--set",
+        "slave_npm=500",
+        "--set",
+        "jitter_ms=0",
+    ];
+    let arguments = [
+        &["atlas", "--config", text(&file), "--json", "--seed", "3"],
+        &asked[..],
+        &["--out", text(&out)],
+    ];
+    let output = palpate(&arguments.concat());
+    assert_eq!(code(&output), Some(0), "{}", words(&output));
+    let atlas: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!(atlas["schema"], "palpate-atlas/1.0");
+    assert_eq!(atlas["held"], true);
+    let points = atlas["points"].as_array().expect("points");
+    assert!(points.len() > 6, "{atlas}");
+    for point in points {
+        assert_eq!(
+            (point["wall_npm"].as_f64(), point["slave_npm"].as_f64()),
+            (Some(300.0), Some(500.0))
+        );
+        let limit = &point["time"];
+        assert!(limit.is_number() || limit == "unbounded", "{point}");
+    }
+    assert!(read(&out, "report.html").contains("stiffness felt of 300 N/m"));
+    for (set, part) in [("rtt_ms=3", "oneway_ms"), ("b_nspm=-1", "0.1 to 1000")] {
+        let output = palpate(&["atlas", "--set", set]);
+        assert_eq!(code(&output), Some(2), "{set}");
+        assert!(words(&output).contains(part), "{}", words(&output));
+    }
 }

@@ -5,21 +5,25 @@
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! passively (teleop E16), `towards` goes over to another scene, [`met`] is what the robot has met as one law by itself (E15), [`params`] are the numbers that may be set.
+//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place, [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
 use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
 
+pub mod correction;
 pub mod hunt_crossley;
 pub mod learning;
 pub mod lessons;
+pub mod local;
 pub mod met;
 pub mod params;
 mod towards;
 
+use correction::Correction;
 use hunt_crossley::Contact;
 use learning::Learning;
+use local::{Local, LocalModel};
 use met::Met;
 pub use params::{PredictError, PredictParams};
 use towards::Towards;
@@ -93,6 +97,8 @@ pub struct Predictor {
     learning: Option<Learning>,
     /// What the robot has met.
     met: Met,
+    /// That law, if it is felt in the twin's place.
+    local: Local,
     /// Whether the last tick asked the twin and did not step it.
     asked: bool,
     /// What is left of the way to another scene.
@@ -112,6 +118,7 @@ impl Predictor {
             shadow,
             learning: None,
             met: Met::default(),
+            local: Local::default(),
             asked: false,
             towards: None,
             went: [0.0; 2],
@@ -165,7 +172,7 @@ impl Predictor {
             if params.update {
                 hear(params, learning, &expected, remote);
             }
-            if params.estimate
+            if (params.estimate || params.local != LocalModel::Twin)
                 && remote.fresh
                 && let Some([_, _, force_n, _]) = remote.contact_force_n
             {
@@ -174,7 +181,16 @@ impl Predictor {
                 self.met.hear(z, vz, force_n);
             }
         }
-        let learnt = learning.take_over(params, place_m(handle), &felt, dt_s);
+        let place_m = place_m(handle);
+        let timing = (inward_mps(handle, &felt), dt_s);
+        // what nobody feels of the twin changes at once and costs nothing
+        let unfelt = self.local.is_held();
+        let of_twin = if unfelt { Reaction::default() } else { felt };
+        let learnt = learning.take_over(params, place_m, &of_twin, timing);
+        let twin = (felt.contacts > 0, learning.confidence(place_m));
+        let law_timing = (-handle.velocity_mps[2], dt_s);
+        self.local
+            .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);
         Prediction {
             updated: learnt || changed,
@@ -225,23 +241,38 @@ impl Predictor {
     }
 
     fn prediction(&self, params: &PredictParams, handle: &Touch, felt: &Reaction) -> Prediction {
-        let ledger = self.twin.view().ledger;
-        let twin_force_n = axes(felt);
         let place_m = place_m(handle);
         let learning = self.learning.as_ref();
+        let corrections = learning.map(Learning::correction);
+        let sum =
+            |of: fn(&Correction) -> f64| corrections.map_or(0.0, of) + of(self.local.correction());
+        let confidence = learning.map_or(0.0, |learning| learning.confidence(place_m));
+        let costs = Prediction {
+            update_energy_j: self.went[0] + sum(Correction::energy_j),
+            corrected: self.went[1] + sum(Correction::corrected),
+            confidence,
+            ..Prediction::default()
+        };
+        if let Some((law, energy_j, factor)) = self.local.felt(handle) {
+            let (force_n, grip_n) = (law.force_n, felt.grip_n);
+            return Prediction {
+                twin_force_n: [force_n.x, force_n.y, force_n.z, grip_n],
+                force_n: [0.0, 0.0, factor * force_n.z, grip_n],
+                energy_j,
+                factor,
+                ..costs
+            };
+        }
+        let twin_force_n = axes(felt);
         let factor = learning.map_or(1.0, |learning| learning.factor(place_m, felt));
         let [x, y, z, grip] = twin_force_n;
         let share = damped(params, handle, felt, factor);
         Prediction {
             twin_force_n,
             force_n: [x * share, y * share, z * share, grip],
-            energy_j: ledger.stored_j(),
+            energy_j: self.twin.view().ledger.stored_j(),
             factor,
-            update_energy_j: self.went[0] + learning.map_or(0.0, Learning::energy_j),
-            corrected: self.went[1] + learning.map_or(0.0, Learning::corrected),
-            confidence: learning.map_or(0.0, |learning| learning.confidence(place_m)),
-            updated: false,
-            masked: false,
+            ..costs
         }
     }
 }
@@ -257,15 +288,19 @@ fn damped(params: &PredictParams, handle: &Touch, felt: &Reaction, factor: f64) 
     let force_n = felt.force_n.norm();
     let more_npm = (factor - 1.0).max(0.0) * felt.stiffness_npm;
     let nspm = (params.damped_s * more_npm).clamp(0.0, DAMPED_NSPM_MAX);
-    let [vx, vy, vz, _] = handle.velocity_mps;
-    let inward_mps = -Vec3::new(vx, vy, vz).dot(&felt.normal);
-    let more = nspm * inward_mps / force_n;
+    let more = nspm * inward_mps(handle, felt) / force_n;
     // never more than the force itself, so that a first touch is no blow
     if force_n > 0.0 && more.is_finite() {
         factor + more.clamp(-factor, factor)
     } else {
         factor
     }
+}
+
+/// Speed of a tool into the tissue that answered it \[m/s\].
+fn inward_mps(touch: &Touch, felt: &Reaction) -> f64 {
+    let [vx, vy, vz, _] = touch.velocity_mps;
+    -Vec3::new(vx, vy, vz).dot(&felt.normal)
 }
 
 /// Longest step of a tissue \[s\]: just above the tick period that its scene was checked for.
@@ -279,8 +314,8 @@ fn place_m(touch: &Touch) -> [f64; 2] {
 
 /// Compare the shadow with what was measured.
 fn hear(params: &PredictParams, learning: &mut Learning, expected: &Reaction, remote: &Remote) {
-    if let Some((expected_n, measured_n)) = normal_forces(params, expected, remote) {
-        learning.hear(place_m(&remote.touch), expected_n, measured_n);
+    if let Some(forces_n) = normal_forces(params, expected, remote) {
+        learning.hear(place_m(&remote.touch), forces_n, params.force_n_min);
     } else if expected.contacts == 0 {
         learning.close();
     }
@@ -316,6 +351,10 @@ fn axes(reaction: &Reaction) -> Axes {
 /// Share of the least measured force that the twin must expect.
 const EXPECTED: f64 = 0.1;
 
+/// Share of it that must be measured: a lesson judges by its own guess, so that a sample is not chosen by
+/// its error.
+const MEASURED: f64 = 0.5;
+
 /// Expected and measured normal force \[N\], if both say enough to compare.
 fn normal_forces(
     params: &PredictParams,
@@ -332,7 +371,7 @@ fn normal_forces(
     let predicted = expected.force_n.dot(&expected.normal);
     let speed = Vec3::new(vx, vy, vz).norm();
     // a twin much softer than the tissue says little, and that little is worth hearing
-    let enough = felt > params.force_n_min && predicted > EXPECTED * params.force_n_min;
+    let enough = felt > MEASURED * params.force_n_min && predicted > EXPECTED * params.force_n_min;
     (enough && speed < params.speed_mps_max).then_some((predicted, felt))
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
+use crate::tuning::{Tuning, eased};
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -81,35 +82,16 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
+    /// Whether the method is another than in the last tick.
+    easing: bool,
+    /// What is left of the force of the method before, over what is wanted since \[N\].
+    eased_n: Axes,
     placed: bool,
     inbox: Inbox,
     sequence: u64,
     /// Number of the frame that the twin was told of last.
     heard: u64,
     fault: bool,
-}
-
-/// The wave impedance as it is now.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tuning {
-    began: Option<Time>,
-    /// b \[N s/m\]; 0 before the first tick.
-    impedance_nspm: f64,
-    /// Changes so far.
-    epoch: u32,
-}
-
-impl Tuning {
-    /// Take the impedance that is due.
-    fn follow(&mut self, coupling: &CouplingParams, now: Time) {
-        let since_s = (now - *self.began.get_or_insert(now)).s();
-        let due = coupling
-            .retune
-            .impedance_nspm(coupling.impedance_nspm, since_s);
-        let changed = self.impedance_nspm > 0.0 && due != self.impedance_nspm;
-        self.epoch = self.epoch.wrapping_add(u32::from(changed));
-        self.impedance_nspm = due;
-    }
 }
 
 /// One axis of the port after the tick.
@@ -141,6 +123,8 @@ impl State {
             written_n: [0.0; AXES],
             held_to_m: [0.0; AXES],
             fading_n: [0.0; AXES],
+            easing: false,
+            eased_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
             sequence: 0,
@@ -170,9 +154,14 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
+    let switched = state.tuning.follow(coupling, inputs.now);
+    let coupling = &coupling.in_mode(state.tuning.mode.unwrap_or(coupling.mode));
     let reading = state.account(coupling.mode, inputs);
     state.take_frame(inputs);
-    state.tuning.follow(coupling, inputs.now);
+    if switched {
+        state.method.switch(state.inbox.newest());
+    }
+    state.easing = switched;
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
@@ -190,6 +179,7 @@ pub fn tick(
         0
     };
     events |= if prediction.masked { Events::MASKED } else { 0 };
+    events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = state.axis(
@@ -202,11 +192,7 @@ pub fn tick(
     }
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs(
-        (coupling.mode, inputs),
-        &reading,
-        (&ports, &prediction, events),
-    )
+    state.outputs((coupling, inputs), &reading, (&ports, &prediction, events))
 }
 
 /// What the coupling method is given in this tick.
@@ -258,8 +244,8 @@ impl State {
             self.reservoir.deposit(axis, work_j);
             self.method.book(axis, work_j, held_m);
             self.held[axis] = self.holding(mode, (axis, moved_m), passed_s);
-            let share = (inputs.dt_s / CHARGE_SMOOTH_S).min(1.0);
-            self.drift_mps[axis] += share * (moved_m / inputs.dt_s - self.drift_mps[axis]);
+            let share = (passed_s / CHARGE_SMOOTH_S).min(1.0);
+            self.drift_mps[axis] += share * (moved_m / passed_s - self.drift_mps[axis]);
         }
         if reading.let_go_m.is_some() {
             // what follows begins from no force, and the hand must not feel it come back at once
@@ -307,6 +293,17 @@ impl State {
         self.reservoir.receive(&self.inbox.newest().energy_sent_j);
     }
 
+    /// The event of a retune whose waves still come back in an epoch before.
+    fn retuning(&self, mode: Mode) -> u32 {
+        let newest = self.inbox.newest();
+        let behind = newest.sequence > 0 && newest.impedance_epoch != self.tuning.epoch;
+        if behind && mode.sends_waves() {
+            Events::RETUNING
+        } else {
+            0
+        }
+    }
+
     /// Touch the twin; nothing to predict in the modes without one.
     fn predict(
         &mut self,
@@ -318,7 +315,8 @@ impl State {
         let Some(predictor) = &mut self.predictor else {
             return Prediction::default();
         };
-        if coupling.mode.resolved() != Mode::Mmt {
+        // a twin that is not felt in between must not be where the tool was before
+        if !coupling.needs_twin() && coupling.switch.is_empty() {
             return Prediction::default();
         }
         let handle = Touch {
@@ -358,7 +356,8 @@ impl State {
         let velocity = handle.velocity_mps;
         let moment = moment(coupling, &self.tuning, &self.inbox, inputs);
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
-        let mut demand = wanted.force_n;
+        let rest_n = &mut self.eased_n[axis];
+        let mut demand = eased(self.easing, rest_n, (wanted.force_n, last), dt_s);
         let unfed = stale && coupling.mode.relays_force();
         if inputs.paused || !reading.present || unfed {
             demand = params.guard.faded(last, dt_s);
@@ -440,15 +439,19 @@ impl State {
 
     fn outputs(
         &mut self,
-        (mode, inputs): (Mode, &Inputs),
+        (coupling, inputs): (&CouplingParams, &Inputs),
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> Outputs {
+        let (mode, switches) = (coupling.mode, !coupling.switch.is_empty());
         self.sequence += 1;
         let engaged = reading.present && !self.fault && !inputs.paused;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
+        if switches {
+            flags = FrameFlags::with_mode(flags, mode.code());
+        }
         let Parties { own, peer } = self.inbox.parties();
         let frame = HapticFrame {
             session: own,

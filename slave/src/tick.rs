@@ -7,7 +7,7 @@
 
 use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
 use palpate_transport::coupling::wave::Pd;
-use palpate_transport::coupling::{CouplingParams, Moment, Reservoir};
+use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
@@ -77,6 +77,8 @@ pub struct State {
     port_position_m: Axes,
     placed: bool,
     method: SlaveEnd,
+    /// Method of the frames that came; none before the first.
+    mode: Option<Mode>,
     reservoir: Reservoir,
     inbox: Inbox,
     fading_n: Axes,
@@ -94,6 +96,7 @@ impl State {
             port_position_m: [0.0; AXES],
             placed: false,
             method: SlaveEnd::default(),
+            mode: None,
             reservoir: Reservoir::default(),
             inbox: Inbox::new(parties),
             fading_n: [0.0; AXES],
@@ -133,6 +136,7 @@ pub fn tick(
     // the port was just put to where the robot is
     let begins = loose && !state.fault;
     state.take_frame(inputs);
+    let coupling = &coupling.in_mode(state.follow_mode(coupling));
     let moment = moment(coupling, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
@@ -157,15 +161,10 @@ pub fn tick(
 /// What the coupling method is given in this tick.
 fn moment<'a>(coupling: &'a CouplingParams, inbox: &'a Inbox, inputs: &Inputs) -> Moment<'a> {
     let newest = inbox.newest();
-    // the impedance that the newest frame was made with
-    let known = (0.1..=1000.0).contains(&newest.impedance_nspm);
     Moment {
         params: coupling,
-        impedance_nspm: if known {
-            newest.impedance_nspm
-        } else {
-            coupling.impedance_nspm
-        },
+        // the one that the newest frame was made with, from that frame on
+        impedance_nspm: newest.made_with_nspm().unwrap_or(coupling.impedance_nspm),
         newest,
         held: inbox.silence(inputs.now).s() <= coupling.hold_s,
         dt_s: inputs.dt_s,
@@ -219,6 +218,16 @@ impl State {
         }
     }
 
+    /// The method that the newest frame was made in; a new one begins here.
+    fn follow_mode(&mut self, coupling: &CouplingParams) -> Mode {
+        let newest = self.inbox.newest();
+        let mode = coupling.mode_of(FrameFlags::mode_code(newest.flags));
+        if self.mode.replace(mode).is_some_and(|before| before != mode) {
+            self.method.switch(newest);
+        }
+        mode
+    }
+
     /// Whether the robot may move, and since when.
     fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
         let wanted = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
@@ -241,7 +250,7 @@ impl State {
         let dt_s = inputs.dt_s;
         let moment = moment(coupling, &self.inbox, inputs);
         let (own_npm, own_nspm) = (params.stiffness_npm[axis], params.damping_nspm[axis]);
-        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, own_npm, own_nspm);
+        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, axis, (own_npm, own_nspm));
         let pd = Pd {
             stiffness_npm,
             damping_nspm,

@@ -4,8 +4,8 @@
 //! has shown: mode x events of the guards x state of the link x levels of the account. A case
 //! that shows something new is kept and mutated. What breaks something is shrunk and written as a TOML
 //! file; `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs
-//! it again. Among what happens in a case are changes of the link, of the wave impedance and of the run of a
-//! side, pauses of either process to 250 ms, and the clutch; `auto` switches, and twins learn, by
+//! it again. Among what happens in a case are changes of the link, of the wave impedance, of the method and of
+//! the run of a side, pauses of either process to 250 ms, and the clutch; `auto` chooses, and twins learn, by
 //! themselves. Walls and a small sheet only, as a layered tissue costs too much for thousands of runs;
 //! `closed_loop` draws from the same cases, whole sessions and many of them.
 

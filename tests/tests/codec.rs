@@ -154,3 +154,39 @@ fn a_session_of_presses_needs_a_fraction_of_the_frames() {
         }
     }
 }
+
+/// The bar of teleop goal 6 on what sessions really send: a palpation of 20 s with the encoder of the handle and
+/// the noise of the robot's sensor, 10 % loss. It is not met, see the table in the docs of
+/// `palpate_transport::codec`; this prints it anew, and holds what is held.
+///
+/// `cargo test --release --workspace --test codec -- --ignored --nocapture`
+#[test]
+#[ignore = "six sessions of 20 s: a minute"]
+fn what_it_saves_in_whole_sessions() {
+    for mode in [Mode::Wave, Mode::Mmt, Mode::Tank] {
+        for tissue in ["wall:500", "sheet-lump"] {
+            let mut link = lossy(0.1);
+            link.oneway_ms = 50.0;
+            let mut config = config(mode, link);
+            config.tissue = tissue.into();
+            config.duration_s = 20.0;
+            config.operator.script = ScriptParams::default();
+            let run = run(&config);
+            let ways = [0, 1].map(|index| {
+                let sent_per_s = run.stats[index].offered as f64 / config.duration_s;
+                let found = run.reconstruction[index].expect("a codec is on");
+                (sent_per_s, found.inside_fraction().expect("20 s"))
+            });
+            let [fwd, back] = ways.map(|(sent_per_s, inside)| {
+                let fewer = 100.0 - 0.1 * sent_per_s;
+                format!("{fewer:.1} % fewer, inside {:.2} %", 100.0 * inside)
+            });
+            println!("{mode:?} {tissue}: forward {fwd}; back {back}");
+            assert!(run.lowest_j >= -TOLERANCE_J, "{mode:?} {tissue}");
+            for (sent_per_s, inside) in ways {
+                assert!(sent_per_s < 600.0, "{mode:?} {tissue}: {sent_per_s}");
+                assert!(inside > 0.95, "{mode:?} {tissue}: {inside}");
+            }
+        }
+    }
+}

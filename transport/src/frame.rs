@@ -24,12 +24,13 @@ pub struct HapticFrame {
     pub echo_sent_ns: i64,
     /// When the sender received that frame, on its own clock (teleop E17, t2) \[ns\].
     pub echo_received_ns: i64,
-    /// Counts changes of the wave impedance while the session runs. The receiver takes `b` from every
-    /// frame and sends the count back.
+    /// Counts changes of the wave impedance while the session runs; the slave sends the master's count
+    /// back with the first wave made with that b. So the master knows until when waves of an earlier
+    /// epoch arrive. They are decoded with `impedance_nspm`, which every frame says itself.
     pub impedance_epoch: u32,
     /// Sender's state, see [`FrameFlags`].
     pub flags: u32,
-    /// Wave impedance b of the sender \[N s/m\].
+    /// Wave impedance b that this frame's wave and integral are made with \[N s/m\].
     pub impedance_nspm: f64,
     /// Position: the handle's (from the master) or the robot's (from the slave) \[m\].
     pub position_m: Axes,
@@ -41,7 +42,8 @@ pub struct HapticFrame {
     pub contact_force_n: Axes,
     /// Newest wave sample u (master) or w (slave) \[sqrt(W)\].
     pub wave: Axes,
-    /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\].
+    /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\]; at a change of
+    /// b all of it is told anew in the new b, so that `sqrt(2/b)` of it is the same length.
     pub wave_integral: Axes,
     /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
     pub energy_sent_j: Axes,
@@ -52,6 +54,14 @@ pub struct HapticFrame {
 impl HapticFrame {
     /// Length of an encoded frame, with its CDR encapsulation header \[bytes\].
     pub const ENCODED_BYTES: usize = 324;
+
+    /// Wave impedance that its wave was made with, if it is one \[N s/m\].
+    #[must_use]
+    pub fn made_with_nspm(&self) -> Option<f64> {
+        (0.1..=1000.0)
+            .contains(&self.impedance_nspm)
+            .then_some(self.impedance_nspm)
+    }
 
     /// Whether every number in it could come from a machine: a frame that is not must not be used.
     ///
@@ -90,6 +100,22 @@ impl FrameFlags {
     pub const CLOSED: u32 = 1 << 2;
     /// The sender has latched a fault.
     pub const FAULT: u32 = 1 << 3;
+
+    /// Lowest of the four bits that number the coupling method.
+    const MODE_SHIFT: u32 = 8;
+
+    /// These flags with the number of the coupling method that the frame was made in, 0 to 15; 0 is the
+    /// one agreed on, in a session that never switches.
+    #[must_use]
+    pub fn with_mode(flags: u32, code: u32) -> u32 {
+        (flags & !(0xF << Self::MODE_SHIFT)) | (code & 0xF) << Self::MODE_SHIFT
+    }
+
+    /// Number of the coupling method in these flags.
+    #[must_use]
+    pub fn mode_code(flags: u32) -> u32 {
+        (flags >> Self::MODE_SHIFT) & 0xF
+    }
 }
 
 /// Former runs of a sender that are told apart from a new one.

@@ -4,10 +4,11 @@
 //! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
 //! one-way delay with their bound, [`frame`] the haptic frame, [`codec`] which of them are sent,
 //! [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
-//! [`trace`] the record of one tick, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
+//! [`trace`] the record of one tick, [`chance`] numbers drawn from a seed, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
 //! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
 
 pub mod cdr;
+pub mod chance;
 pub mod clock;
 pub mod codec;
 pub mod coupling;

@@ -63,6 +63,9 @@ impl Events {
     pub const MASKED: u32 = 1 << 10;
     /// A method's own passivity controller changed its demand, before the account had its word.
     pub const CONTROLLED: u32 = 1 << 11;
+    /// The waves that arrive were made in an earlier epoch of the wave impedance than those that are sent
+    /// (master only): a retune is under way in the line.
+    pub const RETUNING: u32 = 1 << 12;
 }
 
 /// Bits of [`TickRecord::given`]: what a tick was given beside its device's reading and a frame.

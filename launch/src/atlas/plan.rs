@@ -17,14 +17,24 @@ pub enum Extent {
 /// Which of many a sketch draws.
 const SKETCHED: usize = 7;
 
+impl Extent {
+    /// Every how manieth point is drawn.
+    #[must_use]
+    pub fn step(self) -> usize {
+        match self {
+            Self::Whole => 1,
+            Self::Sketch => SKETCHED,
+        }
+    }
+}
+
 /// Points of the atlas, not yet found.
 #[must_use]
 pub fn plan(extent: Extent) -> Vec<Point> {
     let charts = [walls(), lines(), jitters(), directs(), ends()];
-    let drawn = charts.into_iter().flat_map(|chart| {
-        let step = if extent == Extent::Whole { 1 } else { SKETCHED };
-        chart.into_iter().step_by(step)
-    });
+    let drawn = charts
+        .into_iter()
+        .flat_map(|chart| chart.into_iter().step_by(extent.step()));
     drawn.collect()
 }
 

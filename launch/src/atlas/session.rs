@@ -56,11 +56,14 @@ pub struct Coupled {
     pub oneway_ms: [f64; 2],
     /// Jitter, each way: a packet is later by 0 to this \[ms\].
     pub jitter_ms: f64,
+    /// Seed of what the session draws: the delays of its packets.
+    pub seed: u64,
 }
 
 impl Coupled {
     fn config(&self, tissue: String) -> Result<Config, ConfigError> {
         let mut config = plant(self.mode, tissue, 0.0)?;
+        config.seed = self.seed;
         let links = [&mut config.link.forward, &mut config.link.back];
         for (link, least_ms) in links.into_iter().zip(self.oneway_ms) {
             link.oneway_ms = least_ms + 0.5 * self.jitter_ms;

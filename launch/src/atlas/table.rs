@@ -1,12 +1,13 @@
 //! The atlas as a table for any program that reads CSV, and back from it.
 //!
-//! Source: ours. Columns are found by name; a limit that was not reached is `inf`, what is unknown is empty.
+//! Source: ours. Columns are found by name; a limit that was not reached is `inf`, what is unknown is empty. [`json`] has
+//! the same for programs that read that.
 
 use std::fmt::Write as _;
 
 use palpate_transport::coupling::Mode;
 
-use super::{Chart, Point, plan};
+use super::{Chart, Point, agreement, held, plan};
 
 /// Columns of numbers that may be unknown, with where they are in a point.
 type Numbers<'a> = [(&'static str, &'a mut Option<f64>); 9];
@@ -54,6 +55,54 @@ pub fn csv(points: &[Point]) -> String {
         );
     }
     text
+}
+
+/// A limit in JSON: a number, the text `unbounded` if none was found as far as was sought, null if it is unknown.
+/// JSON itself has no infinity.
+pub(super) fn limit<S: serde::Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(endless) if endless.is_infinite() => serializer.serialize_str(UNBOUNDED),
+        Some(known) => serializer.serialize_f64(*known),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// What JSON says of a limit that was not reached.
+const UNBOUNDED: &str = "unbounded";
+
+/// All points with what is derived of them, and how their ways agree chart by chart. Limits (closed, frequency, root, time,
+/// absolute, spread) are numbers in the unit of their chart, `"unbounded"`, or null for unknown.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn json(points: &[Point]) -> Result<serde_json::Value, serde_json::Error> {
+    let mut all = Vec::new();
+    for point in points {
+        let mut one = serde_json::to_value(point)?;
+        if let serde_json::Value::Object(fields) = &mut one {
+            fields.insert("unit".into(), point.chart.unit().into());
+            fields.insert("ways".into(), point.ways().into());
+            fields.insert(
+                "spread".into(),
+                limit(&point.spread(), serde_json::value::Serializer)?,
+            );
+            fields.insert("agrees".into(), point.agrees().into());
+        }
+        all.push(one);
+    }
+    let charts = Chart::ALL.into_iter().map(|chart| {
+        let found = agreement(points, chart);
+        serde_json::json!({
+            "chart": chart.name(), "unit": chart.unit(), "compared": found.map(|all| all.points),
+            "in_three_ways": found.map(|all| all.three_ways), "beyond_their_bar": found.map(|all| all.broken),
+        })
+    });
+    Ok(serde_json::json!({
+        "schema": "palpate-atlas/1.0", "held": held(points), "charts": charts.collect::<Vec<_>>(), "points": all,
+    }))
 }
 
 /// Grips that a table names.
@@ -130,6 +179,31 @@ mod tests {
         points[3].time = Some(0.1);
         points[60].root = Some(f64::INFINITY);
         assert_eq!(parse(&csv(&points)), Ok(points));
+    }
+
+    #[test]
+    fn issue_no_limit_and_an_unknown_one_were_both_null() {
+        let mut points = plan(Extent::Sketch);
+        let last = points.len() - 1;
+        points[last].root = Some(f64::INFINITY);
+        points[last].time = Some(f64::INFINITY);
+        points[0].time = Some(2.5);
+        let json = json(&points).expect("JSON");
+        let of = |index: usize| &json["points"][index];
+        assert_eq!(of(last)["root"], "unbounded");
+        assert_eq!(of(last)["closed"], serde_json::Value::Null);
+        assert_eq!(
+            (&of(last)["spread"], &of(last)["agrees"]),
+            (&0.0.into(), &true.into())
+        );
+        assert_eq!(
+            (&of(0)["time"], &of(0)["unit"]),
+            (&2.5.into(), &"N/m".into())
+        );
+        assert_eq!(
+            (&json["held"], &json["schema"]),
+            (&false.into(), &"palpate-atlas/1.0".into())
+        );
     }
 
     #[test]

@@ -27,13 +27,13 @@ const BOUND_NSPM: (f64, f64) = (0.01, 1000.0);
 const SOUGHT_NPM: (f64, f64) = (1e-2, 1e7);
 
 impl Point {
-    /// Ask all ways.
-    pub(super) fn found(self) -> Result<Self, ConfigError> {
+    /// Ask all ways; sessions draw from `seed`.
+    pub(super) fn found(self, seed: u64) -> Result<Self, ConfigError> {
         match self.chart {
             Chart::Wall => self.wall(),
-            Chart::Line | Chart::Jitter => self.line(),
-            Chart::Direct => self.direct(),
-            Chart::Ends => self.ends(),
+            Chart::Line | Chart::Jitter => self.line(seed),
+            Chart::Direct => self.direct(seed),
+            Chart::Ends => self.ends(seed),
         }
     }
 
@@ -70,11 +70,11 @@ impl Point {
         self
     }
 
-    fn line(self) -> Result<Self, ConfigError> {
+    fn line(self, seed: u64) -> Result<Self, ConfigError> {
         let mut point = self.line_by_formula();
         let hz = session::slow_hz(point.rtt_s());
         let oneway_ms = point.oneway_ms.unwrap_or(0.0);
-        let coupled = point.coupled([oneway_ms; 2], point.b_nspm.unwrap_or(1.0));
+        let coupled = point.coupled([oneway_ms; 2], point.b_nspm.unwrap_or(1.0), seed);
         point.time = session::displayed_npm(&coupled, point.wall_npm.unwrap_or(0.0), hz)?;
         Ok(point)
     }
@@ -98,7 +98,7 @@ impl Point {
         Ok(self)
     }
 
-    fn direct(self) -> Result<Self, ConfigError> {
+    fn direct(self, seed: u64) -> Result<Self, ConfigError> {
         let (hand, grip) = self.hand();
         let (period_ms, period_s) = (self.period_ms, 1e-3 * self.period_ms);
         let slave = pulled(self.slave_npm(), self.wall_npm.unwrap_or(0.0));
@@ -118,7 +118,7 @@ impl Point {
         let absolute = limit(&unbound)?;
         let time = limit(&|rtt| {
             let oneway_ms = split(rtt).map(|ticks| f64::from(ticks) * period_ms);
-            session::swings(&self.coupled(oneway_ms, 1.0), self.tissue(), grip)
+            session::swings(&self.coupled(oneway_ms, 1.0, seed), self.tissue(), grip)
         })?;
         let endless = |ms: f64| {
             if ms > ONEWAY_MS_MAX {
@@ -137,7 +137,7 @@ impl Point {
         })
     }
 
-    fn ends(self) -> Result<Self, ConfigError> {
+    fn ends(self, seed: u64) -> Result<Self, ConfigError> {
         let (hand, grip) = self.hand();
         let (period_s, ages) = (1e-3 * self.period_ms, self.ages());
         let slave = pulled(self.slave_npm(), self.wall_npm.unwrap_or(0.0));
@@ -156,7 +156,7 @@ impl Point {
         let absolute = limit(BOUND_NSPM, &unbound)?;
         let oneway_ms = [self.oneway_ms.unwrap_or(0.0); 2];
         let time = limit(SOUGHT_NSPM, &|b| {
-            let coupled = self.coupled(oneway_ms, b);
+            let coupled = self.coupled(oneway_ms, b, seed);
             Ok(session::roughness_n(&coupled, self.tissue(), grip)? > session::ROUGH_N)
         })?;
         let closed = closed::impedance_nspm_max(hand.mass_kg, slave.damping_nspm, period_s);
@@ -217,13 +217,14 @@ impl Point {
         (body, grip)
     }
 
-    fn coupled(&self, oneway_ms: [f64; 2], b_nspm: f64) -> Coupled {
+    fn coupled(&self, oneway_ms: [f64; 2], b_nspm: f64, seed: u64) -> Coupled {
         Coupled {
             mode: self.mode(),
             b_nspm,
             slave_npm: self.slave_npm(),
             oneway_ms,
             jitter_ms: self.jitter_ms,
+            seed,
         }
     }
 }

@@ -19,6 +19,7 @@ use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 use serde::{Deserialize, Serialize};
 
+use super::goal::Goal;
 use super::load::Load;
 use super::{BenchError, BenchOptions, Conditions, PERIOD, Stats, go_on, now, sleep_until};
 
@@ -53,6 +54,33 @@ pub struct BusComparison {
     pub zenoh_lost: u32,
     /// Whether servo and bus ran under SCHED_FIFO.
     pub fifo: bool,
+    /// What is wanted of the ratios.
+    #[serde(default)]
+    pub goals: Vec<Goal>,
+}
+
+impl BusComparison {
+    /// Both round trips beside each other; `lost` are those of raw UDP and of the bus. Limits of the ratios
+    /// are those of transport section 3, measured where zenoh has one thread and all run under SCHED_FIFO,
+    /// with some room.
+    #[must_use]
+    pub fn of(raw: Stats, zenoh: Stats, [raw_lost, zenoh_lost]: [u32; 2], fifo: bool) -> Self {
+        let ratio_p50 = zenoh.us_p50 / raw.us_p50.max(1e-3);
+        let ratio_p99 = zenoh.us_p99 / raw.us_p99.max(1e-3);
+        Self {
+            raw,
+            zenoh,
+            ratio_p50,
+            ratio_p99,
+            raw_lost,
+            zenoh_lost,
+            fifo,
+            goals: vec![
+                Goal::at_most("over raw UDP, p50", ratio_p50, 2.5, ""),
+                Goal::at_most("over raw UDP, p99", ratio_p99, 3.0, ""),
+            ],
+        }
+    }
 }
 
 /// What the echoing process is told.
@@ -170,15 +198,7 @@ impl Ping {
         let (raw_lost, zenoh_lost) = (lost(raw.len()), lost(zenoh.len()));
         let raw = stats("raw UDP", &raw)?;
         let zenoh = stats("bus", &zenoh)?;
-        Ok(BusComparison {
-            ratio_p50: zenoh.us_p50 / raw.us_p50.max(1e-3),
-            ratio_p99: zenoh.us_p99 / raw.us_p99.max(1e-3),
-            raw,
-            zenoh,
-            raw_lost,
-            zenoh_lost,
-            fifo,
-        })
+        Ok(BusComparison::of(raw, zenoh, [raw_lost, zenoh_lost], fifo))
     }
 
     /// One raw datagram and one frame each period; returns the raw round trips.

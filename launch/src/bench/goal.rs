@@ -1,6 +1,6 @@
 //! What is wanted of a measurement, beside it.
 //!
-//! Source: the specification of tissue engines, section 7, and what Palpate promises of its twin. A goal
+//! Source: the specification of tissue engines, section 7, transport section 3 for the bus, and what Palpate promises of its twin. A goal
 //! that this machine misses is said and is no failure; `palpate bench --strict` makes it one.
 
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,12 @@ impl Goal {
     }
 }
 
+/// All goals of one thing, as lines for people.
+#[must_use]
+pub fn lines(of: &str, goals: &[Goal]) -> String {
+    goals.iter().map(|goal| goal.line(of)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +94,10 @@ mod tests {
         for word in ["graded: tick, p99", "812", "at most 750 us", "MISSED"] {
             assert!(line.contains(word), "{line}");
         }
+        let two = [
+            Goal::at_most("a", 1.0, 1.0, "s"),
+            Goal::at_most("b", 2.0, 1.0, "s"),
+        ];
+        assert_eq!(lines("x", &two), two[0].line("x") + &two[1].line("x"));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! On a shared machine a number alone says little, so every number has its neighbour from the same
 //! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
-//! is gated on a maximum; what is wanted of the tissue stands beside it as a [`Goal`].
+//! is gated on a maximum; what is wanted stands beside it as a [`Goal`].
 
 pub mod bus;
 pub mod goal;
@@ -152,6 +152,16 @@ pub enum BenchError {
         /// First line of its output.
         said: String,
     },
+    /// A process whose start is timed did not tick, or ended badly.
+    #[error(
+        "bench: the process that was started said {said:?} and ended with {status}; expected \"ticked\" and 0"
+    )]
+    Start {
+        /// First line of its output.
+        said: String,
+        /// How it ended.
+        status: String,
+    },
     /// The scene of the block test cannot be used.
     #[error(transparent)]
     Scene(#[from] SceneError),
@@ -260,10 +270,12 @@ impl BenchReport {
 
     /// Everything that is wanted of what was measured.
     pub fn goals(&self) -> impl Iterator<Item = &Goal> {
+        let bus = self.bus.iter().flat_map(|bus| [&bus.quiet, &bus.busy]);
+        let bus = bus.flat_map(|condition| &condition.goals);
         let tissue = self.tissue.iter().flat_map(TissueReport::goals);
         let predictor = self.predictor.iter().flat_map(|part| &part.goals);
         let start = self.start.iter().flat_map(|part| &part.goals);
-        tissue.chain(predictor).chain(start)
+        bus.chain(tissue).chain(predictor).chain(start)
     }
 
     /// As a table for people; times in microseconds.
@@ -279,6 +291,10 @@ impl BenchReport {
         if let Some(bus) = &self.bus {
             rows.extend(bus_rows("quiet", &bus.quiet));
             rows.extend(bus_rows("busy", &bus.busy));
+            for (condition, of) in [("quiet", &bus.quiet), ("busy", &bus.busy)] {
+                let lines = goal::lines(&format!("bus, {condition}"), &of.goals);
+                rows.push(lines.trim_end().to_owned());
+            }
         }
         if let Some(timer) = &self.timer {
             rows.extend(timer_rows("quiet", &timer.quiet));
@@ -353,6 +369,43 @@ fn row(name: &str, stats: &Stats, lost: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issue_the_bus_had_no_goal_that_it_could_miss() {
+        let trips = |us: [f64; 2]| Stats {
+            us_p50: us[0],
+            us_p99: us[1],
+            ..Stats::default()
+        };
+        let compared = |zenoh| BusComparison::of(trips([20.0, 50.0]), trips(zenoh), [0, 1], true);
+        let mut report = BenchReport {
+            bus: Some(Conditions {
+                quiet: compared([50.0, 150.0]),
+                busy: compared([50.0, 150.0]),
+            }),
+            ..BenchReport::default()
+        };
+        assert_eq!(report.goals().count(), 4);
+        assert!(report.goals().all(|goal| goal.held), "{}", report.table());
+        if let Some(bus) = &mut report.bus {
+            bus.busy = compared([51.0, 151.0]);
+        }
+        let missed: Vec<&str> = report
+            .goals()
+            .filter(|goal| !goal.held)
+            .map(|goal| &*goal.name)
+            .collect();
+        assert_eq!(missed, ["over raw UDP, p50", "over raw UDP, p99"]);
+        assert!(report.table().contains("bus, busy: over raw UDP, p50"));
+        // a recording of before the goals is read
+        let mut old = serde_json::to_value(&report).expect("writable");
+        for condition in ["quiet", "busy"] {
+            let fields = old["bus"][condition].as_object_mut().expect("fields");
+            fields.remove("goals");
+        }
+        let old: BenchReport = serde_json::from_value(old).expect("readable");
+        assert_eq!(old.goals().count(), 0);
+    }
 
     #[test]
     fn options_out_of_range_are_named() {

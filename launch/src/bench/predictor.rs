@@ -17,7 +17,7 @@ use palpate_twin::model::fem::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::{BenchError, Stats, go_on, now};
 
 /// Edge of the cube \[m\].
@@ -188,9 +188,7 @@ impl PredictorReport {
             self.anywhere.us_p50,
             self.anywhere.us_p99
         );
-        for goal in &self.goals {
-            text += &goal.line("predictor");
-        }
+        text += &goal::lines("predictor", &self.goals);
         text
     }
 }

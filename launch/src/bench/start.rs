@@ -12,7 +12,7 @@ use palpate_transport::Span;
 use palpate_twin::{Reaction, Vec3, scene};
 use serde::{Deserialize, Serialize};
 
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::{BenchError, Stats, go_on, now};
 use crate::config::Config;
 use crate::tables;
@@ -80,10 +80,13 @@ pub fn start(stop: &AtomicBool) -> Result<StartReport, BenchError> {
 
 fn once(folder: &Path) -> Result<Span, BenchError> {
     let binary = std::env::current_exe().map_err(BenchError::system("find the own binary"))?;
+    timed(Command::new(binary).arg(COMMAND).arg(folder))
+}
+
+/// From the start of a process to when it says that it has ticked; it must then end well.
+fn timed(command: &mut Command) -> Result<Span, BenchError> {
     let begun = now();
-    let mut child = Command::new(binary)
-        .arg(COMMAND)
-        .arg(folder)
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -94,15 +97,16 @@ fn once(folder: &Path) -> Result<Span, BenchError> {
         read.map_err(BenchError::system("hear the process"))?;
     }
     let took = now() - begun;
-    child
+    let status = child
         .wait()
         .map_err(BenchError::system("end the process"))?;
-    match said.trim() {
-        TICKED => Ok(took),
-        other => Err(BenchError::Echo {
-            said: other.to_owned(),
-        }),
+    if said.trim() == TICKED && status.success() {
+        return Ok(took);
     }
+    Err(BenchError::Start {
+        said: said.trim().to_owned(),
+        status: status.to_string(),
+    })
 }
 
 /// Body of the process that is timed: gives what it says when it has stepped the default session's
@@ -140,9 +144,7 @@ impl StartReport {
             self.wall.us_max * 1e-3,
             self.wall.samples
         );
-        for goal in &self.goals {
-            text += &goal.line("start");
-        }
+        text += &goal::lines("start", &self.goals);
         text
     }
 }
@@ -156,5 +158,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let error = first_tick(folder.path()).expect_err("nothing there");
         assert!(error.to_string().contains("no table"), "{error}");
+    }
+
+    #[test]
+    fn issue_a_process_that_failed_after_its_word_was_timed() {
+        let shell = |script: &str| timed(Command::new("sh").args(["-c", script]));
+        assert!(shell("echo ticked").expect("a start") > Span(0));
+        for (script, parts) in [
+            ("echo ticked; exit 3", ["ticked", "3"]),
+            ("echo oh; exit 0", ["oh", "0"]),
+        ] {
+            let text = shell(script).expect_err("no start").to_string();
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::layers::{self, LayersRow};
 use super::peers::{self, Peer};
 use super::roofline::{BYTES_PER_CELL, Bound, FLOPS_PER_CELL, Roofline};
@@ -88,7 +88,7 @@ pub struct BlockRow {
     /// Its error against the converged force, as a share.
     pub force_error: [f64; 4],
     /// What the tissue's own estimate says of the mesh's part in the force there, as a share of it.
-    pub error_estimate: [f64; 4],
+    pub error_estimate: [Option<f64>; 4],
     /// Bytes that model and state hold, by the counting allocator; unknown where that does not run.
     pub memory_bytes: Option<u64>,
     /// Time to build grids, materials and model \[s\].
@@ -161,7 +161,8 @@ pub(super) struct Pressed {
     pub(super) cpu: Vec<palpate_transport::Span>,
     pub(super) wall: Vec<palpate_transport::Span>,
     pub(super) force_n: [f64; 4],
-    pub(super) error_n: [f64; 4],
+    /// What the mesh does to them, where the tissue estimates it.
+    pub(super) error_n: [Option<f64>; 4],
     /// Bits of the force of every tick.
     bits: Vec<u64>,
 }
@@ -207,7 +208,10 @@ fn measure(
     for (error, (force_n, reference_n)) in force_error.iter_mut().zip(pairs) {
         *error = force_n / reference_n - 1.0;
     }
-    let error_estimate = std::array::from_fn(|at| pressed.error_n[at] / pressed.force_n[at]);
+    let error_estimate = std::array::from_fn(|at| {
+        let share = pressed.error_n[at].map(|error_n| error_n / pressed.force_n[at]);
+        share.filter(|share| share.is_finite())
+    });
     let row = BlockRow {
         name: name.to_owned(),
         nodes_free: tissue.caps().nodes,
@@ -253,7 +257,7 @@ pub(super) fn press(
         cpu: Vec::with_capacity(TICKS as usize),
         wall: Vec::with_capacity(TICKS as usize),
         force_n: [0.0; 4],
-        error_n: [0.0; 4],
+        error_n: [None; 4],
         bits: Vec::with_capacity(3 * TICKS as usize + 3),
     };
     for tick in 0..=TICKS {
@@ -276,7 +280,7 @@ pub(super) fn press(
         for (at, depth_mm) in DEPTHS_MM.into_iter().enumerate() {
             if tick == 50 * depth_mm {
                 pressed.force_n[at] = reaction[0].force_n.z;
-                pressed.error_n[at] = reaction[0].error_n.unwrap_or(0.0);
+                pressed.error_n[at] = reaction[0].error_n;
             }
         }
     }
@@ -327,7 +331,9 @@ impl BlockRow {
     /// A line of the table. What the thread that steps spends says nothing where others share it.
     fn line(&self) -> String {
         let errors = self.force_error.map(|e| format!("{:+.1}", 100.0 * e));
-        let estimates = self.error_estimate.map(|e| format!("{:.0}", 100.0 * e));
+        let estimates = self
+            .error_estimate
+            .map(|e| e.map_or("?".to_owned(), |e| format!("{:.0}", 100.0 * e)));
         let memory = self
             .memory_bytes
             .map_or("?".to_owned(), |b| format!("{:.1}", b as f64 * 1e-6));
@@ -416,10 +422,10 @@ impl TissueReport {
         text += "what is wanted:\n";
         for row in &self.blocks {
             let of = format!("{}, {} thread(s)", row.name, row.threads);
-            text.extend(row.goals.iter().map(|goal| goal.line(&of)));
+            text += &goal::lines(&of, &row.goals);
         }
         for row in &self.layers {
-            text.extend(row.goals.iter().map(|goal| goal.line(&row.name)));
+            text += &goal::lines(&row.name, &row.goals);
         }
         text + &self.peer_lines()
     }
@@ -488,7 +494,9 @@ mod tests {
             "{row:?}"
         );
         // and their own estimate says so
-        assert!(row.error_estimate.is_sorted_by(|a, b| a >= b) && row.error_estimate[1] > 0.1);
+        assert!(
+            row.error_estimate.is_sorted_by(|a, b| a >= b) && row.error_estimate[1] > Some(0.1)
+        );
         assert!(row.real_time_cpu > 0.0 && row.ns_per_cell > 0.0);
     }
 

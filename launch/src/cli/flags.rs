@@ -13,6 +13,7 @@ use palpate_transport::link::{LinkParams, Outage, trace};
 
 use crate::config::{Config, ConfigError, LinkChange};
 use crate::trial::field;
+use crate::trial::given::Assigned;
 
 const LINK: &str = "Network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";
@@ -148,10 +149,14 @@ impl SessionArgs {
     ///
     /// # Errors
     /// [`ConfigError`] for an assignment without `=`.
-    pub fn assignments(&self) -> Result<Vec<(String, toml::Value)>, ConfigError> {
+    pub fn assignments(&self) -> Result<Vec<Assigned>, ConfigError> {
         let mut all = Vec::new();
         let mut add = |name: &str, value: Option<toml::Value>| {
-            all.extend(value.map(|value| (name.to_owned(), value)));
+            all.extend(value.map(|value| Assigned {
+                field: name.to_owned(),
+                value,
+                by_set: false,
+            }));
         };
         let number = |value: Option<f64>| value.map(toml::Value::Float);
         let word = |value: Option<&str>| value.map(|word| toml::Value::String(word.into()));
@@ -185,7 +190,11 @@ impl SessionArgs {
             let Some((path, value)) = text.split_once('=') else {
                 return Err(ConfigError::Assignment { text: text.clone() });
             };
-            add(path.trim(), Some(field::value(value.trim())));
+            all.push(Assigned {
+                field: path.trim().to_owned(),
+                value: field::value(value.trim()),
+                by_set: true,
+            });
         }
         Ok(all)
     }
@@ -307,7 +316,7 @@ pub(super) fn number(text: &str, low: f64, high: f64, expected: &str) -> Result<
 }
 
 /// A seed is written to a TOML file, whose integers are signed.
-fn seed(text: &str) -> Result<u64, String> {
+pub(super) fn seed(text: &str) -> Result<u64, String> {
     let value = text.trim().parse::<u64>().ok();
     let value = value.filter(|&value| i64::try_from(value).is_ok());
     value.ok_or_else(|| format!("expected a whole number, 0 to {}", i64::MAX))

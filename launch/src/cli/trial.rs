@@ -24,7 +24,8 @@ pub struct TrialArgs {
     #[arg(long, value_name = "I/N", default_value_t)]
     pub shard: Shard,
     /// What every row has beside what the trial varies; a seed stands for the seeds of the file. Its
-    /// --config is what `[base]` begins with.
+    /// --config is what `[base]` begins with. Flags and --set win over `[base]`; two of them that set the same, and
+    /// one that sets what the grid or a condition has, are refused.
     #[command(flatten)]
     pub session: SessionArgs,
     /// Where the results go, and what is shown: a folder that has rows of this trial is gone on with.

@@ -11,7 +11,8 @@ use super::{OutputArgs, SessionArgs};
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
     /// The configuration that will run: its twin, the robot's coupling, and for --connect what both sides
-    /// agree on. --rtt-ms, --jitter-ms and --loss say what the link is instead of measuring it.
+    /// agree on. --rtt-ms, or --oneway-ms-fwd with --oneway-ms-back, and --jitter-ms and --loss say what the link is instead of
+    /// measuring it.
     #[command(flatten)]
     pub session: SessionArgs,
     /// Endpoints of a running slave, zenoh style: the UDP one, then the TCP one; nobody holds the handle

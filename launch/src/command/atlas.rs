@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use super::{Done, Failure, interrupt, output};
-use crate::atlas::table::csv;
-use crate::atlas::{self, Chart, Extent, Point};
+use crate::atlas::table::{self, csv};
+use crate::atlas::{self, Axes, AxesError, Chart, Extent, Point};
 use crate::cli::AtlasArgs;
+use crate::config::Config;
+use crate::pool;
 use crate::progress::Progress;
 use crate::report;
 
@@ -22,21 +24,23 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     } else {
         Extent::Whole
     };
-    let points = atlas::plan(extent);
+    let axes = axes(arguments)?;
+    let unfit = |error: AxesError| Failure::Usage(error.to_string());
+    let points = axes.plan(extent).map_err(unfit)?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), "atlas")?;
     let stop = interrupt::on_ctrl_c()?;
     let hidden = wanted.quiet || wanted.json;
     let progress = Progress::bar("points", points.len() as u64, hidden);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments.jobs.map_or(cores, usize::from);
-    let points = atlas::find(points, jobs, &stop, &|done| progress.at(done))?;
+    let jobs = arguments.jobs.map_or_else(pool::cores, usize::from);
+    let seed = axes.seed.unwrap_or(Config::default().seed);
+    let points = atlas::find(points, (jobs, seed), &stop, &|done| progress.at(done))?;
     drop(progress);
     output::write(&folder.join("atlas.csv"), &csv(&points))?;
     output::write(&folder.join("report.html"), &report::atlas(&points))?;
     let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => {
-            let json = serde_json::to_string_pretty(&points);
+            let json = table::json(&points).and_then(|json| serde_json::to_string_pretty(&json));
             json.map_err(|error| Failure::Refused(format!("atlas: {error}")))? + "\n"
         }
         (false, true) => String::new(),
@@ -46,7 +50,7 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
             } else {
                 String::new()
             };
-            format!("{all}{}results in {}\n", table(&points), folder.display())
+            format!("{all}{}results in {}\n", words(&points), folder.display())
         }
     };
     let stopped = stop.load(Ordering::Relaxed);
@@ -57,22 +61,45 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     })
 }
 
-fn table(points: &[Point]) -> String {
+/// What is drawn, from the file and the flags.
+fn axes(arguments: &AtlasArgs) -> Result<Axes, Failure> {
+    let file = arguments.config.as_deref().map(|path| {
+        let name = format!("--config {}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
+        });
+        text.map(|text| (name, text))
+    });
+    let file = file.transpose()?;
+    let file = file.as_ref().map(|(name, text)| (&**name, &**text));
+    Axes::read(file, &arguments.set, arguments.seed)
+        .map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn words(points: &[Point]) -> String {
     let mut text = String::new();
     for chart in Chart::ALL {
-        let count = points.iter().filter(|point| point.chart == chart).count();
-        let found = atlas::agreement(points, chart).map_or(
-            "nothing found".to_owned(),
-            |all| {
-                let word = if all.broken == 0 { "agree" } else { "DO NOT AGREE" };
+        let drawn = points.iter().filter(|point| point.chart == chart).count();
+        let found = match (atlas::agreement(points, chart), drawn) {
+            (_, 0) => "not drawn".to_owned(),
+            (None, _) if chart == Chart::Jitter => {
+                format!("{drawn} points, which formula and two-port do not know how to tell")
+            }
+            (None, _) => format!("{drawn} points, nothing found"),
+            (Some(all), _) => {
+                let word = if all.broken == 0 {
+                    "agree"
+                } else {
+                    "DO NOT AGREE"
+                };
                 format!(
-                    "{count} points, {} in three ways or more, that differ by {:.1} % at most: {word} ({} beyond their bar)",
+                    "{} of {drawn} points in three ways or more, that differ by {:.1} % at most: {word} ({} beyond their bar)",
                     all.three_ways,
                     1e2 * all.worst,
                     all.broken
                 )
-            },
-        );
+            }
+        };
         // writing to a string cannot fail
         let _ = writeln!(text, "{:<31} {found}", chart.words());
     }

@@ -16,6 +16,7 @@ use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, interrupt, output, truth};
+use crate::atlas::closed;
 use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
@@ -23,6 +24,7 @@ use crate::lab::{PERIOD, Reconstruction, Session, WIRE_BYTES};
 use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, TwinFacts, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
+use crate::replay::same;
 use crate::report::Comparison;
 use crate::summary::Ending;
 
@@ -160,13 +162,12 @@ fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
     let beside = sites.iter().filter(|site| !site.over_lump);
     let known: Vec<f64> = beside.filter_map(|site| site.true_stiffness_npm).collect();
     let tissue_npm = stat::mean(&known)?;
-    let springs = [
-        tissue_npm,
+    let (slave_npm, b_nspm) = (
         config.slave.stiffness_npm[2],
-        2.0 * config.coupling.impedance_nspm / rtt_s,
-    ];
-    let compliance: f64 = springs.iter().map(|npm| 1.0 / npm).sum();
-    (config.coupling.matching != Matching::Both).then_some(1.0 / compliance)
+        config.coupling.impedance_nspm,
+    );
+    let shown_npm = closed::displayed_npm(tissue_npm, slave_npm, b_nspm, rtt_s);
+    (config.coupling.matching != Matching::Both).then_some(shown_npm)
 }
 
 /// What virtual time knows besides the records; `timed` also times steps of the twin on this machine.
@@ -252,9 +253,7 @@ impl Recording {
         let session = record::Session {
             sides: vec![Side::Master, Side::Slave],
             config: config.to_toml(),
-            facts: [("command", "lab"), ("version", env!("CARGO_PKG_VERSION"))]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
+            facts: [(same::COMMAND.to_owned(), "lab".to_owned())].into(),
         };
         let recorder = Recorder::create(BufWriter::new(file), &session);
         Ok(Self {

@@ -8,16 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use palpate_transport::Span;
-use palpate_transport::coupling::Mode;
 use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::conclude::{self, Evidence};
+use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
 use crate::lab::{PERIOD, WIRE_BYTES};
-use crate::metrics::{FrameCounts, LiveFacts, SessionFacts};
+use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
 use crate::record;
 use crate::run::servo::ServoReport;
@@ -44,17 +43,72 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         stop: interrupt::on_ctrl_c()?,
     };
     let progress = Progress::line("run", wanted.quiet || wanted.json);
+    let (concluded, warning) = whole(&config, &options, (&progress, true))?;
+    drop(progress);
+    Ok(Done {
+        warning,
+        ..concluded.done(wanted, &folder)
+    })
+}
+
+/// A whole live session, judged and written to its folder, with what must be said beside it; `compare` also runs the
+/// same by waves in virtual time, where a twin is felt.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn whole(
+    config: &Config,
+    options: &RunOptions,
+    (progress, compare): (&Progress, bool),
+) -> Result<(Concluded, Option<String>), Failure> {
     let show = |status: &Status| {
         if progress.visible() {
             progress.say(status_line(status, config.duration_s));
         }
     };
-    let outcome = supervise(&config, &options, show).map_err(failure)?;
+    let outcome = supervise(config, options, show).map_err(failure)?;
     progress.say("judging");
     let reports = [&outcome.master_report, &outcome.slave_report];
     let reports: Vec<&SideReport> = reports.into_iter().flatten().collect();
+    let facts = outcome_facts(config, &outcome, &reports)?;
+    let comparison = if compare && outcome.lost.is_empty() {
+        lab::compared(config, &facts.sites, &options.stop)?
+    } else {
+        None
+    };
+    let warning = lost(&outcome);
+    let mut remarks = vec![outcome.network.clone()];
+    remarks.extend(late_ticks(config)?);
+    remarks.extend(warning.clone());
+    remarks.extend(outcome.damage.clone());
+    remarks.extend(refusals(&reports));
+    remarks.extend(truth::remarks(config, &facts.sites)?);
+    if facts.oneway_truth.is_none() {
+        remarks.push(DELAYS_UNKNOWN.into());
+    }
+    if outcome.interrupted {
+        remarks.push("Ended before its time, as was asked.".into());
+    }
+    let evidence = Evidence {
+        config,
+        master: &outcome.master,
+        slave: &outcome.slave,
+        judged: None,
+        facts: &facts,
+        comparison: comparison.as_ref(),
+        remarks: &remarks,
+    };
+    Ok((conclude::conclude(&evidence, &options.out)?, warning))
+}
+
+/// What a session of both sides knows besides its records.
+fn outcome_facts(
+    config: &Config,
+    outcome: &RunOutcome,
+    reports: &[&SideReport],
+) -> Result<SessionFacts, Failure> {
     let whole = reports.len() == 2;
-    let facts = SessionFacts {
+    Ok(SessionFacts {
         command: "run".into(),
         ending: match (outcome.lost.is_empty(), outcome.interrupted) {
             (false, _) => Ending::SideLost,
@@ -63,49 +117,37 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         },
         live: Some(LiveFacts {
             bare_timer_us_p99: outcome.bare_timer_us_p99,
-            ran_to_end: ran_to_end(&outcome),
-            ..live_facts(&reports, whole)
+            ran_to_end: ran_to_end(outcome),
+            ..live_facts(reports, whole)
         }),
-        missed_ticks: total(&reports, whole, |servo| servo.missed),
-        records_lost: total(&reports, whole, |servo| servo.records_lost),
-        frames: frames(&outcome),
-        ..facts(&config, &outcome.master)?
-    };
-    let comparison = if outcome.lost.is_empty() {
-        lab::compared(&config, &facts.sites, &options.stop)?
-    } else {
-        None
-    };
-    let warning = lost(&outcome);
-    let mut remarks = vec![outcome.network.clone()];
-    remarks.extend(late_ticks(&config)?);
-    remarks.extend(warning.clone());
-    remarks.extend(outcome.damage.clone());
-    remarks.extend(refusals(&reports));
-    remarks.extend(truth::remarks(&config, &facts.sites)?);
-    if outcome.interrupted {
-        remarks.push("Ended before its time, as was asked.".into());
-    }
-    let evidence = Evidence {
-        config: &config,
-        master: &outcome.master,
-        slave: &outcome.slave,
-        judged: None,
-        facts: &facts,
-        comparison: comparison.as_ref(),
-        remarks: &remarks,
-    };
-    let concluded = conclude::conclude(&evidence, &folder)?;
-    drop(progress);
-    Ok(Done {
-        warning,
-        ..concluded.done(wanted, &folder)
+        missed_ticks: total(reports, whole, |servo| servo.missed),
+        records_lost: total(reports, whole, |servo| servo.records_lost),
+        frames: frames(outcome),
+        oneway_truth: oneway_truth(config, outcome, reports),
+        ..facts(config, &outcome.master)?
     })
+}
+
+/// What a reader must know where no true delay is known.
+const DELAYS_UNKNOWN: &str = "True one-way delays are not known here, so whether estimates kept their bound \
+    is not stated.";
+
+/// True delays: both sides ran on this host and its one clock. Nothing if a side is missing, if records
+/// were lost, which would put frames down to other ticks, or if a codec left frames out.
+fn oneway_truth(
+    config: &Config,
+    outcome: &RunOutcome,
+    reports: &[&SideReport],
+) -> Option<OnewayTruth> {
+    let lost: u64 = reports.iter().map(|of| of.servo.records_lost).sum();
+    let whole = reports.len() == 2 && lost == 0 && outcome.lost.is_empty();
+    (whole && !config.codec.is_on())
+        .then(|| truth::delays_of_one_clock(&outcome.master, &outcome.slave))
 }
 
 /// What a late tick of the master asks, if the session has a twin of a continuum.
 fn late_ticks(config: &Config) -> Result<Option<String>, Failure> {
-    if config.realtime.mask_late == 0.0 || config.coupling.mode.resolved() != Mode::Mmt {
+    if config.realtime.mask_late == 0.0 || !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = crate::lab::load_scene(&config.twin, "twin")?;
@@ -177,6 +219,11 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
         stop: Arc::clone(&stop),
     };
     let report = run_side(&config, &options).map_err(failure)?;
+    // what both sides agreed on is what ran
+    let config = Config {
+        codec: report.codec,
+        ..config
+    };
     if arguments.status_lines {
         return Ok(Done {
             held: true,
@@ -206,6 +253,8 @@ fn alone(
     };
     let mut remarks = refusals(&[report]);
     remarks.extend(partings(report));
+    remarks.extend(report.codec_note.clone());
+    remarks.push(DELAYS_UNKNOWN.into());
     remarks.extend(truth::remarks(config, &facts.sites)?);
     let evidence = Evidence {
         config,
@@ -217,7 +266,10 @@ fn alone(
         remarks: &remarks,
     };
     let concluded = conclude::conclude(&evidence, folder)?;
-    Ok(concluded.done(&arguments.output, folder))
+    Ok(Done {
+        warning: report.codec_note.clone(),
+        ..concluded.done(&arguments.output, folder)
+    })
 }
 
 fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionConfig, Failure> {
@@ -362,6 +414,7 @@ pub(super) fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(error) => error.into(),
         RunError::Disagreement(error) => Failure::Usage(error.to_string()),
+        RunError::Codec(error) => Failure::Usage(error.to_string()),
         other => Failure::Refused(other.to_string()),
     }
 }

@@ -3,7 +3,6 @@
 //! Source: ours. The other methods are made for the tick, and their cost is in `palpate bench`.
 
 use palpate_transport::clock::thread_cpu_now;
-use palpate_transport::coupling::Mode;
 use palpate_transport::trace::Side;
 use palpate_twin::scene::{Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
@@ -48,7 +47,7 @@ impl From<TooSlow> for Failure {
 /// # Errors
 /// [`TooSlow`] for one that cannot keep the tick; as [`lab::load_scene`].
 pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
-    let twin = config.coupling.mode.resolved() == Mode::Mmt && sides.contains(&Side::Master);
+    let twin = config.coupling.needs_twin() && sides.contains(&Side::Master);
     let world = config.tissue != "free" && !config.tissue.starts_with("wall:");
     let tissue = world && sides.contains(&Side::Slave);
     for (field, name, used) in [

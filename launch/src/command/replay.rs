@@ -14,6 +14,7 @@ use super::lab::{self, VirtualRun};
 use super::{Done, Failure, interrupt, output, table, truth};
 use crate::cli::ReplayArgs;
 use crate::config::Config;
+use crate::hand::Hold;
 use crate::metrics::{SessionFacts, Traces};
 use crate::progress::Progress;
 use crate::record::{self, Recording};
@@ -119,6 +120,7 @@ fn facts(
     recording: &Recording,
     replayed: &Replayed,
 ) -> Result<SessionFacts, Failure> {
+    let [from_master, from_slave] = &replayed.sent_ticks;
     let mut facts = SessionFacts {
         command: "replay".into(),
         seed: Some(config.seed),
@@ -128,10 +130,11 @@ fn facts(
         records_lost: Some(0),
         sites: truth::sites(config, &replayed.master)?,
         twin: truth::twin(config, &[])?,
+        reconstruction: replayed.reconstruction,
         ..SessionFacts::default()
     };
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
-        let delays = truth::delays(&replayed.master, &replayed.slave, [&[], &[]]);
+        let delays = truth::delays(&replayed.master, &replayed.slave, [from_master, from_slave]);
         facts.oneway_fwd = truth::median(&delays.slave_ns);
         facts.oneway_back = truth::median(&delays.master_ns);
         facts.oneway_truth = Some(delays);
@@ -141,7 +144,7 @@ fn facts(
 
 /// Whether what was run is the same, how much of the recording that is, and what is wrong with it.
 fn verdict(recording: &Recording, replayed: &Replayed) -> String {
-    let mut words = sameness(replayed);
+    let mut words = sameness(recording, replayed);
     if replayed.unrun > 0 {
         let _ = write!(
             words,
@@ -155,17 +158,9 @@ fn verdict(recording: &Recording, replayed: &Replayed) -> String {
     words
 }
 
-fn sameness(replayed: &Replayed) -> String {
+fn sameness(recording: &Recording, replayed: &Replayed) -> String {
     let ticks = replayed.master.len() + replayed.slave.len();
-    let Some(Difference {
-        side,
-        tick,
-        quantity,
-        axis,
-        recorded,
-        replayed: now,
-    }) = replayed.first
-    else {
+    let Some(first) = replayed.first else {
         let hash = trace_hash(&replayed.master, &replayed.slave);
         let all = if replayed.unrun > 0 {
             "the first"
@@ -176,13 +171,35 @@ fn sameness(replayed: &Replayed) -> String {
             "Bit-identical: the ports of {all} {ticks} ticks of both sides, trace {hash}."
         );
     };
+    let Difference {
+        side,
+        tick,
+        quantity,
+        axis,
+        recorded,
+        replayed: now,
+    } = first;
     format!(
         "Not the same: {} of {ticks} ticks differ, first tick {tick} of the {}, where {quantity}[{axis}] \
-         was {recorded:e} and is {now:e}. Another version of Palpate, or a scene that has changed, may be \
-         why.",
+         was {recorded:e} and is {now:e}. {}",
         replayed.different,
-        side.name()
+        side.name(),
+        why(recording)
     )
+}
+
+/// What may be behind a difference, as far as the recording says what wrote it.
+fn why(recording: &Recording) -> String {
+    match recording.facts.get(record::SOURCES) {
+        Some(sources) if sources == record::OWN_SOURCES => {
+            "The same sources made it, so a scene file that has changed may be why.".to_owned()
+        }
+        Some(sources) => format!(
+            "It was made by other sources of Palpate ({sources}; these are {}), which may be why.",
+            record::OWN_SOURCES
+        ),
+        None => "Another version of Palpate, or a scene that has changed, may be why.".to_owned(),
+    }
 }
 
 /// One of the two sessions of a what-if.
@@ -201,9 +218,10 @@ fn otherwise(
 ) -> Result<Done, Failure> {
     let wanted = &arguments.output;
     let changed = what_if::changed(config, &arguments.what_if)?;
-    let hold = |config: &Config| what_if::hold(&recording.master, config.operator.grip);
-    let grips = [config.operator.grip, changed.operator.grip];
-    if grips[0] != grips[1] && hold(config) == hold(&changed) {
+    let hold = |config: &Config| what_if::hold(&recording.master, &config.operator);
+    let grips = [config, &changed].map(|config| config.operator.grips());
+    let carried = hold(config) == Hold::Carried && hold(&changed) == Hold::Carried;
+    if grips[0] != grips[1] && carried {
         return Err(Failure::Usage(format!(
             "--what-if: grip changes nothing, as the hand in {} meant to be no other place than where it was \
              and is carried there; expected a recording of a simulated hand with a grip",

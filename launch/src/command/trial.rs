@@ -1,8 +1,10 @@
-//! `palpate trial`: many sessions in virtual time, on all cores, resumable, in shards.
+//! `palpate trial`: many sessions, in virtual time on all cores or live one by one, resumable, in shards.
 //!
 //! Source: ours. Here are files, threads and words; [`crate::trial`] has the rest. The folder holds a copy
 //! of the file (`trial.toml`), the finished rows (`rows.jsonl`), and what is made of them: `trials.csv`,
-//! `trials.parquet`, `report.html`.
+//! `trials.parquet`, `report.html`, and of a simulated observer every answer, `answers.csv` and `answers.parquet`.
+
+mod live;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,19 +16,20 @@ use super::{Done, Failure, interrupt, lab, output, truth};
 use crate::cli::{MergeArgs, OutputArgs, SessionArgs, TrialAction, TrialArgs};
 use crate::config::Config;
 use crate::lab::Session;
+use crate::pool;
 use crate::progress::Progress;
 use crate::report;
 use crate::report::trial::TrialInput;
 use crate::trial::given::Given;
 use crate::trial::psycho::{self, Observer, show};
 use crate::trial::row::{self, Header, RowsError, Store};
-use crate::trial::{Cell, Kind, Row, Trial, metric, parquet, table, transparency, work};
+use crate::trial::{Cell, Clock, Kind, Row, Trial, metric, parquet, table, transparency};
 
 /// Name of the copy of the trial's file.
 const FILE: &str = "trial.toml";
 
 /// Metrics that a terminal shows, those of them that the trial has.
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 9] = [
     "violations",
     "stiffness_error",
     "contrast_transmission",
@@ -35,6 +38,7 @@ const SHOWN: [&str; 8] = [
     "threshold",
     "threshold_over_programmed",
     "unmeasured_share",
+    "missed_share",
 ];
 
 /// Most gaps or duplicates that a message lists.
@@ -52,6 +56,9 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     // clap demands a file where there is no action
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
     let (text, trial) = load(file, Some(&arguments.session))?;
+    let is_live = trial.clock == Clock::Live;
+    // held until the rows are filled
+    let _alone = is_live.then(|| live::alone(arguments.jobs)).transpose()?;
     let header = header(&trial)?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), &trial.name)?;
@@ -62,14 +69,18 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     let own = cells.len();
     cells.retain(|cell| !rows.contains_key(&cell.index));
     let kept_before = own - cells.len();
-    let jobs = arguments
-        .jobs
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let most = if is_live { 1 } else { pool::cores() };
+    let jobs = arguments.jobs.unwrap_or(most);
     let progress = Progress::bar("trial", own as u64, wanted.quiet || wanted.json);
     let mut done = kept_before as u64;
     progress.at(done);
-    let fill = |cell: &Cell| fill(&trial, cell, &stop);
-    work::fill_all(&cells, jobs, &stop, &fill, |row| {
+    let fill = |number: usize| match trial.clock {
+        Clock::Virtual => fill(&trial, &cells[number], &stop),
+        Clock::Live => live::fill(&trial, &cells[number], (&folder, &stop)),
+    };
+    pool::each((cells.len(), jobs), &stop, &fill, |_, row| {
+        // a row that was left when all was stopped is run another time
+        let Some(row) = row else { return Ok(()) };
         store.push(&row).map_err(rows_failure)?;
         done += 1;
         progress.at(done);
@@ -127,6 +138,9 @@ fn load(file: &Path, flags: Option<&SessionArgs>) -> Result<(String, Trial), Fai
             .map_err(|error| Failure::Usage(format!("{name}: condition {index}: {error}")))?;
         known.push(parts);
     }
+    if flags.is_some() && trial.clock == Clock::Live {
+        live::check(&trial)?;
+    }
     Ok((text, trial))
 }
 
@@ -151,7 +165,7 @@ fn with_flags(text: String, name: &str, flags: &SessionArgs) -> Result<String, F
     let given = Given {
         config: config.transpose()?,
         seed: flags.seed,
-        values: flags.assignments()?,
+        assigned: flags.assignments()?,
     };
     given
         .into_text(text, name)
@@ -184,6 +198,7 @@ fn fill(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>, Fa
                 held: None,
                 trace_hash: None,
                 values: metric::of_tones(&tones),
+                asked: Vec::new(),
             }))
         }
         _ => answers(trial, cell, stop),
@@ -214,6 +229,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         held: Some(summary.good()),
         trace_hash: summary.trace_hash.clone(),
         values: metric::of_session(&summary),
+        asked: Vec::new(),
     }))
 }
 
@@ -223,20 +239,25 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     let stage = show::Stage::new(&cell.config(trial), trial.kind, params);
     let seed = cell.session_seed();
     let mut observer = Observer::new(params.weber, params.lapse, seed);
-    let mut number = 0;
-    let tell = |difference: f64| {
+    let mut order = psycho::asked::Order::new(seed);
+    let tell = |number: u32, difference: f64| {
         if stop.load(Ordering::Relaxed) {
             return Err(None);
         }
-        number += 1;
         let shown = |d: f64, more: bool| {
-            let seed = show::interval_seed(seed, number, more);
+            let seed = show::interval_seed(seed, 1 + u64::from(number), more);
             let shown = stage.shown(d, seed);
-            shown.map_err(|error| Some(Failure::from(error)))
+            let shown = shown.map_err(|error| Some(Failure::from(error)))?;
+            Ok::<_, Option<Failure>>(shown.filter(|shown| shown.is_finite()))
         };
-        let both = shown(0.0, false)?.zip(shown(difference, true)?);
-        let both = both.filter(|(less, more)| less.is_finite() && more.is_finite());
-        Ok(both.map(|(less, more)| observer.tells(less, more)))
+        let (less, more) = (shown(0.0, false)?, shown(difference, true)?);
+        let both = less.zip(more);
+        Ok(psycho::Told {
+            less,
+            more,
+            more_second: order.more_second(),
+            right: both.map(|(less, more)| observer.tells(less, more)),
+        })
     };
     match psycho::run(params, tell) {
         Ok(found) => Ok(Some(Row {
@@ -244,6 +265,7 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
             held: None,
             trace_hash: None,
             values: metric::of_answers(&found, params.weber),
+            asked: found.asked,
         })),
         Err(None) => Ok(None),
         Err(Some(failure)) => Err(failure),
@@ -353,7 +375,7 @@ fn joined(folders: &[PathBuf]) -> Result<Parts, Failure> {
                 Some(known) if *known != row => {
                     return Err(Failure::Usage(format!(
                         "{name}: row {index} is not as in an earlier folder; expected the same values, as \
-                         rows depend on the trial alone"
+                         rows in virtual time depend on the trial alone, or each live row in one folder"
                     )));
                 }
                 Some(_) => parts.twice.push(index),
@@ -373,6 +395,16 @@ fn listed(what: &str, rows: &[usize]) -> String {
     format!("{} rows {what}: {}{more}", rows.len(), some.join(", "))
 }
 
+/// Writes a table as `NAME.csv` and `NAME.parquet`.
+fn write_table(folder: &Path, name: &str, columns: &[table::Column]) -> Result<(), Failure> {
+    output::write(&folder.join(format!("{name}.csv")), &table::csv(columns))?;
+    let mut bytes = Vec::new();
+    let path = folder.join(format!("{name}.parquet"));
+    parquet::write(columns, &mut bytes)
+        .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+    output::write_bytes(&path, &bytes)
+}
+
 /// Finished rows, and what is made of them.
 struct Results<'a> {
     trial: &'a Trial,
@@ -383,13 +415,10 @@ struct Results<'a> {
 
 impl Results<'_> {
     fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let columns = table::columns(self.trial, self.rows);
-        output::write(&folder.join("trials.csv"), &table::csv(&columns))?;
-        let mut bytes = Vec::new();
-        let path = folder.join("trials.parquet");
-        parquet::write(&columns, &mut bytes)
-            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
-        output::write_bytes(&path, &bytes)?;
+        write_table(folder, "trials", &table::columns(self.trial, self.rows))?;
+        if self.trial.kind.is_psycho() {
+            write_table(folder, "answers", &table::answers(self.trial, self.rows))?;
+        }
         let page = report::trial::render(&TrialInput {
             trial: self.trial,
             rows: self.rows,

@@ -11,7 +11,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::trace::TickRecord;
 
-use palpate_twin::scene::{Body, Press, Scene, SceneError};
+use palpate_twin::scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};
@@ -136,7 +136,7 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         Body::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. } | Body::Mesh(_) => false,
+        Body::Lattice { .. } | Body::Linked(_) | Body::Mesh(_) => false,
     };
     let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
     let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
@@ -170,7 +170,9 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
 /// Middle and half edges of the surface of a scene \[m\].
 fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     match &scene.body {
-        Body::Block(block) => ([0.0; 2], [0.5 * block.size_m[0], 0.5 * block.size_m[1]]),
+        Body::Block(Block { size_m, .. }) | Body::Linked(LinkedBlock { size_m, .. }) => {
+            ([0.0; 2], [0.5 * size_m[0], 0.5 * size_m[1]])
+        }
         Body::Mesh(volume) => {
             let [low_m, high_m] = volume.corners_m();
             let middle = |axis: usize| 0.5 * (low_m[axis] + high_m[axis]);
@@ -259,6 +261,32 @@ pub fn delays(
     }
 }
 
+/// True delays of a live session whose sides share a clock and send a frame in every tick: from the tick
+/// that made a frame to when it was received.
+#[must_use]
+pub fn delays_of_one_clock(master: &[TickRecord], slave: &[TickRecord]) -> OnewayTruth {
+    OnewayTruth {
+        master_ns: clocked_ns(master, slave),
+        slave_ns: clocked_ns(slave, master),
+    }
+}
+
+fn clocked_ns(records: &[TickRecord], sender: &[TickRecord]) -> Vec<i64> {
+    let (mut newest, mut delay_ns) = (0, -1);
+    let mut delays = Vec::with_capacity(records.len());
+    for record in records {
+        if record.received_sequence != newest {
+            newest = record.received_sequence;
+            // the frame in the mailbox is the one that was taken, or nothing is known of that
+            let taken = (record.frame_sequence == newest).then_some(newest.wrapping_sub(1));
+            let made = taken.and_then(|index| sender.get(usize::try_from(index).ok()?));
+            delay_ns = made.map_or(-1, |made| record.frame_received_ns - made.given_ns);
+        }
+        delays.push(delay_ns);
+    }
+    delays
+}
+
 fn one_way_ns(records: &[TickRecord], sent: &[u64]) -> Vec<i64> {
     let (mut newest, mut delay_ns) = (0, -1);
     let mut delays = Vec::with_capacity(records.len());
@@ -302,6 +330,32 @@ mod tests {
         assert_eq!(delays, [-1, 2_000_000, 2_000_000, 1_000_000]);
         assert_eq!(median(&delays), Some(Span(2_000_000)));
         assert_eq!(median(&[-1]), None);
+    }
+
+    #[test]
+    fn delays_on_one_clock_are_from_making_to_receiving() {
+        let made = |given_ns| TickRecord {
+            given_ns,
+            ..TickRecord::default()
+        };
+        let took = |received_sequence, frame_sequence, frame_received_ns| TickRecord {
+            received_sequence,
+            frame_sequence,
+            frame_received_ns,
+            ..TickRecord::default()
+        };
+        let sender = [made(100), made(200), made(310)];
+        // frame 1 serves twice; of frame 2 another lay in the mailbox; frame 9 was never made
+        let receiver = [
+            took(0, 0, 0),
+            took(1, 1, 150),
+            took(1, 1, 150),
+            took(2, 3, 350),
+            took(3, 3, 350),
+            took(9, 9, 900),
+        ];
+        let delays = clocked_ns(&receiver, &sender);
+        assert_eq!(delays, [-1, 50, 50, -1, 40, -1]);
     }
 
     #[test]

@@ -15,9 +15,11 @@ use super::{Done, Failure, interrupt, live, output};
 use crate::atlas::{self, Chart, Point};
 use crate::bench::{self, BenchOptions, Part};
 use crate::cli::TuneArgs;
+use crate::cli::flags::LinkArgs;
 use crate::config::Config;
 use crate::lab::PERIOD;
 use crate::metrics::stat::{deviation, percentile};
+use crate::pool;
 use crate::progress::Progress;
 use crate::record;
 use crate::run::{SideOptions, run_side, side};
@@ -60,7 +62,7 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
     };
     let atlas = match known {
         Some(known) => known,
-        None => drawn(&link, &task, (arguments, &folder, &stop))?,
+        None => drawn(&link, &task, config.seed, (arguments, &folder, &stop))?,
     };
     let proposal =
         tune::propose(&link, &task, &atlas).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -90,11 +92,8 @@ fn measured(
     let wanted = &arguments.output;
     let progress = Progress::line("tune", wanted.quiet || wanted.json);
     let said = &arguments.session.link;
-    if let Some(rtt_ms) = said.rtt_ms {
-        return Ok(Some((
-            told(rtt_ms, said.jitter_ms, said.loss),
-            "as was said",
-        )));
+    if let Some(link) = told(said) {
+        return Ok(Some((link, "as was said")));
     }
     let (link, how) = if arguments.connect.is_empty() {
         progress.say("the bus of this machine");
@@ -135,13 +134,14 @@ fn read(path: &Path) -> Result<Atlas, Failure> {
 fn drawn(
     link: &Link,
     task: &Task,
+    seed: u64,
     (arguments, folder, stop): (&TuneArgs, &Path, &AtomicBool),
 ) -> Result<Atlas, Failure> {
     let points = tune::plan(link, task);
     let wanted = &arguments.output;
     let hidden = wanted.quiet || wanted.json;
     let progress = Progress::bar("atlas", points.len() as u64, hidden);
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = pool::cores();
     // what a stop cuts off is still told by formula
     let points: Vec<Point> = points
         .into_iter()
@@ -152,7 +152,7 @@ fn drawn(
         .collect();
     // a press through a longer line takes longer than anybody waits
     let points = match link.rtt_ms_p50 <= RUN_MS_MAX {
-        true => atlas::find(points, jobs, stop, &|done| progress.at(done))?,
+        true => atlas::find(points, (jobs, seed), stop, &|done| progress.at(done))?,
         false => points,
     };
     output::write(&folder.join(ATLAS), &atlas::table::csv(&points))?;
@@ -166,7 +166,7 @@ fn json(proposal: &Proposal, how: &str) -> Result<String, Failure> {
     let refused = |error: serde_json::Error| Failure::Refused(format!("tune.json: {error}"));
     let mut json = serde_json::to_value(proposal).map_err(refused)?;
     if let serde_json::Value::Object(fields) = &mut json {
-        fields.insert("schema".into(), "palpate-tune/1.1".into());
+        fields.insert("schema".into(), "palpate-tune/1.2".into());
         fields.insert("measured".into(), how.into());
     }
     Ok(serde_json::to_string_pretty(&json).map_err(refused)? + "\n")
@@ -175,18 +175,27 @@ fn json(proposal: &Proposal, how: &str) -> Result<String, Failure> {
 /// Refuses flags of the network that say nothing here, so that nobody believes they were heeded.
 fn refuse_idle(arguments: &TuneArgs) -> Result<(), Failure> {
     let link = &arguments.session.link;
-    let told = link.rtt_ms.is_some();
+    let ways = [
+        ("--oneway-ms-fwd", "--oneway-ms-back", link.oneway_ms_fwd),
+        ("--oneway-ms-back", "--oneway-ms-fwd", link.oneway_ms_back),
+    ];
+    let alone = ways.iter().filter(|(.., given)| given.is_some());
+    if let [(flag, other, _)] = *alone.collect::<Vec<_>>() {
+        return Err(Failure::Usage(format!(
+            "{flag} says one way of the link; expected {other} beside it, or --rtt-ms for both together"
+        )));
+    }
+    let told = told(link).is_some();
     if told && !arguments.connect.is_empty() {
         return Err(Failure::Usage(
-            "--rtt-ms says what the link is, and --connect measures it; expected one of them"
+            "--rtt-ms, or the delays of both ways, say what the link is, and --connect measures it; expected one \
+             of them"
                 .into(),
         ));
     }
     let idle = [
         ("--profile", link.profile.is_some()),
         ("--trace", link.trace.is_some()),
-        ("--oneway-ms-fwd", link.oneway_ms_fwd.is_some()),
-        ("--oneway-ms-back", link.oneway_ms_back.is_some()),
         ("--jitter-ms", link.jitter_ms.is_some() && !told),
         ("--loss", link.loss.is_some() && !told),
         ("--burst", link.burst.is_some()),
@@ -198,20 +207,26 @@ fn refuse_idle(arguments: &TuneArgs) -> Result<(), Failure> {
     match idle.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::Usage(format!(
-            "{flag} says nothing to tune; expected --rtt-ms, with --jitter-ms and --loss if they are known, \
-             or none of them, and the link is measured"
+            "{flag} says nothing to tune; expected --rtt-ms, or --oneway-ms-fwd with --oneway-ms-back, with --jitter-ms \
+             and --loss if they are known, or none of them, and the link is measured"
         ))),
     }
 }
 
-fn told(rtt_ms: f64, jitter_ms: Option<f64>, loss: Option<f64>) -> Link {
-    Link {
+/// The link that flags say, by its round trip or by both ways; nothing if they do not.
+fn told(said: &LinkArgs) -> Option<Link> {
+    let both = said.oneway_ms_fwd.zip(said.oneway_ms_back);
+    let rtt_ms = said.rtt_ms.or(both.map(|(fwd, back)| fwd + back))?;
+    Some(Link {
         rtt_ms_p50: rtt_ms,
-        rtt_ms_p99: rtt_ms + 2.0 * jitter_ms.unwrap_or(0.0),
-        jitter_ms,
-        loss,
+        // the jitter of either way is added at most
+        rtt_ms_p99: rtt_ms + 2.0 * said.jitter_ms.unwrap_or(0.0),
+        oneway_ms_fwd: said.oneway_ms_fwd,
+        oneway_ms_back: said.oneway_ms_back,
+        jitter_ms: said.jitter_ms,
+        loss: said.loss,
         offset_bound_ms: None,
-    }
+    })
 }
 
 /// The bus between two processes of this machine.
@@ -226,6 +241,8 @@ fn local(stop: &Arc<AtomicBool>) -> Result<Link, Failure> {
     Ok(Link {
         rtt_ms_p50: quiet.zenoh.us_p50 * 1e-3,
         rtt_ms_p99: quiet.zenoh.us_p99 * 1e-3,
+        oneway_ms_fwd: None,
+        oneway_ms_back: None,
         jitter_ms: None,
         loss: Some(f64::from(quiet.zenoh_lost) / f64::from(options.rounds)),
         offset_bound_ms: None,
@@ -278,9 +295,14 @@ fn seen(master: &[TickRecord], came: u64) -> Option<Link> {
         .filter(|r| r.oneway_ns >= 0)
         .map(|r| r.oneway_ns as f64 * 1e-6)
         .collect();
+    let rtt_ms_p50 = percentile(&mut trips, 0.5)?;
+    let back_ms = percentile(&mut oneway.clone(), 0.5);
     Some(Link {
-        rtt_ms_p50: percentile(&mut trips, 0.5)?,
+        rtt_ms_p50,
         rtt_ms_p99: percentile(&mut trips, 0.99)?,
+        // what comes is timed by both clocks; what goes is what is left of the round trip
+        oneway_ms_fwd: back_ms.map(|back_ms| (rtt_ms_p50 - back_ms).max(0.0)),
+        oneway_ms_back: back_ms,
         jitter_ms: deviation(&oneway),
         loss: (sent > 0).then(|| (1.0 - came as f64 / sent as f64).clamp(0.0, 1.0)),
         offset_bound_ms: Some(last.oneway_bound_ns as f64 * 1e-6).filter(|&ms| ms >= 0.0),
@@ -293,9 +315,11 @@ fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
         |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{:.2} %", 100.0 * v));
     let ms = |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{v:.2} ms"));
     let mut text = format!(
-        "link       round trip {:.2} ms, 99 % below {:.2} ms; jitter {}, loss {}, offset known to {} ({how})\n",
+        "link       round trip {:.2} ms, 99 % below {:.2} ms, there {}, back {}; jitter {}, loss {}, offset known to {} ({how})\n",
         link.rtt_ms_p50,
         link.rtt_ms_p99,
+        ms(link.oneway_ms_fwd),
+        ms(link.oneway_ms_back),
         ms(link.jitter_ms),
         share(link.loss),
         ms(link.offset_bound_ms)
@@ -359,7 +383,7 @@ mod tests {
         let record = |k: u64| TickRecord {
             tick: k,
             rtt_ns: 40_000_000,
-            oneway_ns: 20_000_000,
+            oneway_ns: 12_000_000,
             oneway_bound_ns: 1_000_000,
             received_sequence: k,
             ..TickRecord::default()
@@ -367,6 +391,10 @@ mod tests {
         let records: Vec<TickRecord> = (0..3000).map(record).collect();
         let link = seen(&records, 2700).expect("frames");
         assert_eq!((link.rtt_ms_p50, link.jitter_ms), (40.0, Some(0.0)));
+        assert_eq!(
+            (link.oneway_ms_fwd, link.oneway_ms_back),
+            (Some(28.0), Some(12.0))
+        );
         assert!(link.loss.is_some_and(|loss| (loss - 0.1).abs() < 0.01));
         assert_eq!(link.offset_bound_ms, Some(1.0));
         assert_eq!(seen(&vec![TickRecord::default(); 3000], 0), None);

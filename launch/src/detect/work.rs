@@ -3,11 +3,12 @@
 //!
 //! Source: ours.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use palpate_twin::scene::{Press, SceneError};
 
 use super::plan::Job;
+use crate::pool;
 
 /// A press for every job, nothing for those that `stop` came before; `done` hears how many are made.
 pub(super) fn press_all(
@@ -16,32 +17,22 @@ pub(super) fn press_all(
     stop: &AtomicBool,
     done: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<Option<Press>>, SceneError> {
-    let (next, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || {
-        let mut own = Vec::new();
-        while !stop.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(index) else {
-                break;
-            };
-            let pressed = job.scene.presses(&[job.place_m], depth_m);
-            own.push((index, pressed));
-            done(made.fetch_add(1, Ordering::Relaxed) as u64 + 1);
-        }
-        own
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut presses = vec![None; jobs.len()];
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        for (index, pressed) in workers.into_iter().flat_map(|worker| {
-            // a panic in a worker is a bug of this program, and is passed on as one
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        }) {
-            presses[index] = pressed?.first().copied();
-        }
-        Ok(presses)
-    })
+    let mut made = 0;
+    let press = |index: usize| {
+        let job = &jobs[index];
+        job.scene.presses(&[job.place_m], depth_m)
+    };
+    pool::each(
+        (jobs.len(), pool::cores()),
+        stop,
+        &press,
+        |index, pressed| {
+            presses[index] = pressed.first().copied();
+            made += 1;
+            done(made);
+            Ok(())
+        },
+    )?;
+    Ok(presses)
 }

@@ -43,7 +43,7 @@ impl Reconstruction {
 
 /// Watches one direction while a codec is on; else it does nothing. Of sides that miss no tick.
 #[derive(Debug, Clone)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     judged: Judged,
     threshold: Threshold,
     on: bool,
@@ -58,7 +58,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Of the frames of `side`, of which those of the last `kept` ticks may still be shown.
-    pub(super) fn new(
+    pub(crate) fn new(
         params: &CodecParams,
         side: Side,
         coupling: &CouplingParams,
@@ -78,7 +78,7 @@ impl Watch {
     }
 
     /// The sender made a frame, once a tick, and sent it if it got a number.
-    pub(super) fn made(&mut self, frame: &HapticFrame, codec: &Ends, sent: Option<&HapticFrame>) {
+    pub(crate) fn made(&mut self, frame: &HapticFrame, codec: &Ends, sent: Option<&HapticFrame>) {
         if !self.on {
             return;
         }
@@ -103,7 +103,7 @@ impl Watch {
     }
 
     /// The receiver is shown a frame at `now`, that it received at some time of the same clock.
-    pub(super) fn shown(&mut self, shown: Option<(HapticFrame, Time)>, now: Time, period: Span) {
+    pub(crate) fn shown(&mut self, shown: Option<(HapticFrame, Time)>, now: Time, period: Span) {
         let Some((frame, received)) = shown.filter(|_| self.on) else {
             return;
         };
@@ -127,12 +127,12 @@ impl Watch {
     }
 
     /// Tick in which each frame was sent, by its number less one; empty if each tick sent one.
-    pub(super) fn sent_ticks(&self) -> &[u64] {
+    pub(crate) fn sent_ticks(&self) -> &[u64] {
         &self.sent
     }
 
     /// What was seen; none if no codec is on.
-    pub(super) fn reconstruction(&self) -> Option<Reconstruction> {
+    pub(crate) fn reconstruction(&self) -> Option<Reconstruction> {
         self.on.then_some(self.seen)
     }
 }

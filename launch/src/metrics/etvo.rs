@@ -1,11 +1,25 @@
 //! Time offset and value offset of a signal against its reference, told apart by warping time.
 //!
-//! Source: ours, after the idea of ETVO (Verburg, Kroep, Gokhale, Prasad and Rao 2020, arXiv:2001.01770; Kroep,
-//! Gokhale, Verburg and Prasad 2023, arXiv:2107.05343): a plain RMSE mixes delay with distortion, and warping time
-//! tells them apart. It is not their metric: we know their abstracts only, which say that they refine the
-//! warping and derive an effective delay derivative and an effective RMSE, and not how. Here is the textbook
-//! warping (Sakoe and Chiba 1978) with a window and a price on standing still, both ours. Numbers may be
-//! compared among reports of Palpate, and not with published ETVO.
+//! This is not the published ETVO, and no table calls it so: it is the `time offset` and the `value offset` of a force.
+//!
+//! Source: ours, after the idea of ETVO, effective time-offset and value-offset (Verburg, Kroep, Gokhale, Prasad and
+//! Rao 2020, arXiv:2001.01770; Kroep, Gokhale, Verburg and Prasad 2023, arXiv:2107.05343): a plain RMSE mixes delay
+//! with distortion, and warping time tells them apart. Of theirs we know the abstracts and a line of a table (teleop
+//! section 7: "time- and value-offset by refined DTW"), which say that they refine the warping and derive an effective
+//! delay derivative and an effective RMSE, and not how. What is computed here, and where it must differ:
+//!
+//! 1. Both signals at 100 Hz, the newest record before each sample, for a minute at most.
+//! 2. The cheapest monotone path of matched samples (Sakoe and Chiba 1978) with cost `|signal(j) - reference(i)|`;
+//!    `|j - i|` at most 1.5 s; a step of one signal alone costs 2 % of the reference's spread besides; beginning
+//!    and end of the signal may stay unmatched. Window, price and free ends are ours, so is that nothing else
+//!    refines the path.
+//! 3. Time offset: the median of `j - i` over path points at which the reference changes by more than a fifth of
+//!    its largest change. Ours: not an effective delay derivative.
+//! 4. Value offset: the root mean square of `signal(j) - reference(i)` along the path. What the warping takes up, a
+//!    bend in time, is not in it.
+//! 5. Of a session: handle to robot and remote force to felt force, the times added, the value that of the force.
+//!
+//! Numbers may be compared among reports of Palpate, and not with published ETVO.
 //!
 //! | symbol | is | unit |
 //! |---|---|---|

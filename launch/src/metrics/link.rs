@@ -49,11 +49,7 @@ pub fn measure(traces: &Traces<'_>, tally: &Tally, facts: &SessionFacts) -> Link
         reconstruction_rmse_back_n: facts.reconstruction[1].and_then(|r| r.rmse()),
         age_ms_p50: age_ms(traces, 0.5),
         age_ms_p999: age_ms(traces, 0.999),
-        // between the frames of a codec the receiver has another force than that of the newest one
-        reconstruction_error: match facts.reconstruction {
-            [None, None] => reconstruction_error(traces),
-            _ => None,
-        },
+        reconstruction_error: reconstruction_error(traces),
         ..LinkSummary::default()
     }
 }

@@ -5,11 +5,11 @@
 use palpate_transport::trace::{Events, TickRecord};
 
 use super::stat::{latest, percentile};
-use super::{SessionFacts, Traces, press};
+use super::{SessionFacts, Traces, correction, press};
 use crate::summary::{ContactLaw, ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
-const STEP_WINDOW: usize = 100;
+pub(super) const STEP_WINDOW: usize = 100;
 
 /// Force below which a step is not put in proportion \[N\]: the least contact that is felt.
 const STEP_FORCE_N: f64 = 0.1;
@@ -60,6 +60,8 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
     };
     let mut step_us = twin.step_us.clone();
     let [stiffness_error, contrast_transmission] = press::twin(traces, facts);
+    let cost = correction::measure(traces, facts);
+    let of_cost = |of: fn(&correction::Cost) -> f64| cost.as_ref().map(of);
     TwinSummary {
         prediction_error: prediction_error(traces, facts),
         stiffness_error,
@@ -85,6 +87,10 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
         contact: twin.contact.map(ContactLaw::from),
         update_energy_j: traces.master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(traces.master),
+        correction_error_n: of_cost(|cost| cost.error_n),
+        correction_horizon_s: of_cost(|cost| cost.horizon_s),
+        correction_change_n: of_cost(|cost| cost.change_n),
+        correction: cost.map(|cost| cost.cells),
     }
 }
 
@@ -103,7 +109,7 @@ fn switches(master: &[TickRecord]) -> u64 {
 }
 
 /// Whether the twin's force is one to be felt.
-fn touches(record: &TickRecord) -> bool {
+pub(super) fn touches(record: &TickRecord) -> bool {
     let squares = record.tissue_force_n[..3].iter().map(|f| f * f);
     squares.sum::<f64>() >= STEP_FORCE_N * STEP_FORCE_N
 }

@@ -147,6 +147,7 @@ pub(crate) fn expected() -> Expected {
         ran_to_end: Vec::new(),
         live: false,
         passive: true,
+        delays_known: false,
     }
 }
 
@@ -282,6 +283,35 @@ fn the_largest_correction_in_contact_is_told() {
     example.master[0].corrected = 0.0;
     let (_, summary) = summary_of(&example);
     near(summary.twin.force_step_max_fraction_per_100ms, 0.04, 1e-9);
+}
+
+/// News of 50 ms; felt 20 % too hard, and corrected by 1 % of the force in every 100 ms at 1 mJ/s.
+#[test]
+fn what_corrections_cost_is_told_by_error_and_age_of_the_news() {
+    let mut example = example(|phase| 1.2 * true_npm(phase));
+    for (tick, record) in example.master.iter_mut().enumerate() {
+        record.corrected = 1e-4 * tick as f64;
+        record.update_energy_j = -1e-6 * tick as f64;
+    }
+    let (_, summary) = summary_of(&example);
+    near(summary.twin.correction_horizon_s, 0.05, 1e-9);
+    let (error_n, change_n) = (
+        summary.twin.correction_error_n.unwrap(),
+        summary.twin.correction_change_n.unwrap(),
+    );
+    // presses of up to 3 N: a fifth of the true force, a hundredth of the felt one
+    assert!(error_n > 0.2 && error_n < 0.5, "{error_n}");
+    assert!(change_n > 0.01 && change_n < 0.03, "{change_n}");
+    let cells = summary.twin.correction.unwrap();
+    assert!(cells.iter().all(|cell| cell.horizon_s_min == 0.03));
+    let windows: u64 = cells.iter().map(|cell| cell.windows).sum();
+    let energy_j: f64 = cells.iter().map(|cell| cell.energy_j).sum();
+    assert!(windows > 50 && (energy_j + 99e-6 * windows as f64).abs() < 1e-9);
+    let bounded = |cell: &CorrectionCell| cell.change_n_mean <= cell.change_n_max + 1e-12;
+    assert!(cells.iter().all(bounded));
+    // a session that feels no twin corrects none
+    example.facts.mode = "wave".to_owned();
+    assert_eq!(summary_of(&example).1.twin.correction, None);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Reading a recording back, also one that was cut short.
 //!
 //! The file is walked record by record here, so that damage has an offset and no length is believed;
-//! the crate `mcap` parses the records. Everything before the damage is kept. Source: ours, format as mcap.dev/spec.
+//! the crate `mcap` parses the records. Everything before the damage is kept. Ticks of another version have
+//! another schema, which is compared before any of them is read: that is no damage. Source: ours, format as
+//! mcap.dev/spec.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use mcap::records::{ChunkHeader, Record, op};
 use palpate_transport::cdr;
+use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::{CONFIG, RecordError, SESSION, SUMMARY, tick_topic};
+use super::{CONFIG, RecordError, SESSION, SOURCES, SUMMARY, VERSION, tick_topic};
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
 const CHUNK_BYTES_MAX: u64 = 256 << 20;
@@ -54,7 +57,8 @@ pub struct Damage {
 ///
 /// # Errors
 /// [`RecordError::File`] if it cannot be read, [`RecordError::NotMcap`] for another kind of file,
-/// [`RecordError::NoTicks`] if not one tick is in it.
+/// [`RecordError::OtherVersion`] if its ticks have other fields, [`RecordError::NoTicks`] if not one
+/// tick is in it.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let bytes = std::fs::read(path).map_err(|source| RecordError::File {
         path: path.to_owned(),
@@ -79,9 +83,18 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
         path,
         recording: Recording::default(),
         sides: BTreeMap::new(),
+        schemas: BTreeMap::new(),
+        foreign: None,
     };
     reader.walk(bytes);
     let recording = reader.recording;
+    if let Some(difference) = reader.foreign {
+        return Err(RecordError::OtherVersion {
+            path: path.to_owned(),
+            written_by: written_by(&recording.facts),
+            difference,
+        });
+    }
     if recording.master.is_empty() && recording.slave.is_empty() {
         let why = recording.damage.map_or(String::new(), |damage| {
             format!("; damaged at byte {}: {}", damage.offset, damage.what)
@@ -94,11 +107,42 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
     Ok(recording)
 }
 
+/// What a recording says of what wrote it.
+fn written_by(facts: &BTreeMap<String, String>) -> String {
+    let fact = |name| facts.get(name).map(String::as_str);
+    let version = fact(VERSION).unwrap_or("of a version that it does not name");
+    match fact(SOURCES) {
+        Some(sources) => format!("{version} ({sources})"),
+        None => version.to_owned(),
+    }
+}
+
+/// The first field in which the ticks of a recording differ from ours, as words; none if they are the same.
+fn difference(theirs: &str) -> Option<String> {
+    let ours = schema::ros2msg(TickRecord::DESCRIPTION);
+    if theirs == ours {
+        return None;
+    }
+    let lacking = |of: &str, other: &str| {
+        let missing = of.lines().find(|&line| other.lines().all(|l| l != line));
+        missing.map(|line| line.chars().take(80).collect::<String>())
+    };
+    Some(match (lacking(&ours, theirs), lacking(theirs, &ours)) {
+        (Some(field), _) => format!("lack `{field}`"),
+        (None, Some(field)) => format!("have `{}` besides", field.escape_debug()),
+        (None, None) => "have the same fields in another order".to_owned(),
+    })
+}
+
 struct Reader<'a> {
     path: &'a Path,
     recording: Recording,
     /// Side of each channel that carries ticks.
     sides: BTreeMap<u16, Side>,
+    /// How the ticks of each schema differ from ours, if they do.
+    schemas: BTreeMap<u16, Option<String>>,
+    /// The difference of the ticks that are in the recording.
+    foreign: Option<String>,
 }
 
 impl Reader<'_> {
@@ -173,10 +217,18 @@ impl Reader<'_> {
 
     fn message(&mut self, record: Record<'_>) -> Result<(), String> {
         match record {
+            Record::Schema { header, data } => {
+                let text = String::from_utf8_lossy(&data);
+                self.schemas.insert(header.id, difference(&text));
+            }
             Record::Channel(channel) => {
                 let sides = [Side::Master, Side::Slave];
                 if let Some(side) = sides.into_iter().find(|&s| tick_topic(s) == channel.topic) {
-                    self.sides.insert(channel.id, side);
+                    let schema = self.schemas.get(&channel.schema_id);
+                    match schema.cloned().flatten() {
+                        Some(difference) => self.foreign = self.foreign.take().or(Some(difference)),
+                        None => _ = self.sides.insert(channel.id, side),
+                    }
                 }
             }
             Record::Message { header, data } => {

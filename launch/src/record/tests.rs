@@ -219,3 +219,70 @@ proptest! {
         }
     }
 }
+
+/// A recording whose ticks have the given `.msg` text and are a few bytes long.
+fn foreign(text: &str, facts: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = mcap::Writer::new(Cursor::new(&mut bytes)).unwrap();
+    let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+    let metadata = mcap::write::Metadata {
+        name: SESSION.to_owned(),
+        metadata: facts.iter().map(owned).collect(),
+    };
+    writer.write_metadata(&metadata).unwrap();
+    let name = TickRecord::DESCRIPTION.name;
+    let schema = writer.add_schema(name, "ros2msg", text.as_bytes()).unwrap();
+    let topic = tick_topic(Side::Master);
+    let channel_id = writer
+        .add_channel(schema, &topic, "cdr", &BTreeMap::new())
+        .unwrap();
+    let header = MessageHeader {
+        channel_id,
+        sequence: 0,
+        log_time: 0,
+        publish_time: 0,
+    };
+    writer
+        .write_to_known_channel(&header, &[0, 1, 0, 0, 7])
+        .unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+#[test]
+fn issue_a_recording_of_another_version_was_called_damaged() {
+    let ours = schema::ros2msg(TickRecord::DESCRIPTION);
+    let said = |text: &str, facts: &[(&str, &str)]| {
+        let error = read_all(&foreign(text, facts)).expect_err("other ticks");
+        assert!(matches!(error, RecordError::OtherVersion { .. }), "{error}");
+        error.to_string()
+    };
+    let line = ours.lines().find(|line| line.contains("held_to_m"));
+    let field = line.expect("a field of ticks");
+    let older = ours.replace(&format!("{field}\n"), "");
+    let text = said(&older, &[(VERSION, "0.0.9"), (SOURCES, "0123")]);
+    for word in [
+        "some.mcap",
+        "palpate 0.0.9 (0123)",
+        "lack `",
+        field,
+        OWN_SOURCES,
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(!text.contains("damage"), "{text}");
+    let text = said(&format!("{ours}float64 age_of_the_moon_s\n"), &[]);
+    assert!(
+        text.contains("have `float64 age_of_the_moon_s` besides"),
+        "{text}"
+    );
+    assert!(text.contains("does not name"), "{text}");
+    // the same fields, and what is wrong is damage
+    let error = read_all(&foreign(&ours, &[])).expect_err("cut short");
+    assert!(matches!(error, RecordError::NoTicks { .. }), "{error}");
+    // every recording says what wrote it
+    let recording = read_all(&bytes_of(1, &session(), true)).expect("whole");
+    assert_eq!(recording.facts[SOURCES], OWN_SOURCES);
+    assert_eq!(recording.facts[VERSION], env!("CARGO_PKG_VERSION"));
+}

@@ -65,12 +65,6 @@ pub enum ReplayError {
     /// It has no configuration, or one that cannot be used.
     #[error("the configuration of the recording: {0}")]
     Config(#[from] ConfigError),
-    /// A codec decided which frames were sent, and what was shown between them.
-    #[error(
-        "the session had a codec (codec.kind = \"deadband\"), whose choices are not in the recording; expected \
-         one with codec.kind = \"off\", or --what-if, which runs the recorded hand anew"
-    )]
-    Codec,
     /// The twin answered late ticks from a table that is not there any more.
     #[error(
         "the session's twin had a condensed table, which the cache lacks; `palpate model condense {scene}` \

@@ -2,17 +2,19 @@
 //!
 //! Source: ours. Both sides' ticks are run again in an order in which every frame is made before it is
 //! taken. Devices are not: their readings are in the record. So a recording of a live session is judged
-//! like one of virtual time.
+//! like one of virtual time. A codec is run again with the ticks: which frames it sent, and what it showed
+//! between them, follows from what they made and were given.
 
 use palpate_slave::SlaveParams;
-use palpate_transport::HapticFrame;
-use palpate_transport::coupling::{CouplingParams, Mode};
+use palpate_transport::codec::Ends;
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::inbox::Parties;
 use palpate_transport::trace::{Given, Side, TickRecord};
+use palpate_transport::{HapticFrame, Time};
 
 use super::{ReplayError, given, named};
 use crate::config::Config;
-use crate::lab;
+use crate::lab::{self, PERIOD, Reconstruction, Watch};
 use crate::record::Recording;
 use crate::tables;
 
@@ -58,6 +60,10 @@ pub struct Replayed {
     pub different: u64,
     /// The first of them.
     pub first: Option<Difference>,
+    /// Tick of every frame sent from the master and from the slave, if a codec is on.
+    pub sent_ticks: [Vec<u64>; 2],
+    /// How well each stream was reconstructed, if a codec is on and no tick was missed.
+    pub reconstruction: [Option<Reconstruction>; 2],
 }
 
 /// Runs the ticks of a recording again.
@@ -65,9 +71,6 @@ pub struct Replayed {
 /// # Errors
 /// [`ReplayError`] says what the recording lacks.
 pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, ReplayError> {
-    if config.codec.is_on() {
-        return Err(ReplayError::Codec);
-    }
     for (side, records) in [
         (Side::Master, &recording.master),
         (Side::Slave, &recording.slave),
@@ -90,8 +93,13 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
     };
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
+    let coupling = config.coupling_in_use();
+    let room = recording.master.len().max(recording.slave.len());
     let run = Run {
         config,
+        codecs: SIDES.map(|side| Ends::new(&config.codec, side, &coupling, PERIOD)),
+        watches: SIDES.map(|side| Watch::new(&config.codec, side, &coupling, room)),
+        coupling,
         master: palpate_master::State::new(twin, &caps, parties(Side::Master)),
         slave: palpate_slave::State::new(parties(Side::Slave)),
         frames: [Vec::new(), Vec::new()],
@@ -101,17 +109,22 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
             unrun: 0,
             different: 0,
             first: None,
+            sent_ticks: [Vec::new(), Vec::new()],
+            reconstruction: [None, None],
         },
     };
     run.all(recording)
 }
+
+/// Both sides, in the order in which what is kept of each lies.
+const SIDES: [Side; 2] = [Side::Master, Side::Slave];
 
 /// The twin of a live session.
 fn live_twin(
     config: &Config,
     had_table: bool,
 ) -> Result<Option<palpate_master::predict::Predictor>, ReplayError> {
-    if !had_table || config.coupling.mode.resolved() != Mode::Mmt {
+    if !had_table || !config.coupling.needs_twin() {
         return Ok(lab::predictor(config)?);
     }
     let scene = lab::load_scene(&config.twin, "twin")?;
@@ -150,9 +163,14 @@ fn whole(side: Side, records: &[TickRecord]) -> Result<(), ReplayError> {
 
 struct Run<'a> {
     config: &'a Config,
+    /// As the ticks ran it.
+    coupling: CouplingParams,
     master: palpate_master::State,
     slave: palpate_slave::State,
-    /// Frames that each side has made, number 1 first.
+    codecs: [Ends; 2],
+    /// The streams from the master and from the slave.
+    watches: [Watch; 2],
+    /// Frames that each side has sent, number 1 first.
     frames: [Vec<HapticFrame>; 2],
     replayed: Replayed,
 }
@@ -197,10 +215,14 @@ impl Run<'_> {
         let recorded = recording.master.len() + recording.slave.len();
         let run = self.replayed.master.len() + self.replayed.slave.len();
         self.replayed.unrun = (recorded - run) as u64;
+        let whole = |records: &[TickRecord]| records.iter().all(|record| record.periods == 1);
+        if whole(&recording.master) && whole(&recording.slave) {
+            self.replayed.reconstruction = [0, 1].map(|side| self.watches[side].reconstruction());
+        }
         Ok(self.replayed)
     }
 
-    /// Whether the frame that a tick took has been made.
+    /// Whether the frame that a tick took has been sent.
     fn can(&self, side: Side, record: &TickRecord) -> bool {
         record.frame_sequence <= self.frames[side.other() as usize].len() as u64
     }
@@ -210,20 +232,49 @@ impl Run<'_> {
         self.frames[side.other() as usize].get(index).copied()
     }
 
+    /// What a side is shown of the frame in its mailbox.
+    fn shown(
+        &mut self,
+        side: Side,
+        inbound: Option<(HapticFrame, Time)>,
+        now: Time,
+    ) -> Option<(HapticFrame, Time)> {
+        let shown = self.codecs[side as usize].decode(inbound, now);
+        self.watches[side.other() as usize].shown(shown, now, PERIOD);
+        shown
+    }
+
+    /// Keeps the frame that a side made in a tick, if it is sent.
+    fn keep(&mut self, side: Side, tick: u64, made: &HapticFrame) {
+        let peer = match side {
+            Side::Master => self.master.inbox().newest(),
+            Side::Slave => self.slave.inbox().newest(),
+        };
+        let index = side as usize;
+        let sent = self.codecs[index].encode(made, peer);
+        self.watches[index].made(made, &self.codecs[index], sent.as_ref());
+        self.frames[index].extend(sent);
+        if sent.is_some() && self.config.codec.is_on() {
+            self.replayed.sent_ticks[index].push(tick);
+        }
+    }
+
     fn step_master(&mut self, record: &TickRecord) {
-        let inputs = given::of_master(record, self.frame(Side::Master, record));
-        let coupling: &CouplingParams = &self.config.coupling;
-        let out = palpate_master::tick(&self.config.master, coupling, &mut self.master, &inputs);
-        self.frames[Side::Master as usize].push(out.frame);
+        let mut inputs = given::of_master(record, self.frame(Side::Master, record));
+        inputs.frame = self.shown(Side::Master, inputs.frame, inputs.now);
+        let (params, coupling) = (&self.config.master, &self.coupling);
+        let out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
+        self.keep(Side::Master, record.tick, &out.frame);
         let replayed = self.compare(record, out.record);
         self.replayed.master.push(replayed);
     }
 
     fn step_slave(&mut self, record: &TickRecord) {
-        let inputs = given::of_slave(record, self.frame(Side::Slave, record));
+        let mut inputs = given::of_slave(record, self.frame(Side::Slave, record));
+        inputs.frame = self.shown(Side::Slave, inputs.frame, inputs.now);
         let params: &SlaveParams = &self.config.slave;
-        let out = palpate_slave::tick(params, &self.config.coupling, &mut self.slave, &inputs);
-        self.frames[Side::Slave as usize].push(out.frame);
+        let out = palpate_slave::tick(params, &self.coupling, &mut self.slave, &inputs);
+        self.keep(Side::Slave, record.tick, &out.frame);
         let replayed = self.compare(record, out.record);
         self.replayed.slave.push(replayed);
     }
@@ -269,9 +320,12 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
+    use palpate_transport::coupling::Mode;
+
     use super::*;
-    use crate::lab::{PERIOD, Session};
+    use crate::lab::Session;
     use crate::replay::trace_hash;
+    use palpate_transport::codec::CodecKind;
 
     /// A session as its recorder sees it.
     fn recorded(config: &Config) -> (Recording, String) {
@@ -318,6 +372,27 @@ mod tests {
             assert_eq!((again.different, again.first), (0, None), "{mode:?}");
             assert_eq!(trace_hash(&again.master, &again.slave), hash);
             assert_eq!(again.master, recording.master);
+        }
+    }
+
+    #[test]
+    fn issue_a_session_with_a_codec_was_refused() {
+        for mode in [Mode::Wave, Mode::Tank, Mode::Mmt] {
+            let mut config = config(mode);
+            config.codec.kind = CodecKind::Deadband;
+            let (recording, hash) = recorded(&config);
+            let again = replay(&recording, &config).expect("whole");
+            assert_eq!((again.different, again.first), (0, None), "{mode:?}");
+            assert_eq!(trace_hash(&again.master, &again.slave), hash);
+            assert_eq!(again.master, recording.master);
+            let frames = again.sent_ticks.each_ref().map(Vec::len);
+            assert!(frames.iter().all(|&n| n > 300 && n < 8000), "{frames:?}");
+            assert!(again.reconstruction.iter().all(Option::is_some));
+            // another codec shows something else between the frames
+            config.codec.floor_n *= 0.5;
+            config.codec.floor_mps *= 0.5;
+            let other = replay(&recording, &config);
+            assert!(other.is_err() || other.is_ok_and(|other| other.different > 0));
         }
     }
 

@@ -1,11 +1,11 @@
 //! The recorded hand under other circumstances: delay, impedance, codec, mode, twin, anything.
 //!
 //! Source: ours (teleop goal 10, row 37 of its feature table). What a recording holds of a hand is where it
-//! meant to be; that is meant again, by the same grip on an ideal handle, once under the recorded
+//! meant to be; that is meant again, by the same grips on an ideal handle, once under the recorded
 //! configuration and once under the changed one. Both run in virtual time, so all that differs between
 //! them is what was changed. A hand without an intent of its own (a real device) is carried where it was.
 
-use palpate_master::device::grip::Grip;
+use palpate_master::device::params::OperatorParams;
 use palpate_transport::trace::{Given, TickRecord};
 
 use super::ReplayError;
@@ -38,16 +38,19 @@ pub fn trace(master: &[TickRecord]) -> Vec<Meant> {
     trace
 }
 
-/// How the recorded hand is held again, with the grip of the configuration that runs.
+/// How the recorded hand is held again at first, with the grips of the configuration that runs.
 #[must_use]
-pub fn hold(master: &[TickRecord], grip: Grip) -> Hold {
+pub fn hold(master: &[TickRecord], operator: &OperatorParams) -> Hold {
     let same = |record: &TickRecord| record.intended_m == record.position_m;
-    if grip == Grip::None || master.iter().all(same) {
+    if !operator.grips().ever_held() || master.iter().all(same) {
         Hold::Carried
     } else {
-        Hold::Grip(grip)
+        Hold::Grip(operator.grip)
     }
 }
+
+/// Fields of the operator that a what-if may change; all else is the recorded hand's.
+const OF_THE_GRIP: [&str; 2] = ["operator.grip", "operator.regrip"];
 
 /// The configuration of a recording with some fields changed, each as `field=value`.
 ///
@@ -64,10 +67,10 @@ pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigErro
         };
         for path in field::paths(name) {
             let of_operator = path.split('.').next() == Some("operator");
-            if path == "duration_s" || (of_operator && path != "operator.grip") {
+            if path == "duration_s" || (of_operator && !OF_THE_GRIP.contains(&path.as_str())) {
                 let message = format!(
                     "--what-if {change}: {path} is the recorded hand's, which does the same for as long \
-                     again; expected another field, as rtt-ms, mode or grip"
+                     again; expected another field, as rtt-ms, mode, grip or operator.regrip"
                 );
                 return Err(ConfigError::Field { message });
             }
@@ -99,12 +102,19 @@ pub fn session(config: &Config, master: &[TickRecord], hold: Hold) -> Result<Ses
     let mut config = config.clone();
     config.duration_s = trace.len() as f64 * PERIOD.s();
     let robot = lab::build_robot(&config)?;
-    let handle = TracedHandle::new(trace, hold).letting_go(config.operator.lets_go_s());
+    let operator = &config.operator;
+    let handle = TracedHandle::new(trace, hold)
+        .regripping(&operator.regrip)
+        .letting_go(operator.lets_go_s());
     Ok(Session::with_devices(&config, Box::new(handle), robot)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use palpate_master::device::grip::{Grip, Regrip};
+    use palpate_master::device::params::HandleKind;
+    use palpate_transport::coupling::Mode;
+
     use super::*;
 
     #[test]
@@ -148,6 +158,7 @@ mod tests {
             "tissue=free",
             "twin=sheet",
             "method=idms",
+            "operator.regrip=[{at_s=1.0, grip=\"light\"}]",
         ] {
             let other = changed(&config, &list(flag)).expect(flag);
             assert_ne!(other, config, "{flag}");
@@ -172,9 +183,60 @@ mod tests {
             position_m: [gap_m, 0.0, 0.0, 0.0],
             ..TickRecord::default()
         };
-        let firm = Grip::Firm;
-        assert_eq!(hold(&[record(0.0), record(0.01)], firm), Hold::Grip(firm));
-        assert_eq!(hold(&[record(0.0)], firm), Hold::Carried);
-        assert_eq!(hold(&[record(0.01)], Grip::None), Hold::Carried);
+        let of = |grip, regrip: &[Regrip]| OperatorParams {
+            grip,
+            regrip: regrip.to_vec(),
+            ..OperatorParams::default()
+        };
+        let (firm, nobody) = (Grip::Firm, Grip::None);
+        let led = [record(0.0), record(0.01)];
+        assert_eq!(hold(&led, &of(firm, &[])), Hold::Grip(firm));
+        assert_eq!(hold(&led[..1], &of(firm, &[])), Hold::Carried);
+        assert_eq!(hold(&led, &of(nobody, &[])), Hold::Carried);
+        // somebody takes it later
+        let later = Regrip {
+            at_s: 1.0,
+            grip: firm,
+        };
+        assert_eq!(hold(&led, &of(nobody, &[later])), Hold::Grip(nobody));
+    }
+
+    #[test]
+    fn issue_a_what_if_held_the_first_grip_for_ever() {
+        let mut config = Config {
+            tissue: "wall:500".into(),
+            duration_s: 3.0,
+            ..Config::default()
+        };
+        config.coupling.mode = Mode::Wave;
+        // the plant that the hand of a trace is on
+        config.operator.handle = HandleKind::Mass;
+        let letting_go = "operator.regrip=[{at_s=1.0, grip=\"none\"}, {at_s=2.0, grip=\"light\"}]";
+        let config = changed(&config, &[letting_go.to_owned()]).expect("grips");
+        let run = |mut session: Session| -> Vec<TickRecord> {
+            (0..session.ticks())
+                .map(|_| session.step().master)
+                .collect()
+        };
+        let there = |record: &TickRecord| record.given & Given::PRESENT != 0;
+        let original = run(Session::new(&config).expect("built in"));
+        let session_of = |config: &Config| {
+            let hold = hold(&original, &config.operator);
+            session(config, &original, hold).expect("a hand")
+        };
+        let again = run(session_of(&config));
+        let away = |records: &[TickRecord]| records.iter().filter(|r| !there(r)).count();
+        assert_eq!((away(&original), away(&again)), (1000, 1000));
+        let apart_m = |other: &[TickRecord]| {
+            let pairs = original.iter().zip(other);
+            let gaps = pairs.map(|(a, b)| (a.position_m[2] - b.position_m[2]).abs());
+            gaps.fold(0.0, f64::max)
+        };
+        let other = changed(&config, &["operator.regrip=[]".to_owned()]).expect("no change");
+        let (same_m, other_m) = (apart_m(&again), apart_m(&run(session_of(&other))));
+        assert!(
+            same_m < 2e-3 && other_m > 10.0 * same_m,
+            "{same_m} {other_m}"
+        );
     }
 }

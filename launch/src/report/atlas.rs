@@ -68,65 +68,97 @@ fn held_ms(point: &Point) -> f64 {
     }
 }
 
+/// Colours of lines, in their order.
+const INKS: [Ink; 5] = [Ink::Third, Ink::Master, Ink::Slave, Ink::Truth, Ink::Fourth];
+
+/// Values that a chart's points have, each once, from small to large.
+fn values(points: &[Point], chart: Chart, of: fn(&Point) -> Option<f64>) -> Vec<f64> {
+    let own = points.iter().filter(|point| point.chart == chart);
+    let mut all: Vec<f64> = own.filter_map(of).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+/// The value that is usually drawn, or the largest if that was not found.
+fn usual(values: &[f64], usual: f64) -> Option<f64> {
+    let known = values.iter().copied().find(|value| *value == usual);
+    known.or(values.last().copied())
+}
+
 fn lines(points: &[Point]) -> String {
+    let walls = values(points, Chart::Line, |p| p.wall_npm);
+    let slaves = values(points, Chart::Line, |p| p.slave_npm);
+    let (wall, slave) = (usual(&walls, 1000.0), usual(&slaves, SLAVE_NPM));
     let mut series = Vec::new();
-    for (b, ink) in [(3.0, Ink::Third), (10.0, Ink::Master), (30.0, Ink::Slave)] {
+    let impedances = values(points, Chart::Line, |p| p.b_nspm);
+    for (b, ink) in impedances.into_iter().zip(INKS) {
         let of = |way| {
             let chosen = |p: &Point| {
-                let plain = p.slave_npm == Some(SLAVE_NPM);
-                plain && p.b_nspm == Some(b) && p.wall_npm == Some(1000.0)
+                let plain = p.slave_npm == slave && p.wall_npm == wall;
+                plain && p.b_nspm == Some(b)
             };
             over_delay(points, Chart::Line, chosen, way)
         };
-        series.push(Series::line(
-            &format!("b = {b} N s/m, run"),
-            ink,
-            of(|p| p.time),
-        ));
+        let name = format!("b = {b} N s/m, run");
+        series.push(Series::line(&name, ink, of(|p| p.time)).shaped(Shape::Marked));
         series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
     }
+    let wall_npm = number(wall.unwrap_or(0.0));
     let plot = Plot {
-        x: "log10 of the round trip [ms]".to_owned(),
-        y: "stiffness felt of 1000 N/m [N/m]".to_owned(),
+        x: "round trip [ms]".to_owned(),
+        y: format!("stiffness felt of {wall_npm} N/m [N/m]"),
         height: 720,
         series,
         from_zero: true,
+        x_decades: true,
         ..Plot::default()
     };
-    plot.figure("Thin lines: the closed form E3. A wave line is a spring of 2 b over the round trip before the tissue.")
+    plot.figure("Marks: the real ticks. Thin lines: the closed form E3. A wave line is a spring of 2 b over the round trip before the tissue.")
 }
 
 /// What the real ticks show under jitter, beside what they would if every delay were the mean one.
 fn jitter(points: &[Point]) -> String {
+    let wall = usual(&values(points, Chart::Jitter, |p| p.wall_npm), 300.0);
+    let b = usual(&values(points, Chart::Jitter, |p| p.b_nspm), 10.0);
     let mut series = Vec::new();
-    for (oneway_ms, ink) in [(10.0, Ink::Master), (50.0, Ink::Slave)] {
+    let delays = values(points, Chart::Jitter, |p| p.oneway_ms);
+    for (oneway_ms, ink) in delays.into_iter().zip(INKS) {
         let of = |way: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
             let chosen = points.iter().filter(|p| {
-                let here = p.oneway_ms == Some(oneway_ms) && p.wall_npm == Some(300.0);
+                let here = p.oneway_ms == Some(oneway_ms) && p.wall_npm == wall && p.b_nspm == b;
                 here && p.chart == Chart::Jitter
             });
-            chosen
+            let mut line: Vec<(f64, f64)> = chosen
                 .filter_map(|p| Some((p.jitter_ms, way(p)?)))
-                .collect()
+                .collect();
+            line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            line
         };
         let name = format!("{oneway_ms} ms one way, run");
-        series.push(Series::line(&name, ink, of(|p| p.time)));
+        series.push(Series::line(&name, ink, of(|p| p.time)).shaped(Shape::Marked));
         series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
     }
     let plot = Plot {
         x: "a packet is later by up to [ms]".to_owned(),
-        y: "stiffness felt of 300 N/m, b = 10 N s/m [N/m]".to_owned(),
+        y: "stiffness felt [N/m]".to_owned(),
         height: 560,
         series,
         from_zero: true,
         ..Plot::default()
     };
-    plot.figure("Thin lines: the closed form E3 at the mean age of the newest frame.")
-        + &table(points, Chart::Jitter)
+    let shown = |value: Option<f64>| number(value.unwrap_or(0.0));
+    let caption = format!(
+        "Stiffness felt of {} N/m at b = {} N s/m. Marks: the real ticks. Thin lines: the closed form E3 at the mean age \
+         of the newest frame. Formula and two-port know no account, which keeps what comes too late to be used: nothing is \
+         stated of their difference.",
+        shown(wall),
+        shown(b)
+    );
+    plot.figure(&caption) + &table(points, Chart::Jitter)
 }
 
 fn walls(points: &[Point]) -> String {
-    let log = |value: Option<f64>| value.map(libm::log10);
     let mut series = Vec::new();
     for (b, ink) in [(0.5, Ink::Third), (2.0, Ink::Master), (10.0, Ink::Slave)] {
         let of = |way| {
@@ -134,38 +166,36 @@ fn walls(points: &[Point]) -> String {
             over_delay(points, Chart::Wall, chosen, way)
         };
         let logs = |line: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
-            line.into_iter()
-                .filter_map(|(x, y)| Some((x, log(Some(y))?)))
-                .collect()
+            line.into_iter().map(|(x, y)| (x, libm::log10(y))).collect()
         };
-        series.push(Series::line(
-            &format!("damping {b} N s/m, run"),
-            ink,
-            logs(of(|p| p.time)),
-        ));
+        let name = format!("damping {b} N s/m, run");
+        series.push(Series::line(&name, ink, logs(of(|p| p.time))).shaped(Shape::Marked));
         series.push(Series::line("", Ink::Text, logs(of(|p| p.closed))).shaped(Shape::Thin));
     }
     let plot = Plot {
-        x: "log10 of loop delay and period [ms]".to_owned(),
-        y: "log10 of the stiffest wall [N/m]".to_owned(),
+        x: "loop delay and period [ms]".to_owned(),
+        y: "stiffest wall [N/m]".to_owned(),
         height: 720,
         series,
+        x_decades: true,
+        y_decades: true,
         ..Plot::default()
     };
     plot.figure(
-        "Thin lines: the closed form E12, b over half a period and the loop\u{2019}s delay.",
+        "Marks: bisection in time. Thin lines: the closed form E12, b over half a period and the loop\u{2019}s delay.",
     )
 }
 
+/// Numbers of a chart, a row a point; a column in which nothing stands is left out.
 fn table(points: &[Point], chart: Chart) -> String {
-    let mut rows = String::new();
+    let mut rows: Vec<[String; 14]> = Vec::new();
     for point in points.iter().filter(|point| point.chart == chart) {
         let plain = |value: Option<f64>| value.map_or(String::new(), number);
         let found = |value: Option<f64>| match value {
-            Some(endless) if endless.is_infinite() => "no limit found".to_owned(),
-            _ => with_unit(value, chart.unit()),
+            Some(endless) if endless.is_infinite() => "no limit".to_owned(),
+            known => plain(known),
         };
-        let cells = [
+        rows.push([
             point.mode.to_owned(),
             plain(point.oneway_ms),
             number(point.jitter_ms),
@@ -179,14 +209,11 @@ fn table(points: &[Point], chart: Chart) -> String {
             found(point.root),
             found(point.time),
             found(point.absolute),
-            with_unit(point.spread().map(|spread| 1e2 * spread), "%"),
-        ];
-        let cells = cells
-            .iter()
-            .map(|cell| format!("<td class=\"n\">{cell}</td>"));
-        // writing to a string cannot fail
-        let _ = write!(rows, "<tr>{}</tr>", cells.collect::<String>());
+            found(point.spread().map(|spread| 1e2 * spread)),
+        ]);
     }
+    let ways = ["formula", "frequency", "root", "run", "any hand"];
+    let ways = ways.map(|way| format!("{way} [{}]", chart.unit()));
     let names = [
         "mode",
         "one way [ms]",
@@ -196,17 +223,31 @@ fn table(points: &[Point], chart: Chart) -> String {
         "slave [N/m]",
         "period [ms]",
         "grip",
-        "formula",
-        "frequency",
-        "root",
-        "run",
-        "any hand",
-        "differ by",
+        &ways[0],
+        &ways[1],
+        &ways[2],
+        &ways[3],
+        &ways[4],
+        "differ by [%]",
     ];
-    let head = names
-        .map(|name| format!("<th class=\"n\">{name}</th>"))
-        .concat();
+    let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
+    let columns: Vec<usize> = (0..names.len()).filter(filled).collect();
+    let head = columns
+        .iter()
+        .map(|&column| format!("<th class=\"n\">{}</th>", names[column]));
+    let head: String = head.collect();
+    let mut body = String::new();
+    for row in &rows {
+        body += "<tr>";
+        for &column in &columns {
+            // writing to a string cannot fail
+            let _ = write!(body, "<td class=\"n\">{}</td>", row[column]);
+        }
+        body += "</tr>";
+    }
     format!(
-        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\
+         <p class=\"caption\">{}. An empty cell is unknown.</p>",
+        chart.words()
     )
 }

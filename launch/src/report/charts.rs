@@ -6,6 +6,7 @@ use palpate_transport::trace::TickRecord;
 use super::ReportInput;
 use super::plot::{COLUMNS, Chart, Ink, Series, Shape, thin};
 use crate::audit::EnergySample;
+use crate::metrics::CorrectionCell;
 use crate::metrics::press::{Press, alignment, depth_m, presses, push_n};
 use crate::metrics::stat::{latest, percentile};
 
@@ -383,6 +384,42 @@ pub(super) fn rates(input: &ReportInput<'_>) -> String {
         "Frames that arrived and were newer than the last, in steps of 0.1 s. A frame that was \
          overtaken is not used, and nothing is lost by it: every frame carries the whole account.",
     )
+}
+
+/// What corrections cost over how wrong the felt force was, a line for each age of the news.
+pub(super) fn correction(cells: &[CorrectionCell]) -> String {
+    const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
+    let of_horizon = cells.chunk_by(|a, b| a.horizon_s_min == b.horizon_s_min);
+    let series = of_horizon.zip(INKS).map(|(cells, ink)| {
+        let (from_ms, to_s) = (cells[0].horizon_s_min * 1e3, cells[0].horizon_s_max);
+        let name = match to_s {
+            Some(to_s) => format!("news {from_ms:.0} to {:.0} ms old", to_s * 1e3),
+            None => format!("news {from_ms:.0} ms old and more"),
+        };
+        // a cell stands at the middle of its decades, the first and last at their only border
+        let middle_n = |cell: &CorrectionCell| match cell.error_n_max {
+            Some(max_n) if cell.error_n_min > 0.0 => (cell.error_n_min * max_n).sqrt(),
+            Some(max_n) => max_n,
+            None => cell.error_n_min,
+        };
+        let point = |cell: &CorrectionCell| (middle_n(cell).log10(), cell.change_n_mean);
+        Series::line(&name, ink, cells.iter().map(point).collect())
+    });
+    let chart = Chart {
+        x: "error of the felt force [N]".to_owned(),
+        y: "change by corrections in 100 ms [N]".to_owned(),
+        height: 420,
+        series: series.collect(),
+        x_decades: true,
+        from_zero: true,
+        ..Chart::default()
+    };
+    let energy_mj: f64 = cells.iter().map(|cell| cell.energy_j * MJ).sum();
+    let windows: u64 = cells.iter().map(|cell| cell.windows).sum();
+    chart.figure(&format!(
+        "How much corrections changed the felt force in {windows} windows of 100 ms in contact, over how far it \
+         was from what the robot met in the same motion. They put {energy_mj:.2} mJ into the felt model."
+    ))
 }
 
 /// Lateness and computing time of the servo loops.

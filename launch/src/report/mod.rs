@@ -184,6 +184,15 @@ fn sections(input: &ReportInput<'_>) -> String {
             &(charts::energy(input) + &charts::ledgers(input)),
         );
     }
+    if let Some(cells) = input.summary.twin.correction.as_ref()
+        && !cells.is_empty()
+    {
+        html += &section(
+            "correction",
+            "What corrections cost",
+            &charts::correction(cells),
+        );
+    }
     if !input.traces.slave.is_empty() {
         html += &section(
             "network",

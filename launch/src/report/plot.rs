@@ -71,6 +71,8 @@ impl Ink {
 pub(super) enum Shape {
     /// A line through them.
     Line,
+    /// A line with a mark at each, for few points, even a single one.
+    Marked,
     /// A thin line, for what is only a reference.
     Thin,
     /// A translucent area: there along the upper edge, back along the lower.
@@ -126,6 +128,8 @@ pub(super) struct Chart {
     pub(super) from_zero: bool,
     /// Values along x alone are powers of ten, of any exponent.
     pub(super) x_decades: bool,
+    /// The same along y.
+    pub(super) y_decades: bool,
 }
 
 impl Chart {
@@ -231,7 +235,7 @@ impl Chart {
             .x_labels(if self.decades { 6 } else { 11 })
             .y_labels(if self.decades { 5 } else { 6 })
             .x_label_formatter(&|v| self.label(*v, x.end - x.start, self.x_decades))
-            .y_label_formatter(&|v| self.label(*v, y.end - y.start, false))
+            .y_label_formatter(&|v| self.label(*v, y.end - y.start, self.y_decades))
             .x_desc(&self.x)
             .y_desc(&self.y)
             .draw()?;
@@ -244,6 +248,12 @@ impl Chart {
             let colour = series.ink.marker();
             match series.shape {
                 Shape::Line => {
+                    chart.draw_series(LineSeries::new(points, colour.stroke_width(3)))?;
+                }
+                Shape::Marked => {
+                    let points: Vec<_> = points.collect();
+                    let marks = points.iter().map(|&at| Circle::new(at, 6, colour.filled()));
+                    chart.draw_series(marks)?;
                     chart.draw_series(LineSeries::new(points, colour.stroke_width(3)))?;
                 }
                 Shape::Thin => {

@@ -11,7 +11,7 @@ use super::words::number;
 use super::{escape, head, section};
 use crate::trial::boot::{Ends, Interval};
 use crate::trial::metric::Metric;
-use crate::trial::{Kind, Row, Trial, field};
+use crate::trial::{Clock, Kind, Row, Trial, field};
 
 /// Colours of lines, in their order.
 const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
@@ -86,8 +86,12 @@ fn lead(input: &TrialInput<'_>) -> String {
     } else {
         String::new()
     };
+    let clock = match trial.clock {
+        Clock::Virtual => "in virtual time",
+        Clock::Live => "live, one after another, over an emulated network",
+    };
     format!(
-        "{} of {} rows: {} conditions, {} seeds, {} repeats, in virtual time. {checked} rows checked, \
+        "{} of {} rows: {} conditions, {} seeds, {} repeats, {clock}. {checked} rows checked, \
          {held} held. Marks are medians, or the worst row where that is said; bands and brackets are 95&nbsp;% \
          bootstrap intervals, or the range of n rows where the worst is shown or n is below 6.{observer}",
         rows.len(),
@@ -229,7 +233,11 @@ impl Page<'_> {
         if facets.len() > FACETS_MAX {
             body += "<p class=\"caption\">Only the first combinations are drawn; the table has all.</p>";
         }
-        let mut html = section("charts", &format!("Over {}", escape(axis)), &body);
+        let mut html = section(
+            "charts",
+            &format!("Over {}", escape(axis_words(axis))),
+            &body,
+        );
         html += &self.correction(axis, &facets);
         html
     }
@@ -248,17 +256,12 @@ impl Page<'_> {
             let lower = known.iter().rev().map(|(at, found)| (*at, found.low));
             bands.push(Series::line("", ink, upper.chain(lower).collect()).shaped(Shape::Area));
             let middle = known.iter().map(|(at, found)| (*at, found.center));
-            lines.push(Series::line(label, ink, middle.collect()));
+            lines.push(Series::line(label, ink, middle.collect()).shaped(Shape::Marked));
         }
         bands.extend(lines);
-        let unit = if unit.is_empty() {
-            String::new()
-        } else {
-            format!(" [{unit}]")
-        };
         let chart = Chart {
-            x: axis.to_owned(),
-            y: format!("{words}{unit}"),
+            x: axis_words(axis).to_owned(),
+            y: with_room(words, unit),
             height: 560,
             series: bands,
             ..Chart::default()
@@ -282,7 +285,7 @@ impl Page<'_> {
                 };
                 let mut points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
                 points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-                Series::line(label, ink, points)
+                Series::line(label, ink, points).shaped(Shape::Marked)
             };
             let series: Vec<Series> = facet.lines.iter().zip(INKS).map(line).collect();
             if series.iter().all(|series| series.points.len() < 2) {
@@ -364,7 +367,7 @@ impl Page<'_> {
                     Some((hz.log10(), value))
                 };
                 let points = hz.iter().enumerate().filter_map(point).collect();
-                Series::line(&condition.title(), ink, points)
+                Series::line(&condition.title(), ink, points).shaped(Shape::Marked)
             };
             let conditions = self.trial.conditions.iter().enumerate();
             let words = metrics[0].words.split(',').next().unwrap_or_default();
@@ -375,7 +378,7 @@ impl Page<'_> {
             };
             let chart = Chart {
                 x: "frequency [Hz]".to_owned(),
-                y: format!("{words} [{unit}]"),
+                y: with_room(words, unit),
                 height: 620,
                 series: conditions.zip(INKS).map(line).collect(),
                 x_decades: true,
@@ -434,6 +437,37 @@ impl Page<'_> {
     }
 }
 
+/// A field along x in words with its unit; its own name if it has no words here.
+fn axis_words(field: &str) -> &str {
+    match field {
+        "rtt_ms" | "rtt-ms" => "round trip [ms]",
+        "oneway_ms_fwd" => "delay to the robot [ms]",
+        "oneway_ms_back" => "delay to the hand [ms]",
+        "jitter_ms" => "jitter, half width [ms]",
+        "loss" => "share of packets lost",
+        "rate_kbps" => "rate limit [kbit/s]",
+        "impedance" | "coupling.impedance_nspm" => "wave impedance [N s/m]",
+        "codec.weber" => "Weber fraction of the codec",
+        other => other,
+    }
+}
+
+/// Most letters beside the axis of y: more would be cut off at its ends.
+const LETTERS: usize = 28;
+
+/// Words and unit beside an axis; the unit alone if there is no room, as the words stand above the chart too.
+fn with_room(words: &str, unit: &str) -> String {
+    let whole = match unit {
+        "" => words.to_owned(),
+        unit => format!("{words} [{unit}]"),
+    };
+    match (whole.chars().count() <= LETTERS, unit) {
+        (true, _) => whole,
+        (false, "") => "number or share".to_owned(),
+        (false, unit) => format!("[{unit}]"),
+    }
+}
+
 fn as_number(value: &toml::Value) -> Option<f64> {
     match value {
         toml::Value::Integer(whole) => Some(*whole as f64),
@@ -463,6 +497,7 @@ mod tests {
             values: (0..count)
                 .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))
                 .collect(),
+            asked: Vec::new(),
         };
         let rows = (0..trial.rows()).map(|index| (index, row(index))).collect();
         render(&TrialInput {
@@ -495,9 +530,14 @@ mod tests {
             }
         }
         let grid = page("seeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n");
-        assert!(grid.contains("Over rtt_ms") && grid.contains("<span class=\"dim\">["));
+        assert!(grid.contains("Over round trip [ms]") && grid.contains("<span class=\"dim\">["));
         assert!(grid.contains("horizon [ms]") && grid.contains("Cost of corrections"));
         assert!(grid.contains("] range of 3<") && grid.contains(">violations, worst<"));
+        assert_eq!(with_room("drift", "mm"), "drift [mm]");
+        assert_eq!(
+            with_room("ticks at which the energy account acted", ""),
+            "number or share"
+        );
         let six = page("seeds = 6\n");
         assert!(six.contains("]</span>") && six.contains("range of 6<"));
         let lump = page("kind = \"lump-2afc\"\n");

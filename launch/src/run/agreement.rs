@@ -2,13 +2,15 @@
 //!
 //! Each side tells the other its terms over the reliable link and refuses others: a master that
 //! renders waves and a slave that follows positions would each do its part of nonsense. Terms are
-//! text, not a hash, so that the refusal can say which field differs. Source: ours.
+//! text, not a hash, so that the refusal can say which field differs. Codecs alone need not be the same:
+//! each side tells what it can and wants, and [`palpate_transport::codec::handshake`] finds what both then
+//! use. Source: ours.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::codec::CodecParams;
+use palpate_transport::codec::{Agreed, Offer, agree};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::session::Session;
@@ -46,30 +48,61 @@ struct Terms {
     frame: String,
     period_ns: i64,
     coupling: CouplingParams,
-    codec: CodecParams,
+    codec: Offer,
 }
 
-/// Terms of a configuration, as TOML.
+/// Part of the terms that is negotiated and not compared.
+const CODEC: &str = "codec";
+
+/// What a side offers of its codec.
 #[must_use]
-pub fn terms(config: &Config) -> String {
+pub fn offer(config: &Config) -> Offer {
+    // one period before silence would be taken for an outage
+    let silence_s = config
+        .silence_limits_s()
+        .into_iter()
+        .map(|(_, limit_s)| limit_s - PERIOD.s())
+        .fold(f64::INFINITY, f64::min);
+    // a wish of one's own was found to be short enough when the configuration was read
+    let own_s = if config.codec.is_on() {
+        config.codec.keep_alive_s
+    } else {
+        0.0
+    };
+    Offer::new(&config.codec, silence_s.max(own_s))
+}
+
+/// Terms of a configuration with the offer of its codec, as TOML.
+#[must_use]
+pub fn terms(config: &Config, codec: &Offer) -> String {
     let mut coupling = config.coupling;
     coupling.mode = coupling.mode.resolved();
     let terms = Terms {
         frame: schema::rihs01(HapticFrame::DESCRIPTION),
         period_ns: PERIOD.0,
         coupling,
-        codec: config.codec,
+        codec: codec.clone(),
     };
     // every field is a TOML type; a test reads them back
     toml::to_string(&terms).unwrap_or_default()
 }
 
-/// Compare our terms with those of the other `side`.
+/// The offer in a side's terms; none if there is none that this version can read.
+fn offered(terms: &str) -> Option<Offer> {
+    let table = terms.parse::<toml::Table>().ok()?;
+    table.get(CODEC)?.clone().try_into().ok()
+}
+
+/// Compare our terms with those of the other `side`, all but codecs.
 ///
 /// # Errors
 /// [`Disagreement`] names the first field that differs.
 pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement> {
-    let (ours, theirs) = (fields(ours), fields(theirs));
+    let [ours, theirs] = [ours, theirs].map(|terms| {
+        let mut fields = fields(terms);
+        fields.retain(|name, _| !name.starts_with("codec."));
+        fields
+    });
     let nothing = "nothing".to_owned();
     let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
     names.sort();
@@ -117,6 +150,10 @@ fn fields(text: &str) -> BTreeMap<String, String> {
 /// The two ends of one side's agreement.
 pub struct Agreement {
     ours: String,
+    config: Config,
+    offer: Offer,
+    /// What is answered to whoever asks.
+    answer: Arc<Mutex<String>>,
     peer: Side,
     client: CommandClient,
     /// Terms that the other side told when it asked.
@@ -130,28 +167,34 @@ impl Agreement {
     /// # Errors
     /// [`RunError::Session`] when the bus refuses.
     pub fn serve(session: &Session, config: &Config, side: Side) -> Result<Self, RunError> {
-        let ours = terms(config);
+        let offer = offer(config);
+        let ours = terms(config, &offer);
         let told = Arc::new(Mutex::new(None));
-        let (answer, heard) = (ours.clone(), Arc::clone(&told));
+        let answer = Arc::new(Mutex::new(ours.clone()));
+        let (answers, heard) = (Arc::clone(&answer), Arc::clone(&told));
         let server = session.serve_agreement(side.name(), move |theirs| {
-            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            *heard = Some(theirs.to_owned());
-            Ok(answer.clone())
+            *lock(&heard) = Some(theirs.to_owned());
+            Ok(lock(&answers).clone())
         })?;
         Ok(Self {
             client: session.agreement_client(side.other().name())?,
             ours,
+            config: config.clone(),
+            offer,
+            answer,
             peer: side.other(),
             told,
             _server: server,
         })
     }
 
-    /// Ask once; `false` if nobody answered.
+    /// Ask once; none if nobody answered. The codec that was found is told from now on as the one that
+    /// runs, so that a side that comes anew takes it.
     ///
     /// # Errors
-    /// [`RunError::Disagreement`] when terms differ, whoever told them first.
-    pub fn reach(&mut self) -> Result<bool, RunError> {
+    /// [`RunError::Disagreement`] when terms differ, whoever told them first; [`RunError::Codec`] when
+    /// a codec was demanded that cannot be had.
+    pub fn reach(&mut self) -> Result<Option<Agreed>, RunError> {
         let asked = self
             .client
             .command(&self.ours, MonotonicClock.now(), PATIENCE);
@@ -160,26 +203,47 @@ impl Agreement {
             Err(CommandError::Session(error)) => return Err(error.into()),
             Err(_) => None,
         };
-        let told = self
-            .told
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        for terms in theirs.iter().chain(&told) {
-            if let Err(disagreement) = compare(&self.ours, terms, self.peer) {
+        let told = lock(&self.told).take();
+        for terms in told.iter().chain(&theirs) {
+            if let Err(error) = self.judge(terms) {
                 pause(FAREWELL);
-                return Err(disagreement.into());
+                return Err(error);
             }
         }
-        Ok(theirs.is_some())
+        let Some(theirs) = theirs else {
+            return Ok(None);
+        };
+        let agreed = self.judge(&theirs)?;
+        let running = Offer {
+            settled: Some(agreed.params),
+            ..self.offer.clone()
+        };
+        *lock(&self.answer) = terms(&self.config, &running);
+        Ok(Some(agreed))
     }
+
+    fn judge(&self, theirs: &str) -> Result<Agreed, RunError> {
+        compare(&self.ours, theirs, self.peer)?;
+        Ok(agree(&self.offer, offered(theirs).as_ref())?)
+    }
+}
+
+/// What others may hold; a thread that panicked left it whole.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use palpate_transport::coupling::Mode;
 
+    use palpate_transport::codec::CodecKind;
+
     use super::*;
+
+    fn terms(config: &Config) -> String {
+        super::terms(config, &offer(config))
+    }
 
     #[test]
     fn terms_name_what_matters_and_agree_with_themselves() {
@@ -208,11 +272,46 @@ mod tests {
             error.to_string(),
             "the sides do not agree: coupling.impedance_nspm is 10.0 here and 20.0 at the slave"
         );
-        let mut other = Config::default();
-        other.codec.predictor = palpate_transport::codec::Prediction::Zoh;
-        let error = compare(&ours, &terms(&other), Side::Slave).expect_err("differs");
-        assert_eq!(error.field, "codec.predictor");
         let error = compare(&ours, "garbage", Side::Master).expect_err("differs");
         assert_eq!(error.theirs, "nothing");
+    }
+
+    #[test]
+    fn codecs_are_negotiated_and_not_compared() {
+        let plain = Config::default();
+        let mut other = Config::default();
+        other.codec.kind = CodecKind::Deadband;
+        other.codec.weber = 0.2;
+        assert_eq!(compare(&terms(&plain), &terms(&other), Side::Slave), Ok(()));
+        // what is written is what is read
+        assert_eq!(offered(&terms(&other)), Some(offer(&other)));
+        let agreed = agree(&offer(&plain), offered(&terms(&other)).as_ref()).expect("can do");
+        assert!(agreed.params.is_on() && agreed.params.weber == 0.2);
+        let mut settled = offer(&other);
+        settled.settled = Some(other.codec);
+        assert_eq!(offered(&super::terms(&other, &settled)), Some(settled));
+        // of a version without a handshake, or of nonsense, nothing is known
+        for text in [
+            "codec = 3",
+            "[codec]\nkind = \"deadband\"\nweber = 0.1\n",
+            "garbage",
+        ] {
+            assert_eq!(offered(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_silence_that_one_side_would_take_for_an_outage_is_not_agreed_on() {
+        let (mut wishing, mut wary) = (Config::default(), Config::default());
+        wishing.codec.kind = CodecKind::Deadband;
+        wary.slave.guard.watchdog_s = 0.015;
+        let agreed = agree(&offer(&wishing), Some(&offer(&wary))).expect("can do");
+        assert!(agreed.params.is_on());
+        wary.codec = agreed.params;
+        assert!(wary.validate().is_ok(), "{:?}", wary.validate());
+        assert!((agreed.params.keep_alive_s - 0.014).abs() < 1e-9);
+        // one's own wish was found to be good when the configuration was read
+        let alone = agree(&offer(&wishing), Some(&offer(&wishing))).expect("can do");
+        assert_eq!((alone.params, alone.note), (wishing.codec, None));
     }
 }

@@ -50,6 +50,9 @@ pub enum RunError {
     /// The sides were started with terms that do not fit together.
     #[error(transparent)]
     Disagreement(#[from] agreement::Disagreement),
+    /// A codec was demanded that the sides cannot both have.
+    #[error(transparent)]
+    Codec(#[from] palpate_transport::codec::handshake::Refusal),
     /// The other side never came.
     #[error("no other side within {waited_s} s; is it running, and do the endpoints match?")]
     NoPeer {

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use palpate_master::device::Handle;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::codec::Ends;
+use palpate_transport::codec::{Agreed, CodecParams, Ends};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
@@ -61,6 +61,12 @@ pub struct SideReport {
     pub servo: ServoReport,
     /// What the bus counted.
     pub bus: BusCounts,
+    /// The codec's setting that both sides agreed on.
+    #[serde(default)]
+    pub codec: CodecParams,
+    /// Why that is not what this side wanted, if it is not.
+    #[serde(default)]
+    pub codec_note: Option<String>,
 }
 
 /// What a side tells its supervisor while it runs, one line of JSON each time.
@@ -98,11 +104,18 @@ type Inbound = Option<(HapticFrame, Time)>;
 pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    let (tick, has_table) = side_tick(config, options.side)?;
+    let (begin, has_table) = side_tick(config, options.side)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let bus = open_bus(&options.session, inbound_writer)?;
     let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
-    wait_for_peer(&bus, &mut agreement, options)?;
+    let agreed = wait_for_peer(&bus, &mut agreement, options)?;
+    let codec = agreed.map_or(config.codec, |agreed| agreed.params);
+    // what runs, and what is recorded to have run
+    let config = &Config {
+        codec,
+        ..config.clone()
+    };
+    let tick = begin(config);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
     let recording = options.out.join(RECORDING);
@@ -110,12 +123,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let description = record::Session {
         sides: vec![options.side],
         config: config.to_toml(),
-        facts: [
-            ("version", env!("CARGO_PKG_VERSION")),
-            (same::TWIN_TABLE, if has_table { "yes" } else { "no" }),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into(),
+        facts: [(same::TWIN_TABLE, if has_table { "yes" } else { "no" })]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
     };
     let recorder = Recorder::create(BufWriter::new(file), &description)?;
 
@@ -154,22 +164,28 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let report = SideReport {
         servo,
         bus: bus.counts(),
+        codec,
+        codec_note: agreed
+            .and_then(|agreed| agreed.note)
+            .map(|note| note.to_string()),
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)
 }
 
-/// Wait until the other side receives and agrees; an early end is no error.
+/// Wait until the other side receives and agrees; an early end is no error, and agrees on nothing.
 fn wait_for_peer(
     bus: &Bus,
     agreement: &mut Agreement,
     options: &SideOptions,
-) -> Result<(), RunError> {
+) -> Result<Option<Agreed>, RunError> {
     let clock = MonotonicClock;
     let asked = clock.now();
     while !options.stop.load(Ordering::Relaxed) {
-        if bus.wait_ready(LOOK) && agreement.reach()? {
-            break;
+        if bus.wait_ready(LOOK)
+            && let Some(agreed) = agreement.reach()?
+        {
+            return Ok(Some(agreed));
         }
         // a side that runs until it is stopped also waits until it is stopped
         if options.ticks_max.is_some() && clock.now() - asked > PEER_WAIT {
@@ -177,21 +193,24 @@ fn wait_for_peer(
             return Err(RunError::NoPeer { waited_s });
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The pure tick of a side together with the device that it drives.
 type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
 
-/// A side's tick, and whether its twin has a table for late ones.
-fn side_tick(config: &Config, side: Side) -> Result<(SideTick, bool), RunError> {
+/// A side with its device at rest, which waits for the configuration that both sides agree on.
+type SideBegin = Box<dyn FnOnce(&Config) -> SideTick>;
+
+/// A side, and whether its twin has a table for late ticks.
+fn side_tick(config: &Config, side: Side) -> Result<(SideBegin, bool), RunError> {
     match side {
         Side::Master => master_tick(config),
         Side::Slave => Ok((slave_tick(config)?, false)),
     }
 }
 
-fn master_tick(config: &Config) -> Result<(SideTick, bool), RunError> {
+fn master_tick(config: &Config) -> Result<(SideBegin, bool), RunError> {
     let mut handle: Box<dyn Handle> =
         palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let table = match config.realtime.mask_late > 0.0 {
@@ -200,35 +219,37 @@ fn master_tick(config: &Config) -> Result<(SideTick, bool), RunError> {
     };
     let twin = lab::predictor_with(config, table.as_ref())?;
     let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
-    let (params, coupling) = (config.master, config.coupling_in_use());
-    let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
-    let mut started = None;
-    let tick: SideTick = Box::new(move |moment| {
-        let start = *started.get_or_insert(moment.now);
-        let mut reading = handle.read(Time(0) + (moment.now - start));
-        reading.present &= !moment.halt;
-        let inputs = palpate_master::Inputs {
-            tick: moment.tick,
-            now: moment.now,
-            dt_s: moment.dt_s,
-            paused: moment.paused,
-            masked: moment.masked,
-            reading,
-            frame: codec.decode(moment.frame, moment.now),
-            rearm: moment.rearm,
-        };
-        let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
-        given::note_master(&mut out.record, &inputs);
-        handle.write(&out.force_on_hand_n);
-        Ticked {
-            frame: codec.encode(&out.frame, state.inbox().newest()),
-            force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-            record: out.record,
-            healthy: reading.is_plausible(),
-            clock: sender_clock(state.inbox(), moment.now),
-        }
+    let begin: SideBegin = Box::new(move |config| {
+        let (params, coupling) = (config.master, config.coupling_in_use());
+        let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
+        let mut started = None;
+        Box::new(move |moment| {
+            let start = *started.get_or_insert(moment.now);
+            let mut reading = handle.read(Time(0) + (moment.now - start));
+            reading.present &= !moment.halt;
+            let inputs = palpate_master::Inputs {
+                tick: moment.tick,
+                now: moment.now,
+                dt_s: moment.dt_s,
+                paused: moment.paused,
+                masked: moment.masked,
+                reading,
+                frame: codec.decode(moment.frame, moment.now),
+                rearm: moment.rearm,
+            };
+            let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
+            given::note_master(&mut out.record, &inputs);
+            handle.write(&out.force_on_hand_n);
+            Ticked {
+                frame: codec.encode(&out.frame, state.inbox().newest()),
+                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
+                record: out.record,
+                healthy: reading.is_plausible(),
+                clock: sender_clock(state.inbox(), moment.now),
+            }
+        })
     });
-    Ok((tick, table.is_some()))
+    Ok((begin, table.is_some()))
 }
 
 /// A run of a side, told apart from all others; the other side's is learnt from its frames.
@@ -248,34 +269,36 @@ fn sender_clock(inbox: &Inbox, now: Time) -> Option<SenderClock> {
     })
 }
 
-fn slave_tick(config: &Config) -> Result<SideTick, RunError> {
+fn slave_tick(config: &Config) -> Result<SideBegin, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
     let mut state = palpate_slave::State::new(new_run());
-    let (params, coupling) = (config.slave, config.coupling_in_use());
-    let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
-    let mut started = None;
-    Ok(Box::new(move |moment| {
-        let start = *started.get_or_insert(moment.now);
-        let reading = robot.read(Time(0) + (moment.now - start));
-        let inputs = palpate_slave::Inputs {
-            tick: moment.tick,
-            now: moment.now,
-            dt_s: moment.dt_s,
-            reading,
-            frame: codec.decode(moment.frame, moment.now),
-            halt: moment.halt || moment.paused,
-            rearm: moment.rearm,
-        };
-        let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
-        given::note_slave(&mut out.record, &inputs);
-        robot.write(&out.force_n, out.closed);
-        Ticked {
-            frame: codec.encode(&out.frame, state.inbox().newest()),
-            force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-            record: out.record,
-            healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
-            clock: sender_clock(state.inbox(), moment.now),
-        }
+    Ok(Box::new(move |config| {
+        let (params, coupling) = (config.slave, config.coupling_in_use());
+        let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
+        let mut started = None;
+        Box::new(move |moment| {
+            let start = *started.get_or_insert(moment.now);
+            let reading = robot.read(Time(0) + (moment.now - start));
+            let inputs = palpate_slave::Inputs {
+                tick: moment.tick,
+                now: moment.now,
+                dt_s: moment.dt_s,
+                reading,
+                frame: codec.decode(moment.frame, moment.now),
+                halt: moment.halt || moment.paused,
+                rearm: moment.rearm,
+            };
+            let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
+            given::note_slave(&mut out.record, &inputs);
+            robot.write(&out.force_n, out.closed);
+            Ticked {
+                frame: codec.encode(&out.frame, state.inbox().newest()),
+                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
+                record: out.record,
+                healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
+                clock: sender_clock(state.inbox(), moment.now),
+            }
+        })
     }))
 }
 

@@ -1,4 +1,4 @@
-//! What a session states about itself. Source: ours; limits from teleop E1 and section 4.
+//! What a session states about itself. Source: ours; limits from teleop E1, section 4 and goal 8.
 //!
 //! A check cannot pass by being absent: what a session of its kind must show and does not is a
 //! check without a value, and that does not hold.
@@ -88,7 +88,13 @@ pub struct Expected {
     pub live: bool,
     /// Whether the coupling claims passivity; of one that does not, none is demanded.
     pub passive: bool,
+    /// Whether the true delay of every frame is known: in virtual time, and live where both sides share a
+    /// clock. Elsewhere nothing can be said of estimates of it.
+    pub delays_known: bool,
 }
+
+/// Least part of the estimates of a one-way delay that must be within their own bound (teleop goal 8).
+const BOUND_HELD_MIN: f64 = 0.999;
 
 impl Summary {
     /// Adds the checks that a session must state.
@@ -107,6 +113,11 @@ impl Summary {
             }
         }
         self.state_records(expected, &mut checks);
+        if expected.delays_known {
+            let held = self.link.oneway_bound_ok_fraction;
+            let name = "one-way delays within their bound";
+            checks.push(Check::at_least(name, held, BOUND_HELD_MIN, "of 1"));
+        }
         if has(Side::Master) {
             let (value, limit) = (self.contact.peak_force_n, expected.force_n);
             checks.push(Check::at_most("force on the hand", value, limit, "N"));

@@ -104,6 +104,7 @@ fn expected(sides: &[Side]) -> Expected {
         ran_to_end: sides.iter().map(|side| (side.name(), true)).collect(),
         live: true,
         passive: true,
+        delays_known: true,
     }
 }
 
@@ -116,6 +117,7 @@ fn good() -> Summary {
     };
     summary.link.frames_used_fwd = Some(9);
     summary.link.frames_used_back = Some(9);
+    summary.link.oneway_bound_ok_fraction = Some(1.0);
     summary.contact.peak_force_n = Some(5.0);
     summary.safety.uncommanded_motion_mm_max = Some(1.0);
     summary.servo.allocations = Some(0);
@@ -139,7 +141,7 @@ type Change = fn(&mut Summary, &mut Expected);
 fn every_check_can_fail_and_none_passes_by_being_absent() {
     const BOTH: [Side; 2] = [Side::Master, Side::Slave];
     assert_eq!(failed(good(), &expected(&BOTH)), [""; 0]);
-    let cases: [(&str, Change); 16] = [
+    let cases: [(&str, Change); 18] = [
         ("instants judged", |s, _| s.passivity.instants = 0),
         ("passivity violations", |s, _| s.passivity.violations = None),
         ("passivity violations", |s, _| {
@@ -180,6 +182,12 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
         }),
         ("records lost", |s, _| {
             s.servo.records_lost = Some(2);
+        }),
+        ("one-way delays within their bound", |s, _| {
+            s.link.oneway_bound_ok_fraction = Some(0.9989);
+        }),
+        ("one-way delays within their bound", |s, _| {
+            s.link.oneway_bound_ok_fraction = None;
         }),
     ];
     for (name, change) in cases {

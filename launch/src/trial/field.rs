@@ -196,6 +196,24 @@ pub fn paths(field: &str) -> Vec<String> {
     }
 }
 
+/// What two fields of one session both set, if anything: a path, the inner one if one is inside the other.
+#[must_use]
+pub fn overlap(one: &str, other: &str) -> Option<String> {
+    let plain = |name: &str| name.trim().replace('-', "_");
+    if plain(one) == plain(other) {
+        return Some(plain(one));
+    }
+    let inside = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}."));
+    let others = paths(other);
+    paths(one).into_iter().find_map(|path| {
+        let inner = others.iter().find(|other| inside(other, &path));
+        inner.cloned().or_else(|| {
+            let outer = others.iter().any(|other| inside(&path, other));
+            outer.then_some(path)
+        })
+    })
+}
+
 /// A value as it is written on a command line: a number, a truth value or a table if it is one of
 /// TOML, else a word.
 #[must_use]
@@ -251,6 +269,29 @@ mod tests {
         assert_eq!(config.slave.guard.watchdog_s, 0.03);
         let pair = all(&["outage=4,0.25"]).expect("as on a command line");
         assert_eq!(pair.link.back.outage.map(|outage| outage.on_s), Some(4.0));
+    }
+
+    #[test]
+    fn fields_that_set_the_same_are_known_by_what_they_set() {
+        for (one, other, path) in [
+            ("rtt-ms", "rtt_ms", Some("rtt_ms")),
+            ("mode", "coupling.mode", Some("coupling.mode")),
+            ("rtt_ms", "link.back.oneway_ms", Some("link.back.oneway_ms")),
+            ("link.forward", "loss", Some("link.forward.loss")),
+            (
+                "link.forward.outage.on_s",
+                "outage",
+                Some("link.forward.outage.on_s"),
+            ),
+            ("method", "method", Some("method")),
+            ("oneway_ms_fwd", "oneway_ms_back", None),
+            ("codec", "codec.weber", None),
+            ("profile", "rtt_ms", None),
+        ] {
+            for (one, other) in [(one, other), (other, one)] {
+                assert_eq!(overlap(one, other).as_deref(), path, "{one} and {other}");
+            }
+        }
     }
 
     #[test]

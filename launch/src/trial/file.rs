@@ -52,10 +52,43 @@ impl Kind {
         }
     }
 
+    /// Unit of what is shown to an observer, as it ends the name of a column: stiffness, time offset, or the second
+    /// stiffness over the first.
+    #[must_use]
+    pub fn shown_unit(self) -> &'static str {
+        match self {
+            Self::Delay => "ms",
+            Self::Lump => "ratio",
+            _ => "npm",
+        }
+    }
+
     /// Whether a simulated observer answers.
     #[must_use]
     pub fn is_psycho(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Lump)
+    }
+}
+
+/// Which clock the rows of a trial run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Virtual time: rows depend on the trial alone.
+    #[default]
+    Virtual,
+    /// The clock of this machine: each row as `palpate run` runs it, as processes over an emulated network.
+    Live,
+}
+
+impl Clock {
+    /// Name as in a file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Live => "live",
+        }
     }
 }
 
@@ -65,6 +98,7 @@ impl Kind {
 struct Text {
     name: Option<String>,
     kind: Kind,
+    clock: Clock,
     seeds: Option<Seeds>,
     repeats: Option<i64>,
     base: Config,
@@ -89,6 +123,8 @@ pub struct Trial {
     pub name: String,
     /// What a row is.
     pub kind: Kind,
+    /// Which clock the rows run on.
+    pub clock: Clock,
     /// What every condition begins with.
     pub base: Config,
     /// Fields that any condition sets, in order of appearance.
@@ -238,6 +274,7 @@ impl Trial {
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
+            clock: read.clock,
             fields,
             conditions: conditions.collect::<Result<_, _>>()?,
             base: read.base,
@@ -249,12 +286,16 @@ impl Trial {
     }
 }
 
-/// A field that would change nothing: what it is, and what would be right.
+/// A field that would change nothing, or cannot be: what it is, and what would be right.
 fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)> {
     let whole: toml::Table = toml::from_str(text).ok()?;
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
         let expected = "seeds at the top of the file: every condition has the same";
         return Some(("base.seed", seed.to_string(), expected));
+    }
+    if read.clock == Clock::Live && read.kind != Kind::Session {
+        let found = format!("live in a trial of kind {}", read.kind.name());
+        return Some(("clock", found, "virtual, or kind session"));
     }
     let kind = || format!("there in a trial of kind {}", read.kind.name());
     if read.psycho.is_some() && !read.kind.is_psycho() {
@@ -269,20 +310,12 @@ fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)>
 
 /// Two fields of one condition that set the same thing, and what that is.
 fn twice(values: &[(String, toml::Value)]) -> Option<(&str, &str, String)> {
-    let mut set: Vec<(&str, String)> = Vec::new();
-    for (name, _) in values {
-        for path in field::paths(name) {
-            let inside = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}."));
-            let known = set
-                .iter()
-                .find(|(_, known)| inside(known, &path) || inside(&path, known));
-            if let Some((before, _)) = known {
-                return Some((before, name, path));
-            }
-            set.push((name, path));
-        }
-    }
-    None
+    values.iter().enumerate().find_map(|(place, (name, _))| {
+        let mut before = values[..place].iter();
+        before.find_map(|(known, _)| {
+            Some((known.as_str(), name.as_str(), field::overlap(known, name)?))
+        })
+    })
 }
 
 fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
@@ -340,7 +373,7 @@ fn listed(conditions: &[toml::Table], file: &str) -> Result<Vec<Listed>, TrialEr
 }
 
 /// Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage stays whole.
-fn flatten(path: String, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
+pub(super) fn flatten(path: String, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
     match value {
         toml::Value::Table(table) if !path.ends_with("outage") => {
             for (key, inner) in table {
@@ -503,6 +536,10 @@ mod tests {
             (
                 "[grid]\nloss = [0]\n[[condition]]\nloss = 0",
                 vec!["[grid]", "either"],
+            ),
+            (
+                "clock = \"live\"\nkind = \"lump-2afc\"",
+                vec!["clock is live", "lump-2afc", "kind session"],
             ),
             ("[psycho]\ntrials = 0", vec!["psycho.trials is 0", "4 to"]),
             ("[psycho]\ntrials = 9", vec!["[psycho]", "kind session"]),

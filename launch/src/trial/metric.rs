@@ -4,7 +4,7 @@
 //! [`super::transparency`]. A value that a row could not know is nothing, never 0.
 
 use super::boot::{Interval, Worst};
-use super::file::{Kind, Trial};
+use super::file::{Clock, Kind, Trial};
 use super::psycho::Found;
 use super::transparency::Tone;
 use crate::summary::Summary;
@@ -72,7 +72,7 @@ macro_rules! of_session {
 }
 
 /// Metrics of a session.
-const SESSION: [OfSession; 34] = of_session! {
+const SESSION: [OfSession; 37] = of_session! {
     min_channel_energy_j, passivity.min_channel_energy_j, "least energy in the channel", "J";
     violations, passivity.violations, "violations of passivity", "";
     interventions, passivity.interventions, "ticks at which the energy account acted", "";
@@ -100,6 +100,9 @@ const SESSION: [OfSession; 34] = of_session! {
     reconstruction_error, link.reconstruction_error, "error of the force as received", "";
     prediction_error, twin.prediction_error, "error of the twin's force", "";
     correction_per_100ms, twin.force_step_max_fraction_per_100ms, "largest correction of the force in 100 ms", "";
+    correction_error_n, twin.correction_error_n, "error of the felt force where it is corrected", "N";
+    correction_horizon_s, twin.correction_horizon_s, "age of what corrections rest on", "s";
+    correction_change_n, twin.correction_change_n, "change of the force by corrections in 100 ms", "N";
     update_energy_j, twin.update_energy_j, "energy put into the twin", "J";
     updates, twin.updates, "updates of the twin", "";
     confidence, twin.confidence, "how well touched places were known", "";
@@ -108,6 +111,12 @@ const SESSION: [OfSession; 34] = of_session! {
     watchdog_trips, safety.watchdog_trips, "trips of the data watchdog", "";
     uncommanded_motion_mm_max, safety.uncommanded_motion_mm_max, "largest motion that nobody commanded", "mm";
 };
+
+/// Metrics that a live session has besides: name, words, unit.
+const LIVE: [(&str, &str, &str); 2] = [
+    ("late_ticks", "ticks a period late or more", ""),
+    ("missed_share", "share of the ticks missed", ""),
+];
 
 /// A quantity of a summary as a number, if it is known.
 trait Known {
@@ -171,10 +180,13 @@ impl Trial {
             unit,
         };
         match self.kind {
-            Kind::Session => SESSION
-                .iter()
-                .map(|&(name, words, unit, _)| plain((name, words, unit)))
-                .collect(),
+            Kind::Session => {
+                let live = LIVE.into_iter().filter(|_| self.clock == Clock::Live);
+                let all = SESSION
+                    .iter()
+                    .map(|&(name, words, unit, _)| (name, words, unit));
+                all.chain(live).map(plain).collect()
+            }
             Kind::Transparency => TONE
                 .iter()
                 .flat_map(|&(name, words, unit)| {
@@ -207,17 +219,28 @@ pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
     SESSION.iter().map(|(.., of)| finite(of(summary))).collect()
 }
 
+/// Values that a live session has besides, in the order of their metrics.
+#[must_use]
+pub fn of_live(summary: &Summary) -> Vec<Option<f64>> {
+    let ticks = summary.ticks_by_side.master + summary.ticks_by_side.slave;
+    let share = |missed: u64| missed as f64 / (ticks + missed).max(1) as f64;
+    vec![
+        summary.servo.late_ticks.known(),
+        summary.servo.missed_ticks.map(share),
+    ]
+}
+
 /// Values of a run of answers.
 #[must_use]
 pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
-    let count = found.answers.len() as f64;
-    let right = found.answers.iter().filter(|answer| answer.right).count() as f64;
+    let count = found.answers().count() as f64;
+    let right = found.answers().filter(|answer| answer.right).count() as f64;
     let values = [
         found.threshold,
         Some(weber),
         found.threshold.map(|threshold| threshold / weber),
         Some(right / count),
-        found.answers.last().map(|answer| answer.difference),
+        found.answers().last().map(|answer| answer.difference),
         Some(count),
         Some(found.unmeasured_share),
     ];
@@ -254,6 +277,9 @@ mod tests {
         let of = |metric: &&Metric| metric.worst().is_some();
         assert_eq!(session.iter().filter(of).count(), WORST.len());
         assert_eq!(names.len(), session.len());
+        let live = trial("clock = \"live\"").metrics();
+        let more = of_live(&Summary::default()).len();
+        assert_eq!((live.len(), more), (session.len() + LIVE.len(), LIVE.len()));
         let tones = trial("kind = \"transparency\"\n[transparency]\nhz = [0.5, 2]\n").metrics();
         let one = Impedance { re: 0.0, im: -1.0 };
         let half = Impedance { re: 0.5, im: 0.0 };

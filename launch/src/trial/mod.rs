@@ -1,13 +1,14 @@
-//! Trials: many sessions in virtual time as one reproducible table.
+//! Trials: many sessions in virtual time, or live ones, as one table.
 //!
 //! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`given`] adds what a command line says, [`plan`] lists the
-//! rows, [`work`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
+//! rows, [`crate::pool`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
 //! holds, [`table`] and [`parquet`] write it, [`boot`] gives medians their intervals. [`psycho`] lets a
 //! simulated observer answer, [`transparency`] measures the impedance at the handle; [`field`] has the
 //! short names of fields, which `replay --what-if` shares. Everything here but [`row`] is pure: the
 //! command in `command/trial` reads, writes and counts threads.
 
 pub mod boot;
+mod exact;
 pub mod field;
 pub mod file;
 pub mod given;
@@ -18,8 +19,7 @@ pub mod psycho;
 pub mod row;
 pub mod table;
 pub mod transparency;
-pub mod work;
 
-pub use file::{Condition, Kind, Trial, TrialError};
+pub use file::{Clock, Condition, Kind, Trial, TrialError};
 pub use plan::{Cell, Shard};
 pub use row::Row;

@@ -113,20 +113,22 @@ impl Trial {
         numbers.map(|index| self.cell(index)).collect()
     }
 
-    /// What tells this trial from others: a hash of all that its rows depend on, the scenes, and version and sources
-    /// of Palpate included. Comments and layout of the file do not count.
+    /// What tells this trial from others: a hash of all that its rows depend on, the scenes with the meshes that they
+    /// name, and version and sources of Palpate included. Comments and layout of the file do not count.
     ///
     /// # Errors
     /// [`ConfigError`] if a scene cannot be read.
     pub fn hash(&self) -> Result<String, ConfigError> {
         let mut hash = Xxh3::new();
-        let mut add = |text: &str| {
-            hash.update(&(text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
+        let mut add_bytes = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
         };
+        let mut add = |text: &str| add_bytes(text.as_bytes());
         add(env!("CARGO_PKG_VERSION"));
         add(env!("PALPATE_SOURCES"));
         add(self.kind.name());
+        add(self.clock.name());
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();
@@ -143,7 +145,7 @@ impl Trial {
             }
         }
         for (name, field) in scenes {
-            add(&lab::scene_text(name, field)?);
+            lab::read_scene(name, field, &mut add_bytes)?;
         }
         Ok(format!("{:016x}", hash.digest()))
     }
@@ -192,5 +194,29 @@ mod tests {
             one,
             hash("seeds = 3\n[grid]\nloss = [0.1]\n[base]\ntwin = \"sheet\"\n")
         );
+    }
+
+    #[test]
+    fn issue_rows_outlived_the_mesh_they_were_made_with() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let built_in = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenes");
+        let own = |name: &str| folder.path().join(name);
+        for name in ["mound.toml", "mound.msh"] {
+            std::fs::copy(built_in.join(name), own(name)).expect("copied");
+        }
+        let scene = own("mound.toml");
+        for field in ["tissue", "twin", "towards"] {
+            let text = format!("[base]\n{field} = {scene:?}\n");
+            let hash = || trial(&text).hash().expect("a scene");
+            let before = hash();
+            assert_eq!(hash(), before, "the same files are the same trial");
+            for name in ["mound.msh", "mound.toml"] {
+                let old = std::fs::read_to_string(own(name)).expect("text");
+                std::fs::write(own(name), format!("{old}\n")).expect("writable");
+                assert_ne!(hash(), before, "{field}: {name} was changed");
+                std::fs::write(own(name), old).expect("writable");
+            }
+            assert_eq!(hash(), before);
+        }
     }
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::exact;
+use super::psycho::Asked;
+
 /// Name of the file in the folder of a trial.
 pub const ROWS: &str = "rows.jsonl";
 
@@ -38,8 +41,11 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
     /// Metrics in their order; nothing for what this row could not know. As texts in the file.
-    #[serde(with = "exact")]
+    #[serde(with = "exact::many")]
     pub values: Vec<Option<f64>>,
+    /// Every comparison of a run of a simulated observer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
 }
 
 impl Row {
@@ -55,38 +61,6 @@ impl Row {
         stated.fold((0, 0), |(checked, held), one| {
             (checked + 1, held + usize::from(one))
         })
-    }
-}
-
-/// Numbers as texts: the parser of JSON may miss the last bit of a number, that of a text does not, and
-/// rows that were read must equal rows that were just made.
-mod exact {
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(
-        values: &[Option<f64>],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let text = |value: &Option<f64>| value.map(|value| value.to_string());
-        values
-            .iter()
-            .map(text)
-            .collect::<Vec<_>>()
-            .serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<Option<f64>>, D::Error> {
-        let texts = Vec::<Option<String>>::deserialize(deserializer)?;
-        let number = |text: String| {
-            text.parse::<f64>()
-                .map_err(|_| D::Error::custom(format!("`{text}` is no number")))
-        };
-        texts
-            .into_iter()
-            .map(|text| text.map(number).transpose())
-            .collect()
     }
 }
 
@@ -114,7 +88,7 @@ pub enum RowsError {
     /// The rows are of another trial.
     #[error(
         "{path}: rows of trial `{name}` with hash {found}, not of this one with hash {expected}; choose \
-         another folder, or take the file, the scenes and the version of Palpate that they were made with"
+         another folder, or take the file, the scenes with their meshes and the version of Palpate that they were made with"
     )]
     Other {
         /// The file.
@@ -315,6 +289,7 @@ mod tests {
             held: Some(true),
             trace_hash: None,
             values: vec![Some(0.1 + index as f64), None],
+            asked: Vec::new(),
         }
     }
 

@@ -7,12 +7,16 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::field;
 use super::file::Trial;
+use super::plan::Cell;
 use super::row::Row;
+use super::{field, psycho};
 
 /// Names of the columns that say which row it is, before the fields of the condition.
 const LEADING: [&str; 5] = ["row", "condition", "name", "seed", "repeat"];
+
+/// Whose answers those of a psychophysical trial are: nothing there is about people.
+const OBSERVER: &str = "simulated";
 
 /// A cell of the table.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,24 +41,95 @@ pub struct Column {
 /// All columns of the finished rows, in the order of their numbers.
 #[must_use]
 pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
-    let cells: Vec<_> = rows.keys().map(|&index| trial.cell(index)).collect();
+    let cells: Vec<Cell> = rows.keys().map(|&index| trial.cell(index)).collect();
+    let mut columns = leading(trial, &cells);
+    let mut add = |name: &str, entries: Vec<Entry>| {
+        let name = name.to_owned();
+        columns.push(Column { name, entries });
+    };
+    for (k, metric) in trial.metrics().iter().enumerate() {
+        let value = |row: &Row| Entry::Number(row.values.get(k).copied().flatten());
+        add(&metric.name, rows.values().map(value).collect());
+    }
+    let clock = || Entry::Text(Some(trial.clock.name().to_owned()));
+    add("clock", rows.values().map(|_| clock()).collect());
+    let held = rows.values();
+    let held = held.map(|row| Entry::Number(row.held.map(|held| f64::from(u8::from(held)))));
+    add("checks_held", held.collect());
+    let hashes = rows.values().map(|row| Entry::Text(row.trace_hash.clone()));
+    add("trace_hash", hashes.collect());
+    columns
+}
+
+/// Every comparison of every finished run of a simulated observer, run by run in the order in which they were asked.
+#[must_use]
+pub fn answers(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
+    let all = rows
+        .values()
+        .flat_map(|row| (0..row.asked.len()).map(move |k| (row, k)));
+    let all: Vec<(&Row, usize)> = all.collect();
+    let cells: Vec<Cell> = all.iter().map(|(row, _)| trial.cell(row.index)).collect();
+    let mut columns = leading(trial, &cells);
+    let mut add = |name: &str, of: &dyn Fn(&Row, usize) -> Entry| {
+        let entries = all.iter().map(|(row, k)| of(row, *k)).collect();
+        let name = name.to_owned();
+        columns.push(Column { name, entries });
+    };
+    let whole = |whole: u64| Entry::Number(Some(whole as f64));
+    let protocol = trial.psycho.protocol.name();
+    add("protocol", &|_, _| Entry::Text(Some(protocol.to_owned())));
+    add("comparison", &|_, k| Entry::Whole(k as u64 + 1));
+    add("difference", &|row, k| {
+        Entry::Number(Some(row.asked[k].difference))
+    });
+    let unit = trial.kind.shown_unit();
+    add(&format!("shown_less_{unit}"), &|row, k| {
+        Entry::Number(row.asked[k].less)
+    });
+    add(&format!("shown_more_{unit}"), &|row, k| {
+        Entry::Number(row.asked[k].more)
+    });
+    add("interval_of_more", &|row, k| {
+        Entry::Whole(row.asked[k].interval())
+    });
+    add("interval_told", &|row, k| {
+        Entry::Number(row.asked[k].told().map(|told| told as f64))
+    });
+    add("right", &|row, k| {
+        row.asked[k]
+            .right
+            .map_or(Entry::Number(None), |right| whole(u64::from(right)))
+    });
+    add("threshold_so_far", &|row, k| {
+        Entry::Number(psycho::asked::estimate(&trial.psycho, &row.asked, k))
+    });
+    columns
+}
+
+/// What says which row something is of: its number, condition, seed and repeat, whose answers they are, and the
+/// fields of its condition.
+fn leading(trial: &Trial, cells: &[Cell]) -> Vec<Column> {
     let mut columns = Vec::new();
     let mut add = |name: &str, entries: Vec<Entry>| {
         let name = name.to_owned();
         columns.push(Column { name, entries });
     };
-    let of = |whole: &dyn Fn(&super::Cell) -> u64| -> Vec<Entry> {
+    let of = |whole: &dyn Fn(&Cell) -> u64| -> Vec<Entry> {
         cells.iter().map(|cell| Entry::Whole(whole(cell))).collect()
     };
     add(LEADING[0], of(&|cell| cell.index as u64));
     add(LEADING[1], of(&|cell| cell.condition as u64));
-    let condition = |cell: &super::Cell| &trial.conditions[cell.condition];
+    let condition = |cell: &Cell| &trial.conditions[cell.condition];
     let named = cells
         .iter()
         .map(|cell| Entry::Text(condition(cell).name.clone()));
     add(LEADING[2], named.collect());
-    add(LEADING[3], of(&super::Cell::session_seed));
+    add(LEADING[3], of(&Cell::session_seed));
     add(LEADING[4], of(&|cell| cell.repeat as u64));
+    if trial.kind.is_psycho() {
+        let simulated = || Entry::Text(Some(OBSERVER.to_owned()));
+        add("observer", cells.iter().map(|_| simulated()).collect());
+    }
     for name in &trial.fields {
         let values: Vec<_> = cells.iter().map(|c| condition(c).value(name)).collect();
         let number = |value: &toml::Value| match value {
@@ -69,15 +144,6 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
         };
         add(name, values.iter().map(entry).collect());
     }
-    for (k, metric) in trial.metrics().iter().enumerate() {
-        let value = |row: &Row| Entry::Number(row.values.get(k).copied().flatten());
-        add(&metric.name, rows.values().map(value).collect());
-    }
-    let held = rows.values();
-    let held = held.map(|row| Entry::Number(row.held.map(|held| f64::from(u8::from(held)))));
-    add("checks_held", held.collect());
-    let hashes = rows.values().map(|row| Entry::Text(row.trace_hash.clone()));
-    add("trace_hash", hashes.collect());
     columns
 }
 
@@ -109,8 +175,9 @@ pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_jso
         })
     });
     let (checked, held) = Row::checked(rows.values());
+    let observer = trial.kind.is_psycho().then_some(OBSERVER);
     json!({
-        "schema": "palpate-trial/1.0", "name": trial.name, "kind": trial.kind.name(), "hash": hash,
+        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(), "clock": trial.clock.name(), "observer": observer, "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })
@@ -158,6 +225,7 @@ pub(super) mod tests {
             held: Some(index == 0),
             trace_hash: (index == 2).then(|| "0f".to_owned()),
             values: vec![Some(0.1), None],
+            asked: Vec::new(),
         };
         let rows = [0, 2].map(|index| (index, row(index))).into();
         columns(&trial, &rows)
@@ -171,6 +239,7 @@ pub(super) mod tests {
             held: Some(index == 0),
             trace_hash: None,
             values: vec![Some(index as f64), None],
+            asked: Vec::new(),
         };
         let json = json(
             &trial,
@@ -189,6 +258,46 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn every_answer_stands_in_a_table_and_is_said_to_be_simulated() {
+        use crate::trial::psycho::{Asked, Told};
+
+        let text = "kind = \"stiffness-2afc\"\nseeds = 2\n[psycho]\ntrials = 4\n[grid]\nrtt_ms = [5, 50]\n";
+        let trial = Trial::parse(text, "t.toml").expect("good");
+        let asked = |right: Option<bool>| {
+            let told = Told {
+                less: Some(100.0),
+                more: right.map(|_| 120.5),
+                more_second: true,
+                right,
+            };
+            Asked::new(0.25, told)
+        };
+        let row = Row {
+            index: 2,
+            held: None,
+            trace_hash: None,
+            values: Vec::new(),
+            asked: vec![asked(None), asked(Some(true)), asked(Some(false))],
+        };
+        let rows = [(2, row)].into();
+        let text = csv(&answers(&trial, &rows));
+        let lines: Vec<&str> = text.split("\r\n").collect();
+        assert_eq!(
+            lines[0],
+            "row,condition,name,seed,repeat,observer,rtt_ms,protocol,comparison,difference,shown_less_npm,\
+             shown_more_npm,interval_of_more,interval_told,right,threshold_so_far"
+        );
+        assert_eq!(lines[1], "2,1,,1,0,simulated,50,quest,1,0.25,100,,2,,,");
+        let start = "2,1,,1,0,simulated,50,quest,2,0.25,100,120.5,2,2,1,0.";
+        assert!(lines[2].starts_with(start), "{text}");
+        assert!(lines[3].contains(",3,0.25,100,120.5,2,1,0,0."), "{text}");
+        assert_eq!(lines.len(), 5);
+        assert!(csv(&columns(&trial, &rows)).contains("2,1,,1,0,simulated,50,"));
+        let json = json(&trial, &rows, "0");
+        assert_eq!(json["observer"], "simulated");
+    }
+
+    #[test]
     fn text_is_quoted_and_what_is_unknown_is_empty() {
         let text = csv(&example());
         let lines: Vec<&str> = text.split("\r\n").collect();
@@ -200,7 +309,7 @@ pub(super) mod tests {
         );
         assert!(lines[2].starts_with("2,1,,1,0,,10,0.1,,"), "{text}");
         assert!(
-            lines[1].ends_with(",1,") && lines[2].ends_with(",0,0f"),
+            lines[1].ends_with(",virtual,1,") && lines[2].ends_with(",virtual,0,0f"),
             "{text}"
         );
     }

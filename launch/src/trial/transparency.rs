@@ -348,8 +348,11 @@ mod tests {
 
     /// Springs in series: the line, the robot's coupling, and the clamp.
     fn locked_npm(config: &Config, trip_s: f64) -> f64 {
-        let line_npm = 2.0 * config.coupling.impedance_nspm / trip_s;
-        1.0 / (1.0 / line_npm + 1.0 / config.slave.stiffness_npm[2] + 1.0 / LOCKED_NPM)
+        let (slave_npm, b) = (
+            config.slave.stiffness_npm[2],
+            config.coupling.impedance_nspm,
+        );
+        crate::atlas::closed::displayed_npm(LOCKED_NPM, slave_npm, b, trip_s)
     }
 
     /// Why a locked line was once found 6 % softer than E3: below 0.1 N the probe counts as free, and where

@@ -45,16 +45,16 @@ pub struct Regrip {
     pub grip: Grip,
 }
 
-/// How the handle is held over time.
+/// How the handle is held over time: a grip, and those that follow it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hold {
+pub struct Grips {
     grip: Grip,
     /// What is to come, in order.
     changes: Vec<Regrip>,
     done: usize,
 }
 
-impl Hold {
+impl Grips {
     /// First so, then as each of `changes` says, whose times must not fall.
     #[must_use]
     pub fn new(grip: Grip, changes: &[Regrip]) -> Self {
@@ -71,6 +71,12 @@ impl Hold {
         self.grip
     }
 
+    /// Whether somebody holds the handle at any time.
+    #[must_use]
+    pub fn ever_held(&self) -> bool {
+        self.grip != Grip::None || self.changes.iter().any(|change| change.grip != Grip::None)
+    }
+
     /// Take the changes up to `elapsed_s` \[s\]; the new grip, if there was one.
     pub fn follow(&mut self, elapsed_s: f64) -> Option<Grip> {
         let before = self.done;
@@ -84,7 +90,7 @@ impl Hold {
     }
 }
 
-impl From<Grip> for Hold {
+impl From<Grip> for Grips {
     fn from(grip: Grip) -> Self {
         Self::new(grip, &[])
     }
@@ -114,18 +120,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hold_follows_its_changes_once() {
+    fn grips_follow_each_other_once() {
         let change = |at_s, grip| Regrip { at_s, grip };
         let changes = [change(1.0, Grip::None), change(2.0, Grip::Light)];
-        let mut hold = Hold::new(Grip::Firm, &changes);
-        assert_eq!((hold.follow(0.5), hold.grip()), (None, Grip::Firm));
-        assert_eq!(hold.follow(1.0), Some(Grip::None));
-        assert_eq!((hold.follow(1.5), hold.grip()), (None, Grip::None));
-        assert_eq!(hold.follow(9.0), Some(Grip::Light));
-        assert_eq!(hold.follow(99.0), None);
+        let mut grips = Grips::new(Grip::Firm, &changes);
+        assert!(grips.ever_held() && !Grips::new(Grip::None, &changes[..1]).ever_held());
+        assert_eq!((grips.follow(0.5), grips.grip()), (None, Grip::Firm));
+        assert_eq!(grips.follow(1.0), Some(Grip::None));
+        assert_eq!((grips.follow(1.5), grips.grip()), (None, Grip::None));
+        assert_eq!(grips.follow(9.0), Some(Grip::Light));
+        assert_eq!(grips.follow(99.0), None);
         // what was missed is not taken one by one
         assert_eq!(
-            Hold::new(Grip::Firm, &changes).follow(5.0),
+            Grips::new(Grip::Firm, &changes).follow(5.0),
             Some(Grip::Light)
         );
     }

@@ -5,7 +5,7 @@
 
 use palpate_transport::{AXES, Axes, Time};
 
-use super::grip::{Grip, Hand, Hold};
+use super::grip::{Grip, Grips, Hand};
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::{Intent, Script};
@@ -22,7 +22,7 @@ const FORCE_N_MAX: f64 = 1000.0;
 /// The ideal point-mass handle.
 #[derive(Debug, Clone)]
 pub struct MassHandle {
-    hold: Hold,
+    grips: Grips,
     lead: Lead,
     mass: Mass,
     watchdog: Watchdog,
@@ -41,17 +41,17 @@ struct Mass {
 impl MassHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(script: Script, hold: impl Into<Hold>) -> Self {
-        let (lead, hold) = (Lead::new(script), hold.into());
+    pub fn new(script: Script, grips: impl Into<Grips>) -> Self {
+        let (lead, grips) = (Lead::new(script), grips.into());
         Self {
             mass: Mass {
-                hand: hold.grip().hand(),
+                hand: grips.grip().hand(),
                 position_m: lead.intent().position_m,
                 velocity_mps: [0.0; AXES],
                 force_n: [0.0; AXES],
             },
             lead,
-            hold,
+            grips,
             watchdog: Watchdog::of_plant(None),
             counts: Counts::default(),
         }
@@ -101,10 +101,10 @@ impl Handle for MassHandle {
             }
             mass.step(intent);
         });
-        if let Some(grip) = self.hold.follow(self.lead.elapsed_s()) {
+        if let Some(grip) = self.grips.follow(self.lead.elapsed_s()) {
             self.mass.hand = grip.hand();
         }
-        let present = self.hold.grip() != Grip::None;
+        let present = self.grips.grip() != Grip::None;
         let intent = self.lead.intent();
         let position_m = self.mass.position_m;
         Reading {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
-use super::grip::{Grip, Hold, Regrip};
+use super::grip::{Grip, Grips, Regrip};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
 use super::script::{Script, ScriptParams};
@@ -103,6 +103,12 @@ impl OperatorParams {
         self.script.validate()
     }
 
+    /// How the handle is held over time.
+    #[must_use]
+    pub fn grips(&self) -> Grips {
+        Grips::new(self.grip, &self.regrip)
+    }
+
     /// After what time the device lets go of a force, if ever \[s\].
     #[must_use]
     pub fn lets_go_s(&self) -> Option<f64> {
@@ -116,9 +122,11 @@ impl OperatorParams {
 pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
     let script = Script::new(&params.script, duration_s, seed);
     let let_go_s = params.lets_go_s();
-    let (arm, hold) = (&params.phantom, Hold::new(params.grip, &params.regrip));
+    let (arm, grips) = (&params.phantom, params.grips());
     match params.handle {
-        HandleKind::Phantom => Box::new(PhantomHandle::new(arm, script, hold).letting_go(let_go_s)),
-        HandleKind::Mass => Box::new(MassHandle::new(script, hold).letting_go(let_go_s)),
+        HandleKind::Phantom => {
+            Box::new(PhantomHandle::new(arm, script, grips).letting_go(let_go_s))
+        }
+        HandleKind::Mass => Box::new(MassHandle::new(script, grips).letting_go(let_go_s)),
     }
 }

@@ -1,13 +1,12 @@
 //! How what was learnt comes to be felt: at once where nobody touches, gently where a hand presses.
 //!
 //! The twin's force is multiplied by a factor that [`Lessons`] give by place and force. A touch is felt
-//! with what was known when it began. What is learnt meanwhile comes in as teleop E16 demands of a
-//! model that a hand feels: a *stiffening* keeps the force and moves the surface, so that it takes energy
-//! out (`dV = F^2/2 (1/K1 - 1/K0) < 0`); a *softening* keeps the surface and lets the force fall, no faster
-//! than a hand can feel. Off the tissue the moved surface is forgotten, which costs nothing.
+//! with what was known when it began. What is learnt meanwhile comes in by a [`Correction`], as teleop E16
+//! demands of a model that a hand feels.
 
 use palpate_twin::Reaction;
 
+use super::correction::Correction;
 use super::lessons::Lessons;
 use super::params::PredictParams;
 
@@ -18,16 +17,8 @@ pub struct Learning {
     lessons: Lessons,
     /// What was known when this touch began.
     known: Lessons,
-    /// Logarithm of the factor that this touch feels beyond what was known \[-\].
-    beyond: f64,
-    /// Force that a stiffening took off so as to be felt as stiffness alone \[N\].
-    moved_n: f64,
-    /// Energy that learning has put into this touch \[J\]: never above 0.
-    touch_j: f64,
-    /// Energy that learning has put into the felt model, cumulative \[J\]; negative is taken out.
-    energy_j: f64,
-    /// Relative changes of the felt force by learning, their sizes summed since the start.
-    corrected: f64,
+    /// What this touch feels beyond that.
+    correction: Correction,
     /// Whether a lesson has ended since what is known was last taken over.
     news: bool,
 }
@@ -39,25 +30,15 @@ impl Learning {
         Self {
             lessons: Lessons::new(radius_m),
             known: Lessons::new(radius_m),
-            beyond: 0.0,
-            moved_n: 0.0,
-            touch_j: 0.0,
-            energy_j: 0.0,
-            corrected: 0.0,
+            correction: Correction::default(),
             news: false,
         }
     }
 
-    /// Energy that learning has put into the felt model \[J\]; negative is taken out.
+    /// What corrections of touches have cost.
     #[must_use]
-    pub fn energy_j(&self) -> f64 {
-        self.energy_j
-    }
-
-    /// Relative changes of the felt force by learning, their sizes summed since the start.
-    #[must_use]
-    pub fn corrected(&self) -> f64 {
-        self.corrected
+    pub fn correction(&self) -> &Correction {
+        &self.correction
     }
 
     /// How well a place \[m\] is known, 0 to 1.
@@ -66,16 +47,17 @@ impl Learning {
         self.lessons.known(place_m)
     }
 
-    /// Hear what the robot measured where the twin expected a force, both \[N\].
-    pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64) {
-        self.lessons.hear(place_m, expected_n, measured_n);
+    /// Hear what the twin expected and the robot measured at a place, both \[N\]; nothing is learnt below
+    /// `least_n` \[N\].
+    pub fn hear(&mut self, place_m: [f64; 2], forces_n: (f64, f64), least_n: f64) {
+        self.lessons.hear(place_m, forces_n, least_n);
     }
 
     /// The twin is another one now, and nobody touches it: what was learnt about the former says nothing.
     pub fn forget(&mut self) {
         let empty = self.lessons.emptied();
         (self.lessons, self.known) = (empty, empty);
-        (self.beyond, self.moved_n, self.touch_j) = (0.0, 0.0, 0.0);
+        self.correction.end();
     }
 
     /// The robot has left the tissue.
@@ -83,74 +65,34 @@ impl Learning {
         self.news |= self.lessons.close();
     }
 
-    /// Factor on the twin's force at a place \[m\], before what a moved surface takes off.
-    fn whole_log(&self, place_m: [f64; 2], force_n: f64) -> f64 {
-        self.known.log_at(place_m, force_n) + self.beyond
-    }
-
     /// By what the twin's force is multiplied to be felt, 0 or more.
     #[must_use]
     pub fn factor(&self, place_m: [f64; 2], felt: &Reaction) -> f64 {
         let force_n = felt.force_n.norm();
-        if force_n <= 0.0 {
-            return 1.0;
-        }
-        let whole = libm::exp(self.whole_log(place_m, force_n));
-        (whole - self.moved_n / force_n).max(0.0)
+        self.correction
+            .factor(self.known.log_at(place_m, force_n), force_n)
     }
 
-    /// Take over what was learnt, for a tick of `dt_s` \[s\] in which the twin answered `felt`; whether
-    /// a whole lesson was taken over.
+    /// Take over what was learnt, for a tick of `dt_s` \[s\] in which the twin answered `felt`, the hand
+    /// moving in by `inward_mps`; whether a whole lesson was taken over.
     pub fn take_over(
         &mut self,
         params: &PredictParams,
         place_m: [f64; 2],
         felt: &Reaction,
-        dt_s: f64,
+        (inward_mps, dt_s): (f64, f64),
     ) -> bool {
         let force_n = felt.force_n.norm();
         if felt.contacts == 0 || force_n <= 0.0 {
             self.known = self.lessons;
-            (self.beyond, self.moved_n, self.touch_j) = (0.0, 0.0, 0.0);
+            self.correction.end();
             return core::mem::take(&mut self.news);
         }
-        let now = self.whole_log(place_m, force_n);
-        let pull =
-            (params.update_hz * dt_s).min(1.0) * (self.lessons.log_at(place_m, force_n) - now);
-        let step = pull.clamp(-params.soften_hz_max * dt_s, params.stiffen_hz_max * dt_s);
-        self.beyond += step;
-        let (before_n, after_n) = (force_n * libm::exp(now), force_n * libm::exp(now + step));
-        let was_n = (before_n - self.moved_n).max(0.0);
-        // what a fall takes is first what an earlier rise has kept off, as far as that rise has paid for it
-        let kept_n = (self.moved_n + after_n - before_n).max(0.0);
-        let given_j = |moved_n: f64| {
-            let is_n = (after_n - moved_n).max(0.0);
-            stored_j(felt, after_n, is_n) - stored_j(felt, before_n, was_n)
-        };
-        self.moved_n = if self.touch_j + given_j(kept_n) <= 0.0 {
-            kept_n
-        } else {
-            self.moved_n * after_n / before_n
-        };
-        let given_j = given_j(self.moved_n);
-        self.touch_j += given_j;
-        self.energy_j += given_j;
-        if was_n > 0.0 {
-            let is_n = (after_n - self.moved_n).max(0.0);
-            self.corrected += (is_n / was_n - 1.0).abs();
-        }
+        let logs = [&self.known, &self.lessons].map(|of| of.log_at(place_m, force_n));
+        let timing = (inward_mps, dt_s);
+        self.correction
+            .follow(params, felt, (logs[0], logs[1]), timing);
         false
-    }
-}
-
-/// Energy of a spring that has the twin's stiffness times the factor, `whole_n` over the twin's force, and is felt
-/// with `felt_n`, both \[N\] (teleop E16) \[J\].
-fn stored_j(felt: &Reaction, whole_n: f64, felt_n: f64) -> f64 {
-    let npm = felt.stiffness_npm * whole_n / felt.force_n.norm();
-    if npm > 0.0 {
-        0.5 * felt_n * felt_n / npm
-    } else {
-        0.0
     }
 }
 
@@ -176,7 +118,7 @@ mod tests {
     fn taught(factor: f64) -> Learning {
         let mut learning = Learning::new(0.015);
         for _ in 0..500 {
-            learning.hear(HERE, 1.0, factor);
+            learning.hear(HERE, (1.0, factor), 0.0);
         }
         learning
     }
@@ -187,10 +129,15 @@ mod tests {
         let mut learning = taught(2.0);
         learning.close();
         assert_eq!(learning.factor(HERE, &pressed(1.0)), 1.0);
-        assert!(learning.take_over(&params, HERE, &pressed(0.0), DT_S));
+        assert!(learning.take_over(&params, HERE, &pressed(0.0), (0.0, DT_S)));
         assert!((learning.factor(HERE, &pressed(1.0)) - 2.0).abs() < 0.05);
-        assert!((learning.corrected(), learning.energy_j()) == (0.0, 0.0));
-        assert!(!learning.take_over(&params, HERE, &pressed(0.0), DT_S));
+        assert!(
+            (
+                learning.correction().corrected(),
+                learning.correction().energy_j()
+            ) == (0.0, 0.0)
+        );
+        assert!(!learning.take_over(&params, HERE, &pressed(0.0), (0.0, DT_S)));
     }
 
     #[test]
@@ -200,15 +147,17 @@ mod tests {
         let felt_n =
             |learning: &Learning, force_n| force_n * learning.factor(HERE, &pressed(force_n));
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
             assert!((felt_n(&learning, 1.0) - 1.0).abs() < 1e-9);
         }
         // a little deeper is felt with the new stiffness
         let slope = (felt_n(&learning, 1.05) - felt_n(&learning, 0.95)) / 0.1;
         assert!((slope - 2.0).abs() < 0.1, "{slope}");
         // F^2/2 (1/K1 - 1/K0) with 1 N and 200, then 400 N/m
-        assert!((learning.energy_j() + 0.5 * (1.0 / 200.0 - 1.0 / 400.0)).abs() < 1e-4);
-        assert!(learning.corrected() < 1e-9);
+        assert!(
+            (learning.correction().energy_j() + 0.5 * (1.0 / 200.0 - 1.0 / 400.0)).abs() < 1e-4
+        );
+        assert!(learning.correction().corrected() < 1e-9);
         // on the way out the force is gone before the twin's, and never pulls
         assert_eq!(felt_n(&learning, 0.4), 0.0);
     }
@@ -219,16 +168,16 @@ mod tests {
         let mut learning = taught(0.5);
         let mut last = 1.0;
         for _ in 0..100 {
-            learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
             let now = learning.factor(HERE, &pressed(1.0));
             assert!(now <= last);
             last = now;
         }
         assert!(last > 0.93 && last < 0.94, "{last}");
-        assert!((learning.corrected() - 0.068).abs() < 1e-3);
-        assert!(learning.energy_j() < 0.0);
+        assert!((learning.correction().corrected() - 0.068).abs() < 1e-3);
+        assert!(learning.correction().energy_j() < 0.0);
         for _ in 0..3000 {
-            learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 0.5).abs() < 0.02);
     }
@@ -238,12 +187,16 @@ mod tests {
         let params = PredictParams::default();
         let mut learning = taught(2.0);
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
         }
         for _ in 0..3000 {
-            learning.hear(HERE, 3.0, 5.0);
-            learning.take_over(&params, HERE, &pressed(3.0), DT_S);
-            assert!(learning.energy_j() <= 0.0, "{}", learning.energy_j());
+            learning.hear(HERE, (3.0, 5.0), 0.0);
+            learning.take_over(&params, HERE, &pressed(3.0), (0.0, DT_S));
+            assert!(
+                learning.correction().energy_j() <= 0.0,
+                "{}",
+                learning.correction().energy_j()
+            );
         }
     }
 
@@ -254,8 +207,8 @@ mod tests {
         for round in 0..200 {
             let factor = if round % 2 == 0 { 1.1 } else { 0.9 };
             for _ in 0..20 {
-                learning.hear(HERE, 1.0, factor);
-                learning.take_over(&params, HERE, &pressed(1.0), DT_S);
+                learning.hear(HERE, (1.0, factor), 0.0);
+                learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
             }
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 1.0).abs() < 0.02);

@@ -5,6 +5,7 @@
 //! how hard and how curved the tissue under the robot is, and how sure that is. Ours.
 
 use super::hunt_crossley::{Contact, Estimation, HuntCrossley};
+use super::local::Surface;
 
 /// Force below which the robot is in the air \[N\]: three times the noise of its sensor.
 const AIR_N: f64 = 0.03;
@@ -17,6 +18,8 @@ pub struct Met {
     surface_m: Option<f64>,
     /// Height of the last sample in the air \[m\].
     air_m: Option<f64>,
+    /// Height of the surface that was touched last \[m\].
+    last_m: Option<f64>,
 }
 
 impl Met {
@@ -33,6 +36,7 @@ impl Met {
         // a robot that begins in contact has no surface yet
         let Some(air_m) = self.air_m else { return };
         let surface_m = *self.surface_m.get_or_insert(air_m);
+        self.last_m = Some(surface_m);
         self.law
             .hear(&params, surface_m - height_m, -rate_mps, force_n);
     }
@@ -41,6 +45,15 @@ impl Met {
     #[must_use]
     pub fn contact(&self) -> Option<Contact> {
         self.law.contact(&Estimation::default())
+    }
+
+    /// The law with the height of the surface that was touched last; none before a first contact.
+    #[must_use]
+    pub fn surface(&self) -> Option<Surface> {
+        Some(Surface {
+            law: self.contact()?,
+            height_m: self.last_m?,
+        })
     }
 }
 

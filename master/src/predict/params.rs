@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::local::LocalModel;
+
 /// Parameters of prediction and learning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -12,8 +14,11 @@ pub struct PredictParams {
     pub tool_stiffness_npm: f64,
     /// Whether the twin learns from what the robot feels.
     pub update: bool,
-    /// Whether one contact law is fitted to what the robot meets (teleop E15), for the summary.
+    /// Whether one contact law is fitted to what the robot meets (teleop E15), for the summary and for
+    /// [`Self::local`], which needs it and fits it in any case.
     pub estimate: bool,
+    /// What the hand feels at 1 kHz: the twin, that law, or the law where the twin was never taught.
+    pub local: LocalModel,
     /// Damping of what was learnt beyond the twin's stiffness, over that stiffness \[s\]: 0 for none.
     pub damped_s: f64,
     /// How far around a touched place a lesson reaches \[m\].
@@ -38,6 +43,7 @@ impl Default for PredictParams {
             tool_stiffness_npm: 3000.0,
             update: true,
             estimate: true,
+            local: LocalModel::Twin,
             damped_s: 0.004,
             update_radius_m: 0.015,
             update_hz: 10.0,

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use super::block::{InclusionText, LayerText, positive, wrong};
 use super::{BlockError, Lump};
 use crate::Vec3;
+use crate::mesh::Parts;
+use crate::mesh::hex::CORNERS;
 use crate::model::linked::elements::{Elements, ElementsError, Frame, Seed};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
@@ -102,6 +104,39 @@ impl LinkedBlock {
             volume.pin(element, volume.site(element)[2] == 0);
         }
         Ok(volume)
+    }
+
+    /// Its cells at rest as a mesh: hexahedra between eight elements, of the material of their lowest
+    /// corner, which is numbered from 1.
+    ///
+    /// # Errors
+    /// If materials or sizes are unfit.
+    pub fn parts(&self) -> Result<Parts, ElementsError> {
+        let volume = self.volume()?;
+        let all = 0..volume.slots();
+        let mut parts = Parts {
+            nodes_m: all.clone().map(|element| volume.rest_m(element)).collect(),
+            ..Parts::default()
+        };
+        for element in all {
+            let site = volume.site(element);
+            let corner = |signs: [f64; 3]| {
+                let next = |axis: usize| site[axis] + i32::from(signs[axis] > 0.0);
+                volume.at_site([next(0), next(1), next(2)])
+            };
+            let nodes: Option<Vec<u32>> = CORNERS.into_iter().map(corner).collect();
+            if let Some(&nodes) = nodes.as_deref().and_then(<[u32]>::first_chunk::<8>) {
+                parts
+                    .hexes
+                    .push(nodes, u32::from(volume.matter(element)) + 1);
+            }
+        }
+        let matters = volume.bonds().matters().iter();
+        parts.names = (1..)
+            .map(|number| (3, number))
+            .zip(matters.map(|matter| matter.name.clone()))
+            .collect();
+        Ok(parts)
     }
 
     /// A new tissue, at rest.

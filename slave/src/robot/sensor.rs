@@ -3,9 +3,9 @@
 
 use core::f64::consts::PI;
 
-use palpate_transport::{AXES, Axes};
+use palpate_transport::{AXES, Axes, chance};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of a force sensor.
@@ -62,30 +62,14 @@ impl Sensor {
 
     /// One reading \[N\].
     pub(super) fn read(&mut self) -> Axes {
-        let noise = self.normal_pairs();
+        let [[a, b], [c, d]] = [(); 2].map(|()| chance::normal_pair(&mut self.random));
+        let noise = [a, b, c, d];
         let range_n = self.params.range_n;
         core::array::from_fn(|axis| {
             let read_n = self.filtered_n[axis] + self.params.bias_n[axis];
             (read_n + self.params.noise_n * noise[axis]).clamp(-range_n, range_n)
         })
     }
-
-    /// Four standard normal numbers (Box and Muller 1958).
-    fn normal_pairs(&mut self) -> [f64; AXES] {
-        let mut numbers = [0.0; AXES];
-        for pair in numbers.chunks_exact_mut(2) {
-            // in (0, 1], so that the logarithm is finite
-            let radius = (-2.0 * libm::log(1.0 - unit(&mut self.random))).sqrt();
-            let (sin, cos) = libm::sincos(2.0 * PI * unit(&mut self.random));
-            pair.copy_from_slice(&[radius * cos, radius * sin]);
-        }
-        numbers
-    }
-}
-
-/// Uniform in \[0, 1), from the upper 53 bits.
-fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

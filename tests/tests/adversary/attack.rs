@@ -115,7 +115,7 @@ fn happen(what: What, session: &mut Session, watch: &mut Watch) {
         What::Pause(side, missed) => session.pause(side, missed),
         What::Hold(side, ticks) => session.hold(side, ticks),
         // these are in the configuration
-        What::Link(_) | What::Retune(..) | What::Grip(_) => {}
+        What::Link(_) | What::Retune(..) | What::Switch(_) | What::Grip(_) => {}
     }
 }
 

@@ -7,12 +7,19 @@ use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_transport::codec::{CodecParams, Prediction};
 use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
-use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule};
+use palpate_transport::coupling::switch::{SWITCHES_MAX, Switch};
+use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule, Switches};
 use palpate_transport::link::{LinkParams, Outage};
 use palpate_transport::trace::Side;
+use palpate_transport::{AXES, Axes};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+
+/// One wave impedance for all axes.
+fn isotropic() -> Axes {
+    [1.0; AXES]
+}
 
 /// Seeded chance.
 pub(crate) struct Dice(SplitMix64);
@@ -52,12 +59,18 @@ pub(crate) struct Case {
     pub(crate) mode: Mode,
     pub(crate) matching: Matching,
     pub(crate) impedance_nspm: f64,
+    #[serde(default = "isotropic")]
+    pub(crate) impedance_ratio: Axes,
     pub(crate) drift_rate_hz: f64,
     pub(crate) reserve_ticks: f64,
     pub(crate) relayed: Relayed,
     pub(crate) wave_filter_hz: f64,
     pub(crate) delay_gain: bool,
     pub(crate) reflect_hz: f64,
+    #[serde(default)]
+    pub(crate) control_filter_hz: f64,
+    #[serde(default)]
+    pub(crate) recover_hz: f64,
     pub(crate) tank_nspm_max: f64,
     pub(crate) pspm_npm: f64,
     /// After how long the handle lets go of a force; 0 for one that never does.
@@ -101,6 +114,8 @@ pub(crate) enum What {
     Hold(Side, u64),
     /// The wave impedance changes to so much, over so long.
     Retune(f64, f64),
+    /// Another passive method.
+    Switch(Mode),
     /// The hand takes the handle otherwise, or lets go of it.
     Grip(Grip),
 }
@@ -120,7 +135,7 @@ pub(crate) fn link(dice: &mut Dice) -> LinkParams {
         queue_packets: 200,
         outage: dice.chance(0.25).then(|| Outage {
             on_s: dice.between(0.2, 3.0),
-            off_s: dice.pick(&[0.2, 1.0, 5.0]) * dice.between(0.1, 1.0),
+            off_s: dice.pick(&[0.5, 1.0, 5.0]) * dice.between(0.1, 1.0),
         }),
     }
 }
@@ -153,8 +168,19 @@ pub(crate) const PAUSES: [u64; 9] = [1, 2, 3, 5, 19, 20, 60, 120, 250];
 
 const GRIPS: [Grip; 3] = [Grip::Firm, Grip::Light, Grip::None];
 
+/// The modes that a session may switch to.
+const SWITCHED: [Mode; 7] = [
+    Mode::Wave,
+    Mode::Tdpa,
+    Mode::WaveTdpa,
+    Mode::Tank,
+    Mode::Pspm,
+    Mode::Mmt,
+    Mode::Auto,
+];
+
 fn event(dice: &mut Dice) -> Event {
-    let what = match dice.below(9) {
+    let what = match dice.below(10) {
         0 => What::Restart(side(dice)),
         1 | 2 => What::Pause(side(dice), dice.pick(&PAUSES)),
         3 => What::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
@@ -163,6 +189,7 @@ fn event(dice: &mut Dice) -> Event {
             dice.pick(&[0.0, 0.2, 1.0]),
         ),
         5 => What::Grip(dice.pick(&GRIPS)),
+        6 => What::Switch(dice.pick(&SWITCHED)),
         _ => What::Link(link(dice)),
     };
     Event {
@@ -183,12 +210,15 @@ impl Case {
             mode,
             matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
+            impedance_ratio: isotropic(),
             drift_rate_hz: dice.between(0.0, 10.0),
             reserve_ticks: dice.pick(&[1.0, 3.0, 10.0]),
             relayed: dice.pick(&[Relayed::Port, Relayed::Contact]),
             wave_filter_hz: dice.pick(&[0.0, 0.0, 5.0, 50.0]),
             delay_gain: dice.chance(0.2),
             reflect_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            control_filter_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            recover_hz: dice.pick(&[0.0, 10.0, 30.0]),
             tank_nspm_max: dice.between(0.0, 20.0),
             pspm_npm: dice.pick(&[100.0, 500.0, 3000.0]),
             let_go_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
@@ -209,6 +239,9 @@ impl Case {
             back: link(dice),
             events: (0..events).map(|_| event(dice)).collect(),
         };
+        if dice.chance(0.3) {
+            case.impedance_ratio = [0; AXES].map(|_| dice.pick(&[0.5, 1.0, 5.0]));
+        }
         if mode == Mode::Auto && dice.chance(0.7) {
             // near enough that it has to choose
             for link in [&mut case.forward, &mut case.back] {
@@ -225,7 +258,10 @@ impl Case {
             let fresh = Self::random(dice.0.next_u64(), case.duration_s, modes);
             match dice.below(14) {
                 0 => case.mode = fresh.mode,
-                1 => (case.matching, case.impedance_nspm) = (fresh.matching, fresh.impedance_nspm),
+                1 => {
+                    (case.matching, case.impedance_nspm) = (fresh.matching, fresh.impedance_nspm);
+                    case.impedance_ratio = fresh.impedance_ratio;
+                }
                 2 => (case.grip, case.handle) = (fresh.grip, fresh.handle),
                 3 => case.sine = fresh.sine,
                 4 => case.tissue = fresh.tissue,
@@ -258,6 +294,8 @@ impl Case {
             wave_filter_hz: other.wave_filter_hz,
             delay_gain: other.delay_gain,
             reflect_hz: other.reflect_hz,
+            control_filter_hz: other.control_filter_hz,
+            recover_hz: other.recover_hz,
             tank_nspm_max: other.tank_nspm_max,
             pspm_npm: other.pspm_npm,
             ..self.clone()
@@ -285,6 +323,20 @@ impl Case {
             }
         }
         Schedule::try_from(changes).expect("counted")
+    }
+
+    /// Its switches of the method; none of a mode that may not have any.
+    fn switches(&self, in_order: &[Event]) -> Switches {
+        let of = |event: &Event| match event.what {
+            What::Switch(mode) => Some(Switch {
+                at_s: event.at * self.duration_s,
+                mode,
+            }),
+            _ => None,
+        };
+        let all = in_order.iter().filter_map(of).take(SWITCHES_MAX);
+        let all: Vec<Switch> = all.filter(|_| self.mode.is_passive()).collect();
+        Switches::try_from(all).expect("few, and passive")
     }
 
     /// Its changes of the hand's grip.
@@ -316,12 +368,15 @@ impl Case {
         config.coupling.mode = self.mode;
         config.coupling.matching = self.matching;
         config.coupling.impedance_nspm = self.impedance_nspm;
+        config.coupling.impedance_ratio = self.impedance_ratio;
         config.coupling.drift_rate_hz = self.drift_rate_hz;
         config.coupling.reserve_ticks = self.reserve_ticks;
         config.coupling.relayed = self.relayed;
         config.coupling.wave_filter_hz = self.wave_filter_hz;
         config.coupling.delay_gain = self.delay_gain;
         config.coupling.reflect_hz = self.reflect_hz;
+        config.coupling.control_filter_hz = self.control_filter_hz;
+        config.coupling.recover_hz = self.recover_hz;
         config.coupling.tank_nspm_max = self.tank_nspm_max;
         config.coupling.pspm_npm = self.pspm_npm;
         config.operator.let_go_s = self.let_go_s;
@@ -339,6 +394,7 @@ impl Case {
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.at.total_cmp(&b.at));
         config.coupling.retune = self.retunes(&events);
+        config.coupling.switch = self.switches(&events);
         config.operator.regrip = self.regrips(&events);
         config.link.change = events
             .iter()

@@ -163,7 +163,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
 }
 
 /// Ways to make a case simpler.
-const SIMPLER: [fn(&mut Case); 26] = [
+const SIMPLER: [fn(&mut Case); 29] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
     |case| case.tissue = "wall:1000".into(),
@@ -173,9 +173,12 @@ const SIMPLER: [fn(&mut Case); 26] = [
     |case| case.handle = palpate_master::device::params::HandleKind::Mass,
     |case| case.matching = Matching::None,
     |case| case.impedance_nspm = 10.0,
+    |case| case.impedance_ratio = [1.0; 4],
     |case| case.drift_rate_hz = 3.0,
     |case| (case.wave_filter_hz, case.delay_gain) = (0.0, false),
     |case| case.reflect_hz = 0.0,
+    |case| case.control_filter_hz = 0.0,
+    |case| case.recover_hz = 0.0,
     |case| case.let_go_s = 2e-3,
     |case| case.masked_share = 0.0,
     |case| (case.forward.outage, case.back.outage) = (None, None),

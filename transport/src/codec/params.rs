@@ -9,6 +9,12 @@ use crate::Span;
 /// Longest time between two frames \[s\] (teleop goal 6).
 pub const KEEP_ALIVE_S_MAX: f64 = 0.05;
 
+/// Largest Weber fraction k.
+pub const WEBER_MAX: f64 = 0.5;
+
+/// Most periods between two frames while the delay grows.
+pub const PACE_MAX: u32 = 8;
+
 /// Which codec is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,12 +48,26 @@ pub enum Prediction {
     Linear,
 }
 
+impl Prediction {
+    /// Name as in a configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zoh => "zoh",
+            Self::Linear => "linear",
+        }
+    }
+}
+
 /// Parameters of the codec.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodecParams {
     /// Which codec.
     pub kind: CodecKind,
+    /// Whether a session with any other setting is refused. Else this is a wish: two sides that begin a
+    /// session use what both can, see [`super::handshake`].
+    pub demanded: bool,
     /// Weber fraction k, 0 to 0.5: changes below this part of the value are not felt.
     pub weber: f64,
     /// By how much k grows with the speed of the hand or the robot \[s/m\], 0 to 10: motion masks force
@@ -79,6 +99,7 @@ impl Default for CodecParams {
     fn default() -> Self {
         Self {
             kind: CodecKind::Off,
+            demanded: false,
             weber: 0.10,
             weber_per_mps: 0.0,
             floor_n: 0.06,
@@ -112,7 +133,7 @@ impl CodecParams {
     /// [`CodecError`] names the first field that is out of its range.
     pub fn validate(&self) -> Result<(), CodecError> {
         let rows: [(&'static str, f64, f64, f64, &'static str); 9] = [
-            ("weber", self.weber, 0.0, 0.5, "0 to 0.5"),
+            ("weber", self.weber, 0.0, WEBER_MAX, "0 to 0.5"),
             (
                 "weber_per_mps",
                 self.weber_per_mps,
@@ -132,7 +153,13 @@ impl CodecParams {
             ),
             ("loss_expected", self.loss_expected, 0.0, 0.5, "0 to 0.5"),
             ("doubt_max", self.doubt_max, 0.0, 0.5, "0 to 0.5"),
-            ("pace_max", f64::from(self.pace_max), 1.0, 8.0, "1 to 8"),
+            (
+                "pace_max",
+                f64::from(self.pace_max),
+                1.0,
+                f64::from(PACE_MAX),
+                "1 to 8",
+            ),
         ];
         for (field, value, low, high, expected) in rows {
             if !(low..=high).contains(&value) {

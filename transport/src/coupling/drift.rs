@@ -4,6 +4,11 @@
 //! was measured to create 14.5 mJ (teleop section 8). Here the correction is a wave added to the
 //! demand before the reservoir limits it: a correction that lowers the wave is free, one that
 //! raises it is paid.
+//!
+//! After an outage the hand is centimetres away. There the correction is ten times as fast for a second
+//! (`recover_hz`), and paid in the same way, within the robot's speed limit: the account decides, so it can
+//! be no less passive. In contact it only leads out of the tissue then, as a line that is pressed is longer
+//! than nothing by its own deflection, `F T_rt / 2b`.
 
 /// Wave to add so that the desired position approaches the master's delayed position \[sqrt(W)\].
 ///

@@ -7,11 +7,11 @@
 use super::auto::Blend;
 use super::delay_gain::Spacing;
 use super::model_mediated::{STOCK_J, charge_n, offer_j};
-use super::wave::{self, Decoder, LowPass};
+use super::wave::{self, Decoder, LowPass, Units};
 use super::{Matching, Mode, Moment, Relayed, Reservoir, iss, pspm, tank, tdpa};
 use crate::frame::FrameFlags;
 use crate::trace::Events;
-use crate::{AXES, Axes};
+use crate::{AXES, Axes, HapticFrame};
 
 /// Energy of the robot's account below which it cannot follow at all \[J\].
 const STARVED_J: f64 = 1e-5;
@@ -60,7 +60,9 @@ pub struct MasterEnd {
     spacing: Spacing,
     filter: [LowPass; AXES],
     wave_integral: Axes,
+    units: Units,
     observer: tdpa::Observer,
+    output: [tdpa::OutputFilter; AXES],
     /// Force that the passivity controller added, by axis \[N\].
     controlled_n: Axes,
     rate: [iss::Rate; AXES],
@@ -80,6 +82,18 @@ impl MasterEnd {
         };
     }
 
+    /// Another method begins: it shares the account, and none of what the one before remembered of the
+    /// other side.
+    pub fn switch(&mut self, newest: &HapticFrame) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            decoder.integral_out = sum;
+        }
+        self.observer = tdpa::Observer::default();
+        self.output = [tdpa::OutputFilter::default(); AXES];
+        self.spring_j = [0.0; AXES];
+        self.blend = Blend::default();
+    }
+
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
     #[must_use]
     pub fn wave_integral(&self) -> &Axes {
@@ -90,6 +104,7 @@ impl MasterEnd {
     pub fn book(&mut self, axis: usize, work_j: f64, moved_m: f64) {
         // what the controller dissipated repays the gap; it is nobody else's
         let repaid_j = (self.controlled_n[axis] * moved_m).max(0.0);
+        self.output[axis].book(moved_m);
         self.observer.book(axis, work_j - repaid_j);
     }
 
@@ -98,6 +113,11 @@ impl MasterEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
+        for axis in 0..AXES {
+            self.wave_integral[axis] *= sent;
+            self.decoder[axis].integral_out *= came;
+        }
         self.controlled_n = [0.0; AXES];
     }
 
@@ -187,7 +207,7 @@ impl MasterEnd {
         account: &mut Reservoir,
     ) -> f64 {
         let (axis, dt_s, params) = (handle.axis, moment.dt_s, moment.params);
-        let (b, mode) = (moment.impedance_nspm, params.mode.resolved());
+        let (b, mode) = (moment.own_nspm(axis), params.mode.resolved());
         let matched = mode.sends_waves() && params.matching == Matching::Both;
         let made = if matched {
             (b / 2.0).sqrt() * handle.velocity_mps
@@ -237,7 +257,8 @@ impl MasterEnd {
             )
         };
         decoder.used(w, moment.dt_s);
-        let (b, v) = (moment.impedance_nspm, handle.velocity_mps);
+        // with the b that it was made with: with one's own, a force in the hand would leap at a retune
+        let (b, v) = (moment.came_with_nspm(axis), handle.velocity_mps);
         let force_n = match params.matching {
             Matching::Both => wave::matched_master_force(b, v, w),
             Matching::None | Matching::Slave => wave::master_force(b, v, w),
@@ -261,9 +282,11 @@ impl MasterEnd {
         let (gap_j, v) = (self.observer.gap_j(axis, account), handle.velocity_mps);
         let most = tdpa::ALPHA_NSPM_MAX;
         let alpha = tdpa::impedance_pc(gap_j, wanted.force_n, v, moment.dt_s, most);
-        self.controlled_n[axis] = alpha * v;
+        let filter_hz = moment.params.control_filter_hz;
+        let added_n = self.output[axis].next(alpha * v, v, filter_hz, moment.dt_s);
+        self.controlled_n[axis] = added_n;
         Demand {
-            force_n: wanted.force_n + alpha * v,
+            force_n: wanted.force_n + added_n,
             events: wanted.events | events_if(alpha > 0.0),
             ..wanted
         }

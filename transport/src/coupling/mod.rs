@@ -10,7 +10,7 @@
 //! | file | method | source |
 //! |---|---|---|
 //! | [`wave`] | wave variables, impedance matching, filtering | teleop E2, E4, E5 |
-//! | [`wave_matrix`] | waves of coupled axes, a library alone: no tick uses it yet | teleop E2 |
+//! | [`wave_matrix`] | waves of coupled axes, a library alone: sessions have one b an axis | teleop E2 |
 //! | [`delay_gain`] | the classic gain for a variable delay, a baseline | teleop E6a |
 //! | [`reservoir`] | cumulative energy account for variable delay and loss | teleop E6b, E9 |
 //! | [`drift`] | position correction, paid from the account | teleop E7 |
@@ -23,7 +23,7 @@
 //!
 //! [`master_end`] and [`slave_end`] hold what the methods remember, and choose among them: the ticks
 //! call these two and know no method. [`params`] has what both ends agree on, [`retune`] how the wave
-//! impedance changes while a session runs.
+//! impedance changes while a session runs, [`switch`] how the method does.
 //!
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.
@@ -39,6 +39,7 @@ pub mod pspm;
 pub mod reservoir;
 pub mod retune;
 pub mod slave_end;
+pub mod switch;
 pub mod tank;
 pub mod tdpa;
 pub mod wave;
@@ -53,6 +54,7 @@ pub use params::{CouplingError, CouplingParams, Matching, Relayed};
 pub use reservoir::Reservoir;
 pub use retune::Schedule;
 pub use slave_end::SlaveEnd;
+pub use switch::Switches;
 
 /// Which method couples the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -129,6 +131,20 @@ impl Mode {
         matches!(self.resolved(), Self::Wave | Self::WaveTdpa)
     }
 
+    /// Its number on the wire, from 1; 0 is the mode that was agreed on.
+    #[must_use]
+    pub fn code(self) -> u32 {
+        let place = Self::ALL.iter().position(|&mode| mode == self);
+        place.map_or(0, |place| place as u32 + 1)
+    }
+
+    /// The mode of this number, if it is one.
+    #[must_use]
+    pub fn of_code(code: u32) -> Option<Self> {
+        let place = (code as usize).checked_sub(1)?;
+        Self::ALL.get(place).copied()
+    }
+
     /// The mode of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -157,7 +173,7 @@ impl Mode {
 pub struct Moment<'a> {
     /// Parameters that both sides agreed on.
     pub params: &'a CouplingParams,
-    /// Wave impedance b of this tick \[N s/m\].
+    /// Wave impedance b of this tick, before the ratio of an axis \[N s/m\].
     pub impedance_nspm: f64,
     /// The newest frame of the other side; number 0 if there is none.
     pub newest: &'a HapticFrame,
@@ -165,6 +181,25 @@ pub struct Moment<'a> {
     pub held: bool,
     /// Time since the tick before \[s\].
     pub dt_s: f64,
+}
+
+impl Moment<'_> {
+    /// Wave impedance of this tick on one axis, for what is sent \[N s/m\].
+    #[must_use]
+    pub fn own_nspm(&self, axis: usize) -> f64 {
+        self.impedance_nspm * self.params.impedance_ratio[axis]
+    }
+
+    /// Wave impedance that the newest frame's wave was made with on one axis, for what is decoded
+    /// \[N s/m\].
+    #[must_use]
+    pub fn came_with_nspm(&self, axis: usize) -> f64 {
+        self.came_nspm() * self.params.impedance_ratio[axis]
+    }
+
+    fn came_nspm(&self) -> f64 {
+        self.newest.made_with_nspm().unwrap_or(self.impedance_nspm)
+    }
 }
 
 #[cfg(test)]

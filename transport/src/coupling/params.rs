@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mode, Schedule};
+use super::{Mode, Schedule, Switches};
+use crate::{AXES, Axes};
 
 /// Which ends of a wave channel are terminated by their own impedance (teleop E4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -13,7 +14,8 @@ pub enum Matching {
     /// The slave's PD damping is set to b, so that waves are absorbed there.
     #[default]
     Slave,
-    /// Also a series element b at the master, which halves the force and the wave sent.
+    /// Also a series element b at the master, which halves the force and the wave sent: the robot goes half
+    /// as far, and as a hand at rest sends no wave, no force stays in a press that stands still.
     Both,
 }
 
@@ -37,11 +39,18 @@ pub struct CouplingParams {
     pub mode: Mode,
     /// Wave impedance b \[N s/m\], 0.1 to 1000.
     pub impedance_nspm: f64,
+    /// Wave impedance of each axis over b, 0.01 to 100; a retune changes b and keeps it. A matrix that
+    /// couples the axes is refused: its energy is no sum over axes that are each passive, and accounts,
+    /// limits and the judge go by axis ([`super::wave_matrix`] has its waves).
+    pub impedance_ratio: Axes,
     /// Impedance matching of the wave channel.
     pub matching: Matching,
     /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
     /// 0 switches the correction off.
     pub drift_rate_hz: f64,
+    /// The same in the first second after an outage of 0.1 s, where it is the larger \[1/s\]; paid from the
+    /// account as ever.
+    pub recover_hz: f64,
     /// Rate at which a decoder catches up with the wave integral \[1/s\].
     pub catch_up_hz: f64,
     /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
@@ -80,8 +89,13 @@ pub struct CouplingParams {
     pub iss_mu_npm: f64,
     /// Damping time tau of mode `iss` \[s\].
     pub iss_tau_s: f64,
+    /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\]
+    /// ([`super::tdpa::OutputFilter`]); 0 is none.
+    pub control_filter_hz: f64,
     /// Changes of the wave impedance while the session runs; last, as it is a list of tables.
     pub retune: Schedule,
+    /// Switches of the method while the session runs.
+    pub switch: Switches,
 }
 
 impl Default for CouplingParams {
@@ -89,8 +103,10 @@ impl Default for CouplingParams {
         Self {
             mode: Mode::Auto,
             impedance_nspm: 10.0,
+            impedance_ratio: [1.0; AXES],
             matching: Matching::Slave,
             drift_rate_hz: 3.0,
+            recover_hz: 30.0,
             catch_up_hz: 30.0,
             hold_s: 0.02,
             reserve_ticks: 3.0,
@@ -108,7 +124,9 @@ impl Default for CouplingParams {
             pspm_nspm: 1.0,
             iss_mu_npm: 3000.0,
             iss_tau_s: 0.003,
+            control_filter_hz: 15.0,
             retune: Schedule::default(),
+            switch: Switches::default(),
         }
     }
 }
@@ -145,10 +163,31 @@ impl CouplingError {
 }
 
 impl CouplingParams {
-    /// Stiffness of the robot's controller in this mode, of the one that it has \[N/m\].
+    /// The same parameters in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { mode, ..*self }
+    }
+
+    /// Whether the session renders a twin at any time.
+    #[must_use]
+    pub fn needs_twin(&self) -> bool {
+        let renders = |mode: Mode| mode.resolved() == Mode::Mmt;
+        renders(self.mode) || self.switch.any(renders)
+    }
+
+    /// The mode that a frame with this number of one was made in, as far as it was agreed on.
+    #[must_use]
+    pub fn mode_of(&self, code: u32) -> Mode {
+        let told = Mode::of_code(code).filter(|told| self.switch.any(|mode| mode == *told));
+        told.unwrap_or(self.mode)
+    }
+
+    /// Stiffness of the robot's controller in this session, of the one that it has \[N/m\].
     #[must_use]
     pub fn robot_npm(&self, own_npm: f64) -> f64 {
-        if self.mode.resolved() == Mode::Pspm {
+        let sets = |mode: Mode| mode.resolved() == Mode::Pspm;
+        if sets(self.mode) || self.switch.any(sets) {
             own_npm.min(self.pspm_npm)
         } else {
             own_npm
@@ -170,6 +209,7 @@ impl CouplingParams {
                 100.0,
                 "0 to 100 1/s",
             ),
+            ("recover_hz", self.recover_hz, 0.0, 100.0, "0 to 100 1/s"),
             ("catch_up_hz", self.catch_up_hz, 0.0, 500.0, "0 to 500 1/s"),
             ("hold_s", self.hold_s, 0.0, 1.0, "0 to 1 s"),
             (
@@ -197,6 +237,13 @@ impl CouplingParams {
                 5.0,
                 "0 to 5 N",
             ),
+            (
+                "control_filter_hz",
+                self.control_filter_hz,
+                0.0,
+                500.0,
+                "0 to 500 Hz",
+            ),
             ("reflect_hz", self.reflect_hz, 0.0, 200.0, "0 to 200 1/s"),
             // what a light handle bears at 1 kHz
             (
@@ -211,7 +258,29 @@ impl CouplingParams {
             ("iss_mu_npm", self.iss_mu_npm, 10.0, 1e6, "10 to 1e6 N/m"),
             ("iss_tau_s", self.iss_tau_s, 0.0, 0.1, "0 to 0.1 s"),
         ])?;
-        self.retune.validate()
+        self.retune.validate()?;
+        self.switch.validate(self.mode)?;
+        let all = self.retune.impedances_nspm().chain([b]);
+        self.check_axes(all)
+    }
+
+    /// Check the impedance of every axis at every b that the session will have.
+    fn check_axes(&self, all_nspm: impl Iterator<Item = f64>) -> Result<(), CouplingError> {
+        for b in all_nspm {
+            for ratio in self.impedance_ratio {
+                CouplingError::first(&[
+                    ("impedance_ratio", ratio, 0.01, 100.0, "0.01 to 100"),
+                    (
+                        "impedance_ratio",
+                        ratio * b,
+                        0.1,
+                        1000.0,
+                        "0.1 to 1000 N s/m when multiplied by the wave impedance",
+                    ),
+                ])?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -230,6 +299,15 @@ mod tests {
             bad.validate().map_err(|error| error.field),
             Err("impedance_nspm")
         );
+        for (ratio, b) in [(-1.0, 10.0), (f64::NAN, 10.0), (50.0, 100.0)] {
+            let bad = CouplingParams {
+                impedance_nspm: b,
+                impedance_ratio: [1.0, ratio, 1.0, 1.0],
+                ..CouplingParams::default()
+            };
+            let field = bad.validate().map_err(|error| error.field);
+            assert_eq!(field, Err("impedance_ratio"));
+        }
         let bad = CouplingParams {
             hold_s: -1.0,
             ..CouplingParams::default()

@@ -2,9 +2,20 @@
 //!
 //! `(u^2 - w^2) / 2 = F v` holds at a port for any b that it uses consistently within a tick, so a
 //! change of b makes no energy (teleop E2; checked there by the test of [`super::wave`], which draws b
-//! anew for every port). While the sides differ, for one round trip, force and velocity are off by
-//! `sqrt(b_m / b_s)`: so a change is spread over some time, and every frame says which b it was made
-//! with and how many changes came before.
+//! anew for every port). Three rules make it right as well:
+//!
+//! 1. Every frame says which b its wave was made with, and is decoded with that. The slave takes on the
+//!    master's b with the first frame of the new epoch, so its port has one b at any time; the master
+//!    sends in the new b while waves of the old one still arrive, for one round trip, which its records
+//!    show ([`crate::trace::Events::RETUNING`], by the epoch that the slave echoes). Decoded with the
+//!    master's own b, those would be felt `sqrt(b_new / b_old)` too large.
+//! 2. Between the two the port at the master is no lossless line: `u^2 - w^2` and `2 F v` differ by
+//!    `(b_2 - b_1) v^2 / 2 + F^2 / 2 (1/b_2 - 1/b_1)`, the energy that a line of the new impedance stores
+//!    more, or less. The account settles it ([`super::reservoir`]): what is left stays here, what lacks
+//!    is not sent, and then the robot, not the hand, gives way until the hand has paid. So a b that is
+//!    lowered under a held force is best lowered slowly.
+//! 3. Sums of waves are told anew in the new b ([`super::wave::Units`]), so what was lost before the
+//!    change is still worth the same motion.
 
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +93,14 @@ impl Schedule {
             b += done * (change.impedance_nspm - b);
         }
         b
+    }
+
+    /// The impedances that its changes end at \[N s/m\].
+    pub(super) fn impedances_nspm(&self) -> impl Iterator<Item = f64> {
+        self.changes
+            .iter()
+            .flatten()
+            .map(|change| change.impedance_nspm)
     }
 
     /// Check that every change is possible and that they follow each other.

@@ -5,17 +5,35 @@
 //! and account have spoken, [`SlaveEnd::send`] for what goes to the other side.
 
 use super::delay_gain::Spacing;
-use super::wave::{self, Decoder, LowPass, Pd};
-use super::{Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank, tdpa};
+use super::wave::{self, Decoder, LowPass, Pd, Units};
+use super::{
+    CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank,
+    tdpa,
+};
 use crate::trace::Events;
-use crate::{AXES, Axes};
+use crate::{AXES, Axes, HapticFrame};
 
 /// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
 const SPEED_OF_DRIFT_MPS: f64 = 0.05;
 
+/// The same while an outage is made up for \[m/s\]: a robot that stood has farther to go, and the hand knows.
+const SPEED_OF_RECOVERY_MPS: f64 = 0.25;
+
+/// Silence that is an outage and no jitter \[s\].
+const OUTAGE_S: f64 = 0.1;
+
+/// How long an outage is made up for \[s\].
+const RECOVERY_S: f64 = 1.0;
+
 /// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
 /// hand pays some friction all the time, with all of it nothing is ever left to reflect.
 const KEPT_SHARE: f64 = 1.0 / 3.0;
+
+/// Cut-off of the handle's velocity that the robot of a mediated session follows \[Hz\]: above that of a hand, tremor
+/// included, and 5 ms behind it. What a coarse encoder adds beyond (4 mm/s for steps of 0.03 mm) moves nothing, but
+/// its work on the damping of the robot's controller was 1 mW, all that a hand pays on hard tissue, and the robot
+/// stopped; a pole here leaves a twentieth of it.
+const AHEAD_HZ: f64 = 30.0;
 
 /// Motion in old waves that is still played out after an outage \[m\].
 const FORGIVEN_M: f64 = 0.02;
@@ -61,7 +79,14 @@ pub struct SlaveEnd {
     decoder: [Decoder; AXES],
     spacing: Spacing,
     filter: [LowPass; AXES],
+    /// The handle's velocity without the noise of its encoder.
+    ahead: [LowPass; AXES],
     wave_integral: Axes,
+    units: Units,
+    /// Time since anything new came \[s\].
+    silent_s: f64,
+    /// Time left in which an outage is made up for \[s\].
+    recovery_s: f64,
     observer: tdpa::Observer,
 }
 
@@ -69,6 +94,14 @@ impl SlaveEnd {
     /// With a peer that began anew, sums count from 0 again.
     pub fn restart(&mut self) {
         *self = Self::default();
+    }
+
+    /// Another method begins, as at the master.
+    pub fn switch(&mut self, newest: &HapticFrame) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            decoder.integral_out = sum;
+        }
+        self.observer = tdpa::Observer::default();
     }
 
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
@@ -82,15 +115,40 @@ impl SlaveEnd {
         let newest = moment.newest;
         self.spacing
             .note(newest.sequence, newest.sent_ns, moment.dt_s);
+        self.recovery_s = (self.recovery_s - moment.dt_s).max(0.0);
+        if !moment.held {
+            self.silent_s += moment.dt_s;
+        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && newest.sequence > 1 {
+            self.recovery_s = RECOVERY_S;
+        }
+        let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
+        for axis in 0..AXES {
+            self.wave_integral[axis] *= sent;
+            self.decoder[axis].integral_out *= came;
+        }
     }
 
-    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller, of those that it has.
+    /// Rate \[1/s\] and speed \[m/s\] of the drift correction now; no rate is none after an outage either.
+    fn drift(&self, params: &CouplingParams) -> (f64, f64) {
+        let rate_hz = params.drift_rate_hz;
+        if self.recovery_s > 0.0 && rate_hz > 0.0 {
+            (rate_hz.max(params.recover_hz), SPEED_OF_RECOVERY_MPS)
+        } else {
+            (rate_hz, SPEED_OF_DRIFT_MPS)
+        }
+    }
+
+    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller on one axis, of those that it has.
     #[must_use]
-    pub fn gains(moment: &Moment<'_>, stiffness_npm: f64, damping_nspm: f64) -> (f64, f64) {
+    pub fn gains(
+        moment: &Moment<'_>,
+        axis: usize,
+        (stiffness_npm, damping_nspm): (f64, f64),
+    ) -> (f64, f64) {
         let params = moment.params;
         let matched = params.mode.sends_waves() && params.matching != Matching::None;
         let damping_nspm = if matched {
-            moment.impedance_nspm
+            moment.own_nspm(axis)
         } else {
             damping_nspm
         };
@@ -115,7 +173,7 @@ impl SlaveEnd {
             }
             Mode::Tdpa => {
                 let (gap_j, pd) = (self.observer.gap_j(robot.axis, account), &robot.pd);
-                let (most, rate_hz) = (SPEED_OF_DRIFT_MPS, params.drift_rate_hz);
+                let (rate_hz, most) = self.drift(params);
                 let repair_mps = (rate_hz * behind_m).clamp(-most, most);
                 let force_n = pd.force(ahead_mps);
                 let admitted_mps =
@@ -140,8 +198,10 @@ impl SlaveEnd {
                     moment.dt_s,
                 ))
             }
-            Mode::Tank | Mode::Mmt | Mode::Auto => {
-                Demand::of(ahead_mps + params.follow_hz * behind_m)
+            Mode::Tank => Demand::of(ahead_mps + params.follow_hz * behind_m),
+            Mode::Mmt | Mode::Auto => {
+                let calm_mps = self.calm(robot.axis, ahead_mps, moment);
+                Demand::of(calm_mps + params.follow_hz * behind_m)
             }
         }
     }
@@ -156,7 +216,7 @@ impl SlaveEnd {
         account: &mut Reservoir,
     ) -> f64 {
         let (dt_s, params) = (moment.dt_s, moment.params);
-        let made = wave::backward(moment.impedance_nspm, velocity_mps, force_n);
+        let made = wave::backward(moment.own_nspm(axis), velocity_mps, force_n);
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
         let wave_j = 0.5 * sent * sent * dt_s;
@@ -186,6 +246,16 @@ impl SlaveEnd {
         sent
     }
 
+    /// The handle's velocity without the noise of its encoder \[m/s\]; when nothing comes any more, the robot
+    /// stops at once.
+    fn calm(&mut self, axis: usize, ahead_mps: f64, moment: &Moment<'_>) -> f64 {
+        let ahead = &mut self.ahead[axis];
+        if !moment.held {
+            *ahead = LowPass::default();
+        }
+        ahead.next(ahead_mps, AHEAD_HZ, moment.dt_s)
+    }
+
     /// Velocity of the wave that came, with its drift correction; `payer` limits the wave to what it
     /// can pay.
     fn wave(
@@ -196,7 +266,8 @@ impl SlaveEnd {
         payer: Option<&Reservoir>,
     ) -> Demand {
         let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
-        let (b, dt_s) = (moment.impedance_nspm, moment.dt_s);
+        let (b, dt_s) = (moment.came_with_nspm(axis), moment.dt_s);
+        let (drift_hz, drift_mps) = self.drift(params);
         let decoder = &mut self.decoder[axis];
         let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
         let carried = if params.delay_gain {
@@ -204,13 +275,15 @@ impl SlaveEnd {
         } else {
             decoder.demand(sample, integral, moment.held, params.catch_up_hz, dt_s)
         };
-        // in contact the line's own deflection looks like drift; it must stay
-        let rate_hz = if robot.touching {
+        // in contact the line's own deflection looks like drift; it must stay. It never has the hand on the
+        // way out, where a robot is left that stood in an outage
+        let outward = self.recovery_s > 0.0 && robot.pd.force_at_rest() * behind_m < 0.0;
+        let rate_hz = if robot.touching && !outward {
             0.0
         } else {
-            params.drift_rate_hz
+            drift_hz
         };
-        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, SPEED_OF_DRIFT_MPS);
+        let corrected = carried + drift::correction_wave(b, behind_m, rate_hz, drift_mps);
         let wave_max = payer.map_or(f64::INFINITY, |payer| payer.wave_max(axis, dt_s));
         let u = corrected.clamp(-wave_max, wave_max);
         let share = if corrected == 0.0 { 1.0 } else { u / corrected };
@@ -234,5 +307,62 @@ impl SlaveEnd {
             events: wanted.events | acted,
             ..wanted
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HapticFrame;
+    use crate::coupling::CouplingParams;
+
+    /// Work on a controller's damping of 50 N s/m by the noise of the handle's velocity emptied the tank.
+    #[test]
+    fn issue_the_noise_of_a_coarse_encoder_was_work() {
+        let params = CouplingParams {
+            mode: Mode::Mmt,
+            follow_hz: 0.0,
+            ..CouplingParams::default()
+        };
+        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
+        let robot = AtRobot {
+            axis: 2,
+            port_m: 0.0,
+            touching: false,
+            contact_n: None,
+            pd: Pd {
+                stiffness_npm: 2000.0,
+                damping_nspm: 50.0,
+                error_m: 0.0,
+                robot_velocity_mps: 0.0,
+                dt_s: 1e-3,
+            },
+        };
+        let mut ask = |velocity_mps: f64, held: bool| {
+            let mut newest = HapticFrame::default();
+            newest.velocity_mps[2] = velocity_mps;
+            let moment = Moment {
+                params: &params,
+                impedance_nspm: 10.0,
+                newest: &newest,
+                held,
+                dt_s: 1e-3,
+            };
+            end.demand(&moment, &robot, &account).velocity_mps
+        };
+        // a hand at 20 mm/s whose encoder rattles at 125 Hz by 5 mm/s
+        let (mut squares, mut last_mps) = (0.0, 0.0);
+        for tick in 0..400 {
+            let noise_mps = if tick / 4 % 2 == 0 { 0.005 } else { -0.005 };
+            last_mps = ask(0.02 + noise_mps, true);
+            if tick >= 200 {
+                squares += (last_mps - 0.02) * (last_mps - 0.02);
+            }
+        }
+        assert!((last_mps - 0.02).abs() < 2e-3, "{last_mps}");
+        let power_w = 50.0 * squares / 200.0;
+        assert!(power_w < 0.1 * 50.0 * 0.005 * 0.005, "{power_w}");
+        // and an outage still stops it at once
+        assert_eq!(ask(0.0, false), 0.0);
     }
 }

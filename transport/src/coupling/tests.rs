@@ -17,7 +17,11 @@ fn every_mode_is_read_by_its_own_name() {
         let read: Result<Mode, Error> = Mode::deserialize(mode.name().into_deserializer());
         assert_eq!(read.expect("a name"), mode);
         assert_eq!(Mode::named(mode.name()), Some(mode));
+        let flags = FrameFlags::with_mode(FrameFlags::ENGAGED, mode.code());
+        assert_eq!(Mode::of_code(FrameFlags::mode_code(flags)), Some(mode));
+        assert_ne!(flags & FrameFlags::ENGAGED, 0);
     }
+    assert_eq!((Mode::of_code(0), Mode::of_code(15)), (None, None));
     let passive = Mode::ALL.iter().filter(|mode| !mode.is_passive());
     assert!(passive.eq([&Mode::Direct, &Mode::Iss]));
 }
@@ -93,7 +97,7 @@ proptest! {
             let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
             account.receive(&newest.energy_sent_j);
             end.begin(&moment);
-            let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, 2000.0, 50.0);
+            let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, 1, (2000.0, 50.0));
             let pd = Pd { stiffness_npm, damping_nspm, error_m: 1e-3 * x, robot_velocity_mps: v, dt_s: 1e-3 };
             let robot = AtRobot { axis: 1, port_m: 0.02 * x, touching: held, contact_n: held.then_some(force_n), pd };
             let wanted = end.demand(&moment, &robot, &account);

@@ -75,6 +75,41 @@ impl Pd {
     }
 }
 
+/// Impedances that the two integrals of an end are told in: of the wave that it sends and of the one that
+/// comes (teleop E2, the epochs of b).
+///
+/// A wave's integral is motion in units that b sets: `x = sqrt(2/b) U` where no force acts. So when b
+/// changes, the sender tells all of its sum anew in the new b, and the receiver takes what it used so far
+/// there as well. What was lost or late before the change is then still worth the same motion; left in
+/// the old units, a sum of U would become `sqrt(b_new / b_old)` of it, at once.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Units {
+    sent_nspm: f64,
+    came_nspm: f64,
+}
+
+impl Units {
+    /// Factors by which the sums of the sent and of the used wave change with b \[N s/m\]; 1 each where it
+    /// did not change, and at first.
+    pub fn follow(&mut self, sent_nspm: f64, came_nspm: f64) -> (f64, f64) {
+        let factors = (
+            retold(self.sent_nspm, sent_nspm),
+            retold(self.came_nspm, came_nspm),
+        );
+        (self.sent_nspm, self.came_nspm) = (sent_nspm, came_nspm);
+        factors
+    }
+}
+
+fn retold(from_nspm: f64, to_nspm: f64) -> f64 {
+    let known = from_nspm > 0.0 && to_nspm > 0.0 && from_nspm != to_nspm;
+    if known {
+        (to_nspm / from_nspm).sqrt()
+    } else {
+        1.0
+    }
+}
+
 /// Reads one axis of a wave from cumulative integrals, so that a lost, late, repeated or
 /// overtaken frame changes nothing but the moment at which its content is used (E6b).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -202,6 +237,30 @@ mod tests {
             let u = (b / 2.0).sqrt() * v;
             prop_assert!(f * v - (u * u - w * w) / 2.0 >= -1e-12);
         }
+    }
+
+    /// What was lost before a change of b is worth the same motion after it.
+    #[test]
+    fn a_loss_before_a_retune_is_made_up_in_the_new_impedance() {
+        let (dt, mut decoder, mut units) = (1e-3, Decoder::default(), Units::default());
+        let (mut sum, mut sent, mut moved_m, mut used_m) = (0.0, Units::default(), 0.0, 0.0);
+        for tick in 0..2000 {
+            let b = if tick < 50 { 10.0 } else { 40.0 };
+            let v = if tick < 100 { 0.1 } else { 0.0 };
+            sum *= sent.follow(b, b).0;
+            let sample = (b / 2.0_f64).sqrt() * v;
+            sum += sample * dt;
+            moved_m += v * dt;
+            // nothing arrives around the change
+            if (20..70).contains(&tick) {
+                continue;
+            }
+            decoder.integral_out *= units.follow(b, b).1;
+            let wave = decoder.demand(sample, sum, true, 30.0, dt);
+            decoder.used(wave, dt);
+            used_m += (2.0 / b).sqrt() * wave * dt;
+        }
+        assert!((used_m - moved_m).abs() < 1e-9, "{used_m} of {moved_m} m");
     }
 
     #[test]

@@ -7,8 +7,14 @@
 //!
 //! The sheet takes the symmetric root of W for R. The identity needs only `R^T R = W` (tests below),
 //! and two factors of one W differ by a rotation of the waves, so the factor here is Cholesky's: no
-//! eigenvectors, the same bits everywhere. Both ends must use the same W. The ticks couple axis by
-//! axis, which is W diagonal; this is for a device whose axes should be stiff in another frame.
+//! eigenvectors, the same bits everywhere. Both ends must use the same W.
+//!
+//! Sessions do not use this: there W is diagonal, one b an axis ([`super::CouplingParams`]'s
+//! `impedance_ratio`), and the waves of each axis are those of [`super::wave`] (test below). With a W that
+//! couples axes only the sum over the axes is passive: one axis may give back what another took in. The
+//! account, the guards and the judge promise more, each axis by itself; they would have to run in the
+//! eigenvectors of W, where the box of a workspace and of its force limits is none any more. This is for a
+//! program of its own whose device has its stiff axes in another frame than its limits.
 //!
 //! | symbol | is | unit |
 //! |---|---|---|

@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::rand_core::SeedableRng;
 
 use super::params::{LinkError, LinkParams, Outage, QUEUE_PACKETS_MAX};
+use crate::chance::even;
 use crate::clock::{Span, Time};
 
 /// What becomes of a packet.
@@ -93,7 +94,7 @@ impl LinkModel {
     pub fn new(params: LinkParams, seed: u64) -> Result<Self, LinkError> {
         params.validate()?;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let losing = uniform(&mut rng) < params.loss;
+        let losing = even(&mut rng) < params.loss;
         Ok(Self {
             params,
             rng,
@@ -179,11 +180,11 @@ impl LinkModel {
 
     fn draw(&mut self) -> Chance {
         Chance {
-            loss: uniform(&mut self.rng),
-            jitter: uniform(&mut self.rng),
-            duplicate: uniform(&mut self.rng),
-            copy_jitter: uniform(&mut self.rng),
-            reorder: uniform(&mut self.rng),
+            loss: even(&mut self.rng),
+            jitter: even(&mut self.rng),
+            duplicate: even(&mut self.rng),
+            copy_jitter: even(&mut self.rng),
+            reorder: even(&mut self.rng),
         }
     }
 
@@ -256,11 +257,6 @@ impl LinkModel {
             latest
         }
     }
-}
-
-/// Uniform in [0, 1) with 53 random bits.
-pub(super) fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 #[cfg(test)]

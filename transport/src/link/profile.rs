@@ -7,8 +7,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::Serialize;
 
-use super::model::uniform;
 use super::params::LinkParams;
+use crate::chance;
 
 /// A path of a certain kind. The operator sits at a wired end, and the robot at the other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ impl Cuts {
             } else {
                 self.off_s
             };
-            at_s += (mean + deviation * normal(&mut rng)).max(STRETCH_S_MIN);
+            at_s += (mean + deviation * chance::normal(&mut rng)).max(STRETCH_S_MIN);
             // a time that is not a number ends it too
             let goes_on = at_s < duration_s;
             if !goes_on {
@@ -60,13 +60,6 @@ impl Cuts {
             times_s.push(at_s);
         }
     }
-}
-
-/// A standard normal number (Box and Muller 1958).
-fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    // in (0, 1], so that the logarithm is finite
-    let radius = (-2.0 * libm::log(1.0 - uniform(rng))).sqrt();
-    radius * libm::cos(core::f64::consts::TAU * uniform(rng))
 }
 
 const fn link(oneway_ms: f64, jitter_ms: f64, loss: f64, burst: f64) -> LinkParams {

@@ -5,8 +5,9 @@
 //! `Phi(ln(1 + d) / (sqrt(2) s))`, and the programmed Weber fraction w is where that is
 //! [`TARGET`](super::TARGET): `s = ln(1 + w) / (sqrt(2) z)`, with z its normal quantile.
 
+use palpate_transport::chance;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::Z_TARGET;
 
@@ -35,27 +36,16 @@ impl Observer {
     /// Whether `more` is said to be more than `less`; both are what the channel displays, and what does
     /// not push back at all counts as almost nothing.
     pub fn tells(&mut self, less: f64, more: f64) -> bool {
-        let blind = self.even() < self.lapse;
-        let guess = self.even() < 0.5;
+        let blind = chance::even(&mut self.random) < self.lapse;
+        let guess = chance::even(&mut self.random) < 0.5;
         let floor = LEAST * less.abs().max(more.abs()).max(1e-300);
         let felt = |value: f64| {
             let known = if value.is_finite() { value } else { 0.0 };
             libm::log(known.max(floor))
         };
-        let apart = felt(more) + self.noise * self.normal() - felt(less);
-        let right = apart - self.noise * self.normal() > 0.0;
+        let apart = felt(more) + self.noise * chance::normal(&mut self.random) - felt(less);
+        let right = apart - self.noise * chance::normal(&mut self.random) > 0.0;
         if blind { guess } else { right }
-    }
-
-    /// Even on 0..1.
-    fn even(&mut self) -> f64 {
-        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Normal with deviation 1 (Box and Muller 1958).
-    fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.even()));
-        radius * libm::cos(core::f64::consts::TAU * self.even())
     }
 }
 

@@ -23,7 +23,7 @@ use nalgebra::Vector3;
 use palpate_transport::{AXES, Axes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::grip::{Grip, Hold};
+use super::grip::{Grip, Grips};
 use super::lead::Lead;
 use super::pace::SUBSTEP_S;
 use super::script::Script;
@@ -148,7 +148,7 @@ impl PhantomParams {
 #[derive(Debug, Clone)]
 pub struct PhantomHandle {
     params: PhantomParams,
-    hold: Hold,
+    grips: Grips,
     lead: Lead,
     plant: Plant,
     motor: Motor,
@@ -170,14 +170,14 @@ struct Measured {
 impl PhantomHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(params: &PhantomParams, script: Script, hold: impl Into<Hold>) -> Self {
-        let (lead, hold) = (Lead::new(script), hold.into());
-        let mut plant = Plant::new(params, hold.grip().hand(), &lead.intent().position_m);
+    pub fn new(params: &PhantomParams, script: Script, grips: impl Into<Grips>) -> Self {
+        let (lead, grips) = (Lead::new(script), grips.into());
+        let mut plant = Plant::new(params, grips.grip().hand(), &lead.intent().position_m);
         let (pose, position_m) = plant.sense();
         plant.weight_nm = pose.gravity_nm();
         Self {
             params: *params,
-            hold,
+            grips,
             lead,
             plant,
             motor: Motor::new(params.motor),
@@ -251,10 +251,10 @@ impl Handle for PhantomHandle {
             }
             self.measure(f64::from(steps) * SUBSTEP_S);
         }
-        if let Some(grip) = self.hold.follow(self.lead.elapsed_s()) {
+        if let Some(grip) = self.grips.follow(self.lead.elapsed_s()) {
             self.plant.hand = grip.hand();
         }
-        let present = self.hold.grip() != Grip::None;
+        let present = self.grips.grip() != Grip::None;
         let intent = self.lead.intent();
         let position_m = self.measured.position_m;
         Reading {

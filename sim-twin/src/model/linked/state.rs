@@ -3,10 +3,12 @@
 //! Source: ours. Everything that a step reads is in it, so that a thawed volume goes on bit for bit: places,
 //! links, marks, and what sweeps know of runs.
 
+use crate::Vec3;
 use crate::model::hold::Hold;
 use crate::model::linked::Linked;
 use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::links::Links;
+use crate::model::linked::touch::TOOLS;
 use crate::twin::{Ledger, Snapshot, ThawError};
 
 /// Numbers beside those of elements: the ledger and the time owed.
@@ -17,7 +19,7 @@ const INTEGERS: usize = 2;
 impl Linked {
     /// Numbers of a snapshot of this volume, those of [`Hold`] included.
     fn numbers(&self) -> usize {
-        6 * self.elements.slots() as usize + NUMBERS + Hold::NUMBERS
+        6 * self.elements.slots() as usize + NUMBERS + 3 * TOOLS + Hold::NUMBERS
     }
 
     /// Appends the state.
@@ -41,6 +43,9 @@ impl Linked {
             books.residual_j,
             self.owed_s,
         ]);
+        for force_n in &self.felt_n {
+            numbers.extend(force_n.iter());
+        }
         self.elements.write(&mut snapshot.integers);
         snapshot.integers.extend([self.steps, self.refused]);
         self.hold.freeze(snapshot);
@@ -94,6 +99,10 @@ impl Linked {
                 mass_j,
                 residual_j,
             };
+        }
+        let forces = snapshot.numbers[6 * slots + NUMBERS..].as_chunks::<3>().0;
+        for (force_n, from) in self.felt_n.iter_mut().zip(forces) {
+            *force_n = Vec3::from(*from);
         }
         let changed = self.elements.read(&snapshot.integers);
         if let Some(&[steps, refused]) = snapshot.integers.last_chunk::<INTEGERS>() {

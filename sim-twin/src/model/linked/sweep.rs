@@ -15,9 +15,6 @@ use crate::model::linked::elements::Elements;
 use crate::model::linked::links::Links;
 use crate::model::linked::weave::{Run, Weave};
 
-/// Elements that are looked at together: most of a row at once, the rest of it by halves.
-const LANES: usize = 16;
-
 /// Shorter ways are not gone \[m\]: nobody feels them, and numbers so small that their squares are
 /// denormal cost a processor a hundred times the time of others.
 const LEAST_M: f32 = 1e-13;

@@ -5,6 +5,7 @@
 //! dissipated. The chain proposes and the energy disposes: what it moves is kept only if that costs no
 //! energy, so it cannot give any to the hand.
 
+use crate::Vec3;
 use crate::contact::usable;
 use crate::model::linked::Linked;
 use crate::model::linked::direction::Direction;
@@ -59,6 +60,8 @@ impl Linked {
         let rode = self.ride();
         let work_j = came_j - rode.held_j;
         let mut lost_j = rode.left_j + self.unfold();
+        // what the motion met; relaxation comes after it
+        let met_n = self.forces_n();
         for _ in 0..self.sweeps_due(dt_s) {
             lost_j += self.sweep();
         }
@@ -74,11 +77,25 @@ impl Linked {
             self.audit();
         }
         self.survey_far();
-        for (slot, rod) in reactions.iter_mut().zip(&rods) {
-            if let Some(rod) = rod {
-                *slot = self.felt(rod);
+        for (index, rod) in rods.iter().enumerate() {
+            let was_n = std::mem::take(&mut self.felt_n[index]);
+            let Some(rod) = rod else {
+                continue;
+            };
+            let mut felt = self.felt(rod);
+            self.felt_n[index] = felt.force_n;
+            // the mean over the motion, whose product with the way is the work that was booked
+            felt.force_n = 0.5 * (was_n + met_n[index]);
+            if let Some(slot) = reactions.get_mut(index) {
+                *slot = felt;
             }
         }
+    }
+
+    /// Force on every tool now \[N\].
+    fn forces_n(&self) -> [Vec3; TOOLS] {
+        let of = |rod: &Option<Rod>| rod.as_ref().map(|rod| self.felt(rod).force_n);
+        std::array::from_fn(|index| of(&self.rods[index]).unwrap_or_default())
     }
 
     /// Sweeps that are due after this much more time.

@@ -49,6 +49,8 @@ pub struct Linked {
     /// What the chain moved, and where to \[m\].
     pub(super) chain: Vec<(u32, [f32; 3])>,
     pub(super) in_chain: Vec<bool>,
+    /// Force on every tool at the end of the last step \[N\].
+    pub(super) felt_n: [Vec3; TOOLS],
     /// Time not yet swept \[s\].
     pub(super) owed_s: f64,
     /// Presses that the chain could not follow.
@@ -92,6 +94,7 @@ impl Linked {
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
             in_chain: vec![false; slots],
+            felt_n: [Vec3::zeros(); TOOLS],
             owed_s: 0.0,
             refused: 0,
             ledger: Ledger::default(),
