@@ -63,12 +63,10 @@ impl Compact {
             size,
             voxels: intensities.iter().map(voxel).collect(),
         };
-        for element in 0..grid.slots() {
+        for element in (0..grid.slots()).filter(|&e| intensities[e as usize] != 0) {
             for to in Direction::UP {
                 if let Some(other) = grid.beside(element, to).filter(|&e| grid.alive(e)) {
-                    if grid.alive(element) {
-                        grid.flag(element, to, other);
-                    }
+                    grid.flag(element, to, other);
                 }
             }
         }

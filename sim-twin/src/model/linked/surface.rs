@@ -243,7 +243,8 @@ impl Surface {
         let under = links.neighbour(element, up.opposite());
         let below = under.is_some_and(|under| self.whole[under as usize]);
         for side in [UP, DOWN] {
-            let hidden = above && below || above && side == UP || below && side == DOWN;
+            // a whole cell hides the side that faces it
+            let hidden = if side == UP { above } else { below };
             let wanted = corners.filter(|_| !hidden);
             let at = self.at[usize::from(axis)][usize::from(side)][element as usize];
             let had = self.squares.get(at as usize).map(|square| square.corners);

@@ -35,12 +35,15 @@ fn listed(size: [i32; 3]) -> Listed {
     list
 }
 
+/// Whether an element is there and held, and who its neighbours are.
+type Of = (bool, bool, [Option<[i32; 3]>; 6]);
+
 /// Links by site, so that storages of other slots can be compared.
 fn by_site(
     links: &impl Links,
     slot: impl Fn([i32; 3]) -> u32,
     site: impl Fn(u32) -> [i32; 3],
-) -> Vec<(bool, bool, [Option<[i32; 3]>; 6])> {
+) -> Vec<Of> {
     let of = |at| {
         let element = slot(at);
         let beside = Direction::ALL.map(|to| links.neighbour(element, to).map(&site));
