@@ -9,7 +9,7 @@
 use crate::Vec3;
 use crate::law::Real;
 use crate::model::linked::direction::Direction;
-use crate::model::linked::links::{JoinError, Links, NONE, joinable};
+use crate::model::linked::links::{JoinError, Links, NONE, PlaceError, joinable};
 use crate::model::linked::matter::{Bonds, Matter, MatterError};
 
 /// The lattice at rest: where its sites are.
@@ -85,6 +85,9 @@ const PINNED: u8 = 2;
 pub struct Elements<R> {
     frame: Frame,
     bonds: Bonds<R>,
+    /// The site that a slot was made for: slots are in its order.
+    made: Vec<[i32; 3]>,
+    /// The site where it rests now: another one after a piece was joined elsewhere.
     site: Vec<[i32; 3]>,
     /// From rest \[m\], by axis.
     pub(super) moved_m: [Vec<R>; 3],
@@ -114,6 +117,7 @@ impl<R: Real> Elements<R> {
         let count = seeds.len();
         let mut elements = Self {
             frame,
+            made: seeds.iter().map(|seed| seed.site).collect(),
             site: seeds.iter().map(|seed| seed.site).collect(),
             moved_m: std::array::from_fn(|_| vec![R::zero(); count]),
             neighbour: std::array::from_fn(|_| vec![NONE; count]),
@@ -149,7 +153,7 @@ impl<R: Real> Elements<R> {
     #[must_use]
     pub fn at_site(&self, site: [i32; 3]) -> Option<u32> {
         let found = self
-            .site
+            .made
             .binary_search_by_key(&order(site), |&site| order(site));
         found.ok().and_then(|slot| u32::try_from(slot).ok())
     }
@@ -171,7 +175,7 @@ impl<R: Real> Elements<R> {
         &self.bonds
     }
 
-    /// Its site on the lattice at rest.
+    /// The site on the lattice where it rests.
     #[must_use]
     pub fn site(&self, element: u32) -> [i32; 3] {
         self.site[element as usize]
@@ -255,7 +259,8 @@ impl<R: Real> Elements<R> {
             }
             let kind = u32::from(self.matter[slot]) << 8 | u32::from(self.marks[slot]);
             integers.push(pair(self.object[slot], kind));
-            integers.push(pair(0, u32::from_le_bytes(self.colour[slot])));
+            let far = packed(self.made[slot], self.site[slot]);
+            integers.push(pair(far, u32::from_le_bytes(self.colour[slot])));
         }
     }
 
@@ -286,7 +291,11 @@ impl<R: Real> Elements<R> {
             changed |= self.marks[slot] != marks || self.matter[slot] != matter;
             (self.marks[slot], self.matter[slot]) = (marks, matter);
             self.object[slot] = object;
-            self.colour[slot] = split(*colour).1.to_le_bytes();
+            let (far, colour) = split(*colour);
+            self.colour[slot] = colour.to_le_bytes();
+            let site = unpacked(self.made[slot], far);
+            changed |= self.site[slot] != site;
+            self.site[slot] = site;
         }
         changed
     }
@@ -311,6 +320,21 @@ impl<R: Real> Elements<R> {
         }
         worst
     }
+}
+
+/// Farthest from the site that an element was made for to the one where it rests, by axis.
+const CARRY_MAX: i32 = 511;
+
+/// From the site that an element was made for to where it rests, in ten bits an axis.
+fn packed(made: [i32; 3], site: [i32; 3]) -> u32 {
+    let bits = |axis: usize| ((site[axis] - made[axis]) as u32 & 0x3ff) << (10 * axis);
+    bits(0) | bits(1) | bits(2)
+}
+
+/// Where an element rests, after [`packed`].
+fn unpacked(made: [i32; 3], far: u32) -> [i32; 3] {
+    // the sign is the highest of the ten bits
+    std::array::from_fn(|axis| made[axis] + ((far << (22 - 10 * axis)) as i32 >> 22))
 }
 
 /// The number, in double precision.
@@ -394,5 +418,45 @@ impl<R: Real> Links for Elements<R> {
         }
         self.marks[element as usize] |= ALIVE;
         true
+    }
+
+    fn pinned(&self, element: u32) -> bool {
+        self.alive(element) && self.marks[element as usize] & PINNED != 0
+    }
+
+    fn pin(&mut self, element: u32, held: bool) -> bool {
+        let changes = self.alive(element) && Self::pinned(self, element) != held;
+        if changes {
+            Self::pin(self, element, held);
+        }
+        changes
+    }
+
+    fn place(&mut self, element: u32, moved_m: [f64; 3]) -> Result<(), PlaceError> {
+        if !self.alive(element) {
+            return Err(PlaceError::Gone(element));
+        }
+        for (own, to) in self.moved_m.iter_mut().zip(moved_m) {
+            own[element as usize] = R::of(to);
+        }
+        Ok(())
+    }
+
+    fn carries(&self, element: u32, by: [i32; 3]) -> bool {
+        let slot = element as usize;
+        (0..3).all(|axis| {
+            let far = (self.site[slot][axis] - self.made[slot][axis]).saturating_add(by[axis]);
+            far.abs() <= CARRY_MAX
+        })
+    }
+
+    fn carry(&mut self, element: u32, by: [i32; 3]) {
+        let slot = element as usize;
+        for (axis, &steps) in by.iter().enumerate() {
+            self.site[slot][axis] += steps;
+            let way_m = f64::from(steps) * self.frame.spacing_m[axis];
+            let moved_m = &mut self.moved_m[axis][slot];
+            *moved_m = R::of(to_f64(*moved_m) - way_m);
+        }
     }
 }

@@ -30,6 +30,17 @@ pub enum JoinError {
     Apart(u32, u32),
 }
 
+/// Why an element was not put elsewhere; nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// It is not there.
+    #[error("element {0} is not there")]
+    Gone(u32),
+    /// The way of storing keeps no places, only what is on the grid (row LV-02).
+    #[error("element {0} has no place of its own: this volume can be cut and carved, not deformed")]
+    Fixed(u32),
+}
+
 /// A volume of elements, each with up to six links.
 ///
 /// A slot is an element's number for life, and none of an element that is gone. Links are symmetric
@@ -58,6 +69,27 @@ pub trait Links {
 
     /// Puts an element back where it was, without links; whether it was gone.
     fn revive(&mut self, element: u32) -> bool;
+
+    /// Whether it is there and held where it is (row TP-09).
+    fn pinned(&self, element: u32) -> bool;
+
+    /// Holds it where it is, or lets it go; whether that changed anything.
+    fn pin(&mut self, element: u32, held: bool) -> bool;
+
+    /// Puts an element at a displacement from its place at rest \[m\]; no link is asked.
+    ///
+    /// # Errors
+    /// [`PlaceError`] if it is gone, or if the storage keeps no places.
+    fn place(&mut self, element: u32, moved_m: [f64; 3]) -> Result<(), PlaceError>;
+
+    /// Whether [`Links::carry`] can number an element's rest from so many sites further on.
+    fn carries(&self, _element: u32, _by: [i32; 3]) -> bool {
+        true
+    }
+
+    /// Has an element rest at another site of the lattice; it stays where it is. Storages that know
+    /// no sites, only neighbours, have nothing to do.
+    fn carry(&mut self, _element: u32, _by: [i32; 3]) {}
 
     /// Number of elements that are there.
     fn count(&self) -> usize {

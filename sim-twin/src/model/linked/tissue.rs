@@ -10,6 +10,7 @@ use crate::model::linked::exact::Control;
 use crate::model::linked::links::Links;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
+use crate::model::linked::surface::Surface;
 use crate::model::linked::sweep;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
@@ -57,8 +58,8 @@ pub struct Linked {
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
-    /// Elements of the surface, and where they are and were \[m\].
-    skin: Vec<u32>,
+    surface: Surface,
+    /// Where the elements of the surface are and were \[m\].
     skin_m: Vec<Vec3>,
     skin_rest_m: Vec<Vec3>,
 }
@@ -99,7 +100,7 @@ impl Linked {
             refused: 0,
             ledger: Ledger::default(),
             hold: Hold::default(),
-            skin: Vec::with_capacity(slots),
+            surface: Surface::new(&elements),
             skin_m: Vec::with_capacity(slots),
             skin_rest_m: Vec::with_capacity(slots),
             elements,
@@ -107,7 +108,7 @@ impl Linked {
             params,
         };
         tissue.audit();
-        tissue.peel();
+        tissue.show_rest();
         Ok(tissue)
     }
 
@@ -115,6 +116,12 @@ impl Linked {
     #[must_use]
     pub const fn elements(&self) -> &Elements<f32> {
         &self.elements
+    }
+
+    /// The surface: which element every vertex of the [`View`] is.
+    #[must_use]
+    pub const fn surface(&self) -> &Surface {
+        &self.surface
     }
 
     /// Presses that links and what holds them would not let the tissue follow.
@@ -147,33 +154,27 @@ impl Linked {
             self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
         }
         if changed {
-            self.peel();
+            self.surface.rebuild(&self.elements);
+            self.show_rest();
         }
         self.show();
     }
 
-    /// Finds the surface: elements that lack a neighbour.
-    fn peel(&mut self) {
-        self.skin.clear();
+    /// Puts the surface where its elements rest, and then where they are: after its elements changed.
+    fn show_rest(&mut self) {
+        let vertices = self.surface.vertices().iter();
         self.skin_rest_m.clear();
-        let elements = &self.elements;
-        let bare = |e: u32| {
-            Direction::ALL
-                .iter()
-                .any(|&to| elements.neighbour(e, to).is_none())
-        };
-        let all = (0..elements.slots()).filter(|&e| elements.alive(e) && bare(e));
-        self.skin.extend(all);
-        let rests = self.skin.iter().map(|&element| elements.rest_m(element));
-        self.skin_rest_m.extend(rests);
+        self.skin_rest_m
+            .extend(vertices.map(|&element| self.elements.rest_m(element)));
         self.show();
     }
 
     /// Puts the surface where its elements are.
     fn show(&mut self) {
         self.skin_m.clear();
-        let places = self.skin.iter().map(|&element| self.elements.at_m(element));
-        self.skin_m.extend(places);
+        let vertices = self.surface.vertices().iter();
+        self.skin_m
+            .extend(vertices.map(|&element| self.elements.at_m(element)));
     }
 }
 
@@ -233,7 +234,7 @@ impl Tissue for Linked {
         View {
             positions_m: &self.skin_m,
             rest_m: &self.skin_rest_m,
-            faces: &[],
+            faces: self.surface.faces(),
             ledger: self.ledger,
         }
     }
@@ -268,6 +269,7 @@ impl Linked {
                 self.elements.cut(element, to);
                 for end in [element, other] {
                     self.weave.renew(&self.elements, end);
+                    self.surface.touch(&self.elements, end);
                     self.stirred(end, self.still_m * 2.0);
                 }
             }
@@ -275,7 +277,8 @@ impl Linked {
         self.ledger.edit_j += report.energy_j;
         self.ledger.elastic_j += report.energy_j;
         self.audit();
-        self.peel();
+        self.surface.update(&self.elements);
+        self.show_rest();
         report
     }
 }

@@ -2,11 +2,17 @@
 
 mod bench1d;
 mod chain;
+mod cutting;
+mod drawn;
 mod force;
+mod joining;
+mod looks;
 mod preserve;
 mod press;
 mod propagation;
 mod relax;
+mod soak;
+mod storage;
 
 use super::elements::{Elements, Frame, Seed};
 use super::exact::Control;
