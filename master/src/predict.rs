@@ -5,7 +5,9 @@
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place, [`params`] are the numbers that may be set.
+//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
+//! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
+//! [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;

@@ -32,8 +32,8 @@ const BEYOND: f64 = 0.7;
 /// Weight of samples from which a lesson counts half \[N^2\]: 50 ms at 0.3 N.
 const TAUGHT_N2: f64 = 5.0;
 
-/// Weight of samples of half a whole press, from which an exponent counts half \[N^2\]: 0.6 s at 1 N. A quick press tells how hard
-/// a tissue is long before it tells how it stiffens, because its dynamics look like a law.
+/// Weight of samples of half a whole press, from which an exponent counts half \[N^2\]: 0.6 s at 1 N. A quick
+/// press tells how hard a tissue is long before it tells how it stiffens, because its dynamics look like a law.
 const BENT_N2: f64 = 600.0;
 
 /// Weight of the mean of all lessons beside one whose place is touched: it decides where no lesson is
@@ -266,9 +266,10 @@ impl Lessons {
     }
 }
 
-/// Weight of a sample of which `guess_n` is to be measured \[N^2\]: over the variance of the logarithm of measured over expected force, whose
-/// errors are absolute up to [`RELATIVE_N`] and relative beyond, so that tissue much harder than the twin is
-/// learnt from the little that the twin feels there, and the deepest moment of a press is not all of it.
+/// Weight of a sample of which `guess_n` is to be measured \[N^2\]: over the variance of the logarithm of
+/// measured over expected force, whose errors are absolute up to [`RELATIVE_N`] and relative beyond, so that
+/// tissue much harder than the twin is learnt from the little that the twin feels there, and the deepest moment
+/// of a press is not all of it.
 fn weight_n2(expected_n: f64, guess_n: f64) -> f64 {
     let inverse = |force_n: f64| 1.0 / (force_n * force_n);
     let twins = TWIN_ERROR * TWIN_ERROR;

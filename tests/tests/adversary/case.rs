@@ -325,7 +325,7 @@ impl Case {
         Schedule::try_from(changes).expect("counted")
     }
 
-    /// Its switches of the method; none of a mode that may not have any.
+    /// Its switches of the method; none of a mode that may not have any, nor beside a codec, where they are refused.
     fn switches(&self, in_order: &[Event]) -> Switches {
         let of = |event: &Event| match event.what {
             What::Switch(mode) => Some(Switch {
@@ -335,7 +335,9 @@ impl Case {
             _ => None,
         };
         let all = in_order.iter().filter_map(of).take(SWITCHES_MAX);
-        let all: Vec<Switch> = all.filter(|_| self.mode.is_passive()).collect();
+        let all: Vec<Switch> = all
+            .filter(|_| self.mode.is_passive() && self.codec.is_none())
+            .collect();
         Switches::try_from(all).expect("few, and passive")
     }
 
