@@ -68,7 +68,8 @@ pub struct Prediction {
     /// Relative changes that learning made to the force of a touch, their sizes summed since the start; a
     /// stiffening keeps the force and adds nothing.
     pub corrected: f64,
-    /// How well this place is known, 0 (as the twin was given) to 1 (as it was pressed).
+    /// How well what is felt is known, 0 (the twin as it was given) to 1 (as it was pressed); of a law in the
+    /// twin's place, that law's.
     pub confidence: f64,
     /// Whether what was learnt was taken over in this tick.
     pub updated: bool,
@@ -255,13 +256,13 @@ impl Predictor {
             confidence,
             ..Prediction::default()
         };
-        if let Some((law, energy_j, factor)) = self.local.felt(handle) {
-            let (force_n, grip_n) = (law.force_n, felt.grip_n);
+        if let Some(law) = self.local.felt(handle) {
             return Prediction {
-                twin_force_n: [force_n.x, force_n.y, force_n.z, grip_n],
-                force_n: [0.0, 0.0, factor * force_n.z, grip_n],
-                energy_j,
-                factor,
+                twin_force_n: [0.0, 0.0, law.rest_n, felt.grip_n],
+                force_n: [0.0, 0.0, law.force_n, felt.grip_n],
+                energy_j: law.energy_j,
+                factor: law.factor,
+                confidence: law.confidence,
                 ..costs
             };
         }
