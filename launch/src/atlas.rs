@@ -244,17 +244,18 @@ pub fn agreement(points: &[Point], chart: Chart) -> Option<Agreement> {
     all
 }
 
-/// Whether the ways agree in every chart that is drawn; none without a point does. Of the chart under jitter
-/// nothing is stated, see [`Point::agrees`].
+/// Whether the ways agree in every chart that is drawn; none without a point does. Nothing if all that is drawn is
+/// the chart under jitter, of which nothing is stated, see [`Point::agrees`].
 #[must_use]
-pub fn held(points: &[Point]) -> bool {
+pub fn held(points: &[Point]) -> Option<bool> {
     let drawn = |chart: &Chart| points.iter().any(|point| point.chart == *chart);
-    let stated = Chart::ALL
-        .into_iter()
-        .filter(|chart| *chart != Chart::Jitter);
-    let mut charts = stated.filter(drawn);
-    !points.is_empty()
-        && charts.all(|chart| agreement(points, chart).is_some_and(|all| all.broken == 0))
+    let mut charts = Chart::ALL.into_iter().filter(drawn);
+    if charts.clone().eq([Chart::Jitter]) {
+        return None;
+    }
+    let agrees = |chart| agreement(points, chart).is_some_and(|all| all.broken == 0);
+    let all = charts.all(|chart| chart == Chart::Jitter || agrees(chart));
+    Some(!points.is_empty() && all)
 }
 
 /// Find all points on `jobs` threads, in their order, with `seed` for what sessions draw; what `stop` has cut off
@@ -300,14 +301,24 @@ mod tests {
             assert_ne!(point.is_bounded(), Some(false), "{point:?}");
             assert!(point.ways() >= 3, "{point:?}");
         }
-        assert!(
+        assert_eq!(
             held(&points),
+            Some(true),
             "issue: a chart of which nothing is stated broke every atlas"
         );
-        assert!(
-            !held(&[]) && !held(&plan(Extent::Sketch)),
+        assert_eq!(
+            [held(&[]), held(&plan(Extent::Sketch))],
+            [Some(false); 2],
             "what was not found agrees with nothing"
         );
+    }
+
+    #[test]
+    fn issue_an_atlas_of_which_nothing_is_stated_was_said_to_hold() {
+        let jitter = plan::empty(Chart::Jitter, 1.0);
+        assert_eq!(held(std::slice::from_ref(&jitter)), None);
+        let direct = plan::empty(Chart::Direct, 1.0);
+        assert_eq!(held(&[jitter, direct]), Some(false));
     }
 
     #[test]

@@ -113,7 +113,8 @@ pub enum Command {
     /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, found in up to four ways
     #[command(after_help = "Examples:\n  palpate atlas --out runs/atlas\n  \
         palpate atlas --set charts=line --set oneway_ms=[20,200] --set wall_npm=500 --json\n\
-        \nIn JSON a limit is a number, \"unbounded\" if none was found, or null if it is unknown. Writes atlas.csv and report.html. Exit 1 if the ways do not agree.")]
+        \nIn JSON a limit is a number, \"unbounded\" if none was found, or null if it is unknown. Writes atlas.csv and \
+        report.html. Exit 1 if the ways do not agree.")]
     Atlas(AtlasArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
     #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \

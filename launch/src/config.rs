@@ -9,6 +9,7 @@ use palpate_slave::SlaveParams;
 use palpate_slave::robot::RobotParams;
 use palpate_transport::codec::CodecParams;
 use palpate_transport::coupling::CouplingParams;
+use palpate_transport::coupling::switch::Switch;
 use palpate_transport::link::LinkParams;
 use serde::{Deserialize, Serialize};
 
@@ -355,6 +356,7 @@ impl Config {
             .map_err(|error| named("", &error))?;
         self.codec.validate().map_err(|error| named("", &error))?;
         self.validate_silence().map_err(field)?;
+        self.validate_judged().map_err(field)?;
         self.validate_rest().map_err(field)
     }
 
@@ -369,6 +371,20 @@ impl Config {
                      the loss of a frame"
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// What a codec judges of the frames that come back is the force that the first mode gives the hand or the twin:
+    /// another mode's may be another.
+    fn validate_judged(&self) -> Result<(), String> {
+        if self.codec.is_on() && !self.coupling.switch.is_empty() {
+            return Err(format!(
+                "codec.kind is {} and coupling.switch has switches ({}); expected codec.kind = \"off\" or no \
+                 coupling.switch, as a codec judges what the first mode lets feel",
+                self.codec.kind.name(),
+                self.modes()
+            ));
         }
         Ok(())
     }
@@ -391,6 +407,16 @@ impl Config {
             coupling.hold_s = coupling.hold_s.max(self.codec.horizon().s());
         }
         coupling
+    }
+
+    /// What couples the sides, in words: the mode that runs, or the modes of a session that switches, in their order.
+    #[must_use]
+    pub fn modes(&self) -> String {
+        let switches: Vec<Switch> = self.coupling.switch.into();
+        let later = switches.into_iter().map(|switch| switch.mode);
+        let all = core::iter::once(self.coupling.mode).chain(later);
+        let names: Vec<&str> = all.map(|mode| mode.resolved().name()).collect();
+        names.join(", then ")
     }
 
     fn validate_rest(&self) -> Result<(), String> {

@@ -3,8 +3,8 @@
 //! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
 //! what was felt, [`lump`] whether the lump could be told by it, [`impedance`] and [`etvo`] what the channel
 //! added to it, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
-//! loops and model updates, [`correction`] what those cost the hand, [`tally`] counts what every tick counts for; [`stat`] has the statistics. Nothing here reads a clock or a
-//! file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
+//! loops and model updates, [`correction`] what those cost the hand, [`tally`] counts what every tick counts
+//! for; [`stat`] has the statistics. Nothing here reads a clock or a file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
 
 pub mod correction;
 pub mod etvo;
@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use palpate_master::predict::hunt_crossley::Contact;
 use palpate_transport::Span;
+use palpate_transport::coupling::Mode;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
@@ -131,7 +132,8 @@ pub struct SessionFacts {
     pub seed: Option<u64>,
     /// Hash over all records, of bit-exact runs.
     pub trace_hash: Option<String>,
-    /// Coupling method that ran, as on the command line.
+    /// Coupling method that ran, as on the command line; of a session that switched all of them, as
+    /// [`crate::config::Config::modes`] has them.
     pub mode: String,
     /// How it ended.
     pub ending: Ending,
@@ -195,10 +197,14 @@ impl Default for SessionFacts {
 
 impl SessionFacts {
     /// Whether the hand feels the twin (then the force belongs to the motion of now) or the
-    /// remote side (then it belongs to the motion of one round trip before).
+    /// remote side (then it belongs to the motion of one round trip before). Nothing of a session that
+    /// switched its method: records do not have the mode of their tick.
     #[must_use]
-    pub fn feels_twin(&self) -> bool {
-        matches!(self.mode.as_str(), "mmt" | "auto" | "rehearse")
+    pub fn feels_twin(&self) -> Option<bool> {
+        match self.mode.as_str() {
+            "" => Some(false),
+            mode => Mode::named(mode).map(|mode| mode.resolved() == Mode::Mmt),
+        }
     }
 }
 

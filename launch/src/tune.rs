@@ -54,15 +54,17 @@ pub struct Link {
     pub rtt_ms_p50: f64,
     /// 99th percentile of it \[ms\].
     pub rtt_ms_p99: f64,
-    /// One-way delay to the robot, median \[ms\], if the clocks tell; with the way back it is the round trip.
+    /// One-way delay to the robot, median \[ms\], if the clocks tell, within [`Self::offset_bound_ms`]; with the way
+    /// back it is the round trip.
     pub oneway_ms_fwd: Option<f64>,
-    /// One-way delay to the hand, median \[ms\].
+    /// One-way delay to the hand, median \[ms\], alike.
     pub oneway_ms_back: Option<f64>,
     /// Standard deviation of the one-way delay \[ms\], if it is known.
     pub jitter_ms: Option<f64>,
     /// Share of frames lost, if it is known.
     pub loss: Option<f64>,
-    /// How far the estimate of the clocks' offset may be off \[ms\], if it is known.
+    /// How far the estimate of the clocks' offset, and so of either way, may be off \[ms\]; nothing if the ways
+    /// were said or are not known. Between hosts whose clocks only frames compare it is half a round trip.
     pub offset_bound_ms: Option<f64>,
 }
 
@@ -372,9 +374,16 @@ fn impedance_reason(best: &Row, fits: bool, link: &Link) -> String {
     )
 }
 
-/// What each way of the link means, if both are known: lines of the atlas are as long one way as the other.
+/// What each way of the link means, if both are known: lines of the atlas are as long one way as the other. Nothing
+/// of ways that differ by less than the clocks can tell: what one is too long, the other is too short.
 fn ways_reason(link: &Link) -> Option<String> {
     let (fwd_ms, back_ms) = link.oneway_ms_fwd.zip(link.oneway_ms_back)?;
+    if link
+        .offset_bound_ms
+        .is_some_and(|bound_ms| (fwd_ms - back_ms).abs() <= 2.0 * bound_ms)
+    {
+        return None;
+    }
     Some(format!(
         "The way there takes {fwd_ms:.1} ms and the way back {back_ms:.1} ms: a line of waves is as soft as their sum, \
          a twin is {fwd_ms:.1} ms ahead of the robot, and what it got wrong is known after both."
@@ -568,6 +577,21 @@ mod tests {
             "{said}"
         );
         assert!(!even.reasons.join(" ").contains("way there"));
+    }
+
+    #[test]
+    fn issue_ways_that_the_clocks_cannot_tell_apart_were_advised_upon() {
+        let ways = |fwd_ms: f64, bound_ms: f64| Link {
+            oneway_ms_fwd: Some(fwd_ms),
+            oneway_ms_back: Some(100.0 - fwd_ms),
+            offset_bound_ms: Some(bound_ms),
+            ..link(100.0, 0.0)
+        };
+        // half a round trip is all that frames tell of an offset
+        for fwd_ms in [50.0, 80.0, 100.0] {
+            assert_eq!(ways_reason(&ways(fwd_ms, 50.0)), None);
+        }
+        assert!(ways_reason(&ways(80.0, 1.0)).is_some());
     }
 
     /// The atlas decides: what was run goes before a formula, ends that bear little lower b, and the lines are named.

@@ -5,7 +5,9 @@
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place, [`params`] are the numbers that may be set.
+//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
+//! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
+//! [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
@@ -66,7 +68,8 @@ pub struct Prediction {
     /// Relative changes that learning made to the force of a touch, their sizes summed since the start; a
     /// stiffening keeps the force and adds nothing.
     pub corrected: f64,
-    /// How well this place is known, 0 (as the twin was given) to 1 (as it was pressed).
+    /// How well what is felt is known, 0 (the twin as it was given) to 1 (as it was pressed); of a law in the
+    /// twin's place, that law's.
     pub confidence: f64,
     /// Whether what was learnt was taken over in this tick.
     pub updated: bool,
@@ -253,13 +256,13 @@ impl Predictor {
             confidence,
             ..Prediction::default()
         };
-        if let Some((law, energy_j, factor)) = self.local.felt(handle) {
-            let (force_n, grip_n) = (law.force_n, felt.grip_n);
+        if let Some(law) = self.local.felt(handle) {
             return Prediction {
-                twin_force_n: [force_n.x, force_n.y, force_n.z, grip_n],
-                force_n: [0.0, 0.0, factor * force_n.z, grip_n],
-                energy_j,
-                factor,
+                twin_force_n: [0.0, 0.0, law.rest_n, felt.grip_n],
+                force_n: [0.0, 0.0, law.force_n, felt.grip_n],
+                energy_j: law.energy_j,
+                factor: law.factor,
+                confidence: law.confidence,
                 ..costs
             };
         }

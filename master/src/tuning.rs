@@ -7,6 +7,7 @@ use palpate_transport::coupling::{CouplingParams, Mode};
 
 /// Force of the method before that nobody feels any more \[N\].
 const EASED_N: f64 = 1e-6;
+
 /// The wave impedance and the method as they are now.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tuning {

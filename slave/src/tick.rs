@@ -136,6 +136,11 @@ pub fn tick(
     // the port was just put to where the robot is
     let begins = loose && !state.fault;
     state.take_frame(inputs);
+    // of what was agreed on and not of the mode of now: a spring that is stretched keeps its stiffness
+    let params = &SlaveParams {
+        stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),
+        ..*params
+    };
     let coupling = &coupling.in_mode(state.follow_mode(coupling));
     let moment = moment(coupling, &state.inbox, inputs);
     state.method.begin(&moment);
@@ -249,11 +254,9 @@ impl State {
     ) -> PortAxis {
         let dt_s = inputs.dt_s;
         let moment = moment(coupling, &self.inbox, inputs);
-        let (own_npm, own_nspm) = (params.stiffness_npm[axis], params.damping_nspm[axis]);
-        let (stiffness_npm, damping_nspm) = SlaveEnd::gains(&moment, axis, (own_npm, own_nspm));
         let pd = Pd {
-            stiffness_npm,
-            damping_nspm,
+            stiffness_npm: params.stiffness_npm[axis],
+            damping_nspm: SlaveEnd::damping_nspm(&moment, axis, params.damping_nspm[axis]),
             error_m: self.port_position_m[axis] - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,

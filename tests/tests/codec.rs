@@ -162,7 +162,7 @@ fn a_session_of_presses_needs_a_fraction_of_the_frames() {
 /// `cargo test --release --workspace --test codec -- --ignored --nocapture`
 #[test]
 #[ignore = "six sessions of 20 s: a minute"]
-fn what_it_saves_in_whole_sessions() {
+fn whole_sessions_send_two_fifths_less_and_keep_95_percent_of_ticks_inside() {
     for mode in [Mode::Wave, Mode::Mmt, Mode::Tank] {
         for tissue in ["wall:500", "sheet-lump"] {
             let mut link = lossy(0.1);

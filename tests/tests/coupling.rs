@@ -146,11 +146,13 @@ fn waves_of_the_old_epoch_are_decoded_with_the_old_impedance() {
     );
     let plain = run(&retuned(RETUNED_NSPM, None), None);
     let lowered = run(&retuned(RETUNED_NSPM, Some(10.0)), None);
+    let lowered_leap = leap(&lowered[0], &plain[0]);
     println!(
         "b lowered at once under a held force: hand {:.2} %, tissue {:.0} %",
-        100.0 * leap(&lowered[0], &plain[0]),
+        100.0 * lowered_leap,
         100.0 * leap(&lowered[1], &plain[1])
     );
+    assert!(lowered_leap < 0.05, "{lowered_leap}");
     assert!(told_leap < 0.05, "{told_leap}");
     assert!(untold_leap > 0.5, "{untold_leap}: the test sees nothing");
     // the master knows for how long waves of the old epoch came: a round trip
@@ -292,12 +294,19 @@ fn a_switch_ends_in_what_the_other_method_shows() {
         let steps = switched[0][4990..5200].windows(2);
         let steps = steps.map(|two| (two[1].port_force_n[2] - two[0].port_force_n[2]).abs());
         let step_n = steps.fold(0.0, f64::max);
+        // the tissue's, in 10 ms
+        let steps = switched[1][4990..5400].windows(11);
+        let steps = steps.map(|few| (few[10].tissue_force_n[2] - few[0].tissue_force_n[2]).abs());
+        let tissue_n = steps.fold(0.0, f64::max);
         println!(
-            "{} to {}: {shown:.1} N/m, of {expected:.1} in a session of its own; force steps by {step_n:.3} N",
+            "{} to {}: {shown:.1} N/m, of {expected:.1} in a session of its own; force steps by {step_n:.3} N, the \
+             tissue's by {tissue_n:.3} N in 10 ms",
             first.name(),
             then.name()
         );
         assert!((shown / expected - 1.0).abs() < 0.1, "{shown} {expected}");
+        assert!(step_n < 0.2, "{step_n}");
+        assert!(tissue_n < 0.5, "{tissue_n}");
     }
 }
 

@@ -172,9 +172,19 @@ fn model_mediation_stands_in_outages_and_is_together_soon_after() {
 
 #[test]
 fn drift_is_made_up_soon_after_an_outage() {
-    let free = |mode| ("5 s", mode, long(mode, false));
-    let mut cases = vec![free(Mode::Wave), free(Mode::Tdpa)];
-    cases.push(("jhu", Mode::Tdpa, jhu(Mode::Tdpa, true)));
+    let mut cases = Vec::new();
+    for lump in [false, true] {
+        cases.push(("jhu", Mode::Tdpa, jhu(Mode::Tdpa, lump)));
+        cases.push(("5 s", Mode::Tdpa, long(Mode::Tdpa, lump)));
+    }
+    let wave = [
+        ("jhu", jhu(Mode::Wave, false)),
+        ("5 s", long(Mode::Wave, false)),
+    ];
+    for (name, mut config) in wave {
+        config.tissue = "free".into();
+        cases.push((name, Mode::Wave, config));
+    }
     for (name, mode, mut config) in cases {
         let seen = shown(name, mode, &config);
         assert!(seen.robot_m <= 5e-4, "{name} {mode:?}: {seen:?}");

@@ -216,8 +216,10 @@ impl Axes {
                 expected: format!("1 to {POINTS_MAX}"),
             });
         }
-        let step = extent.step();
-        Ok(points.into_iter().step_by(step).collect())
+        // chart by chart, as a plan is: over all of them a small chart would vanish
+        let charts = points.chunk_by(|a, b| a.chart == b.chart);
+        let drawn = charts.flat_map(|chart| chart.iter().step_by(extent.step()).cloned());
+        Ok(drawn.collect())
     }
 }
 
@@ -285,6 +287,19 @@ mod tests {
         for (place, point) in points.iter().enumerate() {
             assert!(!points[..place].contains(point), "{point:?}");
         }
+    }
+
+    #[test]
+    fn issue_a_sketch_with_axes_lost_small_charts() {
+        let given = axes(&["charts=[\"line\", \"jitter\", \"direct\"]", "slave_npm=900"]);
+        let points = given.and_then(|axes| axes.plan(Extent::Sketch));
+        let points = points.expect("points");
+        for chart in [Chart::Line, Chart::Jitter, Chart::Direct] {
+            assert!(points.iter().any(|p| p.chart == chart), "{chart:?}");
+        }
+        let one = axes(&["b_nspm=7"]).and_then(|axes| axes.plan(Extent::Sketch));
+        let of = |points: &[Point]| Chart::ALL.map(|c| points.iter().any(|p| p.chart == c));
+        assert_eq!(of(&one.expect("points")), of(&plan(Extent::Sketch)));
     }
 
     #[test]

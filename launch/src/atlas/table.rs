@@ -73,8 +73,9 @@ pub(super) fn limit<S: serde::Serializer>(
 /// What JSON says of a limit that was not reached.
 const UNBOUNDED: &str = "unbounded";
 
-/// All points with what is derived of them, and how their ways agree chart by chart. Limits (closed, frequency, root, time,
-/// absolute, spread) are numbers in the unit of their chart, `"unbounded"`, or null for unknown.
+/// All points with what is derived of them, and how their ways agree chart by chart. Limits (closed, frequency, root,
+/// time, absolute, spread) are numbers in the unit of their chart, `"unbounded"`, or null for unknown. `held` is null
+/// if nothing is stated of what is drawn, see [`held`].
 ///
 /// # Errors
 /// Those of the serializer.

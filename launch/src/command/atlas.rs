@@ -53,11 +53,18 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
             format!("{all}{}results in {}\n", words(&points), folder.display())
         }
     };
-    let stopped = stop.load(Ordering::Relaxed);
+    let (stopped, held) = (stop.load(Ordering::Relaxed), atlas::held(&points));
+    let warning = match (stopped, held) {
+        (true, _) => Some("interrupted: what was not found is unknown"),
+        (false, None) => {
+            Some("nothing is stated of the chart jitter alone, so nothing was checked")
+        }
+        (false, Some(_)) => None,
+    };
     Ok(Done {
         stdout,
-        warning: stopped.then(|| "interrupted: what was not found is unknown".to_owned()),
-        held: stopped || atlas::held(&points),
+        warning: warning.map(str::to_owned),
+        held: stopped || held != Some(false),
     })
 }
 

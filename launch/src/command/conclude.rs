@@ -123,6 +123,8 @@ pub fn written(
     folder: &Path,
 ) -> Result<Concluded, Failure> {
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
+    let mut remarks = evidence.remarks.to_vec();
+    remarks.extend(switched(evidence.config));
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: "simulated operator",
@@ -135,11 +137,22 @@ pub fn written(
         facts: evidence.facts,
         comparison: evidence.comparison,
         config: &evidence.config.to_toml(),
-        notes: evidence.remarks,
+        notes: &remarks,
     });
     output::write(&folder.join("report.html"), &page)?;
     let table = table::table(&summary, evidence);
     Ok(Concluded { summary, table })
+}
+
+/// What a reader must know of a session that switches its method.
+fn switched(config: &Config) -> Option<String> {
+    (!config.coupling.switch.is_empty()).then(|| {
+        format!(
+            "The method was switched ({}), and records do not have the mode of their tick: errors of the felt force \
+             against the met one, and of the twin, are not known.",
+            config.modes()
+        )
+    })
 }
 
 impl Concluded {
@@ -172,7 +185,9 @@ impl Concluded {
 pub fn wants_comparison(config: &Config) -> bool {
     let delayed = config.link.forward.oneway_ms + config.link.back.oneway_ms > 0.0;
     let short = config.duration_s <= COMPARED_S_MAX;
-    config.coupling.mode.resolved() == Mode::Mmt && delayed && short
+    // one that switches its method is no session of one twin, and would switch beside it as well
+    let twin = config.coupling.mode.resolved() == Mode::Mmt && config.coupling.switch.is_empty();
+    twin && delayed && short
 }
 
 /// Longest session that is run a second time for the comparison \[s\].
@@ -270,6 +285,11 @@ mod tests {
         config.coupling.mode = Mode::Wave;
         assert!(!wants_comparison(&config));
         config.coupling.mode = Mode::Mmt;
+        config
+            .set("coupling.switch=[{at_s=1,mode=\"tank\"}]")
+            .expect("a switch");
+        assert!(!wants_comparison(&config));
+        config.set("coupling.switch=[]").expect("none");
         config.link.forward.oneway_ms = 0.0;
         config.link.back.oneway_ms = 0.0;
         assert!(!wants_comparison(&config));

@@ -164,7 +164,7 @@ fn slow_press_npm(config: &Config, sites: &[Site]) -> Option<f64> {
     let tissue_npm = stat::mean(&known)?;
     let (slave_npm, b_nspm) = (
         config.slave.stiffness_npm[2],
-        config.coupling.impedance_nspm,
+        config.coupling.impedance_nspm * config.coupling.impedance_ratio[2],
     );
     let shown_npm = closed::displayed_npm(tissue_npm, slave_npm, b_nspm, rtt_s);
     (config.coupling.matching != Matching::Both).then_some(shown_npm)
@@ -187,7 +187,7 @@ pub fn facts(
         command: "lab".into(),
         seed: Some(config.seed),
         trace_hash: Some(run.trace_hash.clone()),
-        mode: config.coupling.mode.resolved().name().into(),
+        mode: config.modes(),
         // virtual time is never late, and its judge is fed by the session itself
         missed_ticks: Some(0),
         records_lost: Some(0),

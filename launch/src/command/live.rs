@@ -319,7 +319,7 @@ pub(super) fn session_at(
 fn facts(config: &Config, master: &[TickRecord]) -> Result<SessionFacts, Failure> {
     Ok(SessionFacts {
         seed: Some(config.seed),
-        mode: config.coupling.mode.resolved().name().into(),
+        mode: config.modes(),
         period: PERIOD,
         sites: truth::sites(config, master)?,
         twin: truth::twin(config, master)?,

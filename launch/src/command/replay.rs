@@ -125,7 +125,7 @@ fn facts(
         command: "replay".into(),
         seed: Some(config.seed),
         trace_hash: Some(trace_hash(&replayed.master, &replayed.slave)),
-        mode: config.coupling.mode.resolved().name().into(),
+        mode: config.modes(),
         missed_ticks: Some(0),
         records_lost: Some(0),
         sites: truth::sites(config, &replayed.master)?,

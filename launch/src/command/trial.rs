@@ -239,7 +239,6 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     let stage = show::Stage::new(&cell.config(trial), trial.kind, params);
     let seed = cell.session_seed();
     let mut observer = Observer::new(params.weber, params.lapse, seed);
-    let mut order = psycho::asked::Order::new(seed);
     let tell = |number: u32, difference: f64| {
         if stop.load(Ordering::Relaxed) {
             return Err(None);
@@ -255,7 +254,6 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
         Ok(psycho::Told {
             less,
             more,
-            more_second: order.more_second(),
             right: both.map(|(less, more)| observer.tells(less, more)),
         })
     };

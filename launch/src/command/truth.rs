@@ -193,13 +193,13 @@ fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     }
 }
 
-/// What the twin is, what its steps cost on this machine, and what its mesh does to their forces: a copy is touched once more where
-/// `master` touched it, on this thread's own CPU clock. None in a mode without a twin.
+/// What the twin is, what its steps cost on this machine, and what its mesh does to their forces: a copy is touched
+/// once more where `master` touched it, on this thread's own CPU clock. None if no mode of the session has a twin.
 ///
 /// # Errors
 /// [`ConfigError`] if the twin is a scene that cannot be used.
 pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>, ConfigError> {
-    if config.coupling.mode.resolved() != palpate_transport::coupling::Mode::Mmt {
+    if !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = touched(config, &config.twin, "twin")?;

@@ -1,5 +1,7 @@
 //! Defaults, fields by name, and what is refused.
 
+use palpate_transport::coupling::Mode;
+
 use super::*;
 
 #[test]
@@ -121,6 +123,22 @@ fn a_codec_that_would_look_like_an_outage_is_refused() {
         text.contains("codec.weber is 0.7; expected 0 to 0.5"),
         "{text}"
     );
+}
+
+#[test]
+fn issue_a_codec_judged_by_the_first_mode_after_a_switch() {
+    let mut config = Config::default();
+    config.coupling.mode = Mode::Wave;
+    config
+        .set("coupling.switch=[{at_s=1,mode=\"tank\"},{at_s=2,mode=\"auto\"}]")
+        .expect("switches");
+    assert_eq!(config.validate(), Ok(()));
+    assert_eq!(config.modes(), "wave, then tank, then mmt");
+    config.set("codec.kind=deadband").expect("a kind");
+    let text = config.validate().expect_err("one of them").to_string();
+    for part in ["codec.kind is deadband", "coupling.switch"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]

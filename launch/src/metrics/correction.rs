@@ -5,18 +5,18 @@
 //!
 //! | quantity | is | unit |
 //! |---|---|---|
-//! | error | root mean square of the felt force minus the force that the robot met in the same motion; the friction that fills the tanks is in it | N |
+//! | error | root mean square of the felt force minus the force that the robot met in the same motion | N |
 //! | horizon | mean age of the newest frame of the robot, which is the youngest that a correction can rest on | s |
 //! | change | sizes of the changes that corrections made to the felt force, summed | N |
 //! | energy | what corrections put into the felt model; negative is taken out | J |
 //!
-//! Windows are gathered in cells of error and horizon, by [`ERRORS_N`] and [`HORIZONS_S`].
+//! The friction that fills the tanks is in the error. Windows are gathered in cells of error and horizon, by [`ERRORS_N`] and [`HORIZONS_S`].
 
 use serde::{Deserialize, Serialize};
 
 use palpate_transport::trace::TickRecord;
 
-use super::loops::{STEP_WINDOW, touches};
+use super::loops::touches;
 use super::stat::{latest, mean};
 use super::{SessionFacts, Traces, press};
 
@@ -72,10 +72,10 @@ struct Window {
 /// Measures the cost; nothing without a twin, contact, or a remote side.
 #[must_use]
 pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Cost> {
-    if !facts.feels_twin() {
+    if facts.feels_twin() != Some(true) {
         return None;
     }
-    let windows = windows(traces, facts);
+    let windows = windows(traces, facts)?;
     let all = |of: fn(&Window) -> f64| mean(&windows.iter().map(of).collect::<Vec<_>>());
     Some(Cost {
         error_n: all(|w| w.error_n * w.error_n)?.sqrt(),
@@ -85,17 +85,35 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Cost> {
     })
 }
 
-fn windows(traces: &Traces<'_>, facts: &SessionFacts) -> Vec<Window> {
-    let shift = press::alignment(traces, facts);
+/// Length of a window \[ns\].
+const WINDOW_NS: i64 = 100_000_000;
+
+/// Least part of a window that its records must span: the last one of a session, and one that a pause tore, are
+/// none.
+const SPANNED_NS: i64 = WINDOW_NS / 10 * 9;
+
+/// Records of whole windows, by when they ran: where ticks were missed, 100 records are more than 100 ms.
+fn whole_windows(master: &[TickRecord]) -> impl Iterator<Item = &[TickRecord]> {
+    let begun_ns = master.first().map_or(0, |first| first.now_ns);
+    let number = move |r: &TickRecord| r.now_ns.saturating_sub(begun_ns).div_euclid(WINDOW_NS);
+    let all = master.chunk_by(move |a, b| number(a) == number(b));
+    all.filter(|records| {
+        let (first, last) = (&records[0], &records[records.len() - 1]);
+        last.now_ns.saturating_sub(first.now_ns) >= SPANNED_NS
+    })
+}
+
+fn windows(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Vec<Window>> {
+    let shift = press::alignment(traces, facts)?;
     let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
     let mut from = 0;
     let mut windows = Vec::new();
-    for records in traces.master.chunks_exact(STEP_WINDOW) {
-        let (first, last) = (&records[0], &records[STEP_WINDOW - 1]);
+    for records in whole_windows(traces.master) {
+        let (first, last) = (&records[0], &records[records.len() - 1]);
         if !(touches(first) && touches(last)) {
             continue;
         }
-        let mut squares = Vec::with_capacity(STEP_WINDOW);
+        let mut squares = Vec::with_capacity(records.len());
         for record in records {
             let at = latest(&times, from, record.now_ns.saturating_add(shift.0));
             let Some(index) = at else { continue };
@@ -117,7 +135,7 @@ fn windows(traces: &Traces<'_>, facts: &SessionFacts) -> Vec<Window> {
             energy_j: last.update_energy_j - first.update_energy_j,
         });
     }
-    windows
+    Some(windows)
 }
 
 /// Size of the felt force \[N\].
@@ -175,6 +193,20 @@ fn cells(windows: &[Window]) -> Vec<CorrectionCell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issue_windows_were_a_hundred_records_and_not_100_ms() {
+        let at = |ms: i64| TickRecord {
+            now_ns: 7_000_000 + ms * 1_000_000,
+            ..TickRecord::default()
+        };
+        // every tick, every other tick, a pause, and an end before its time
+        let times = (0..100).chain((100..200).step_by(2)).chain(200..230);
+        let records: Vec<TickRecord> = times.chain(300..440).map(at).collect();
+        let counts: Vec<usize> = whole_windows(&records).map(<[_]>::len).collect();
+        assert_eq!(counts, [100, 50, 100]);
+        assert_eq!(whole_windows(&[]).count(), 0);
+    }
 
     #[test]
     fn windows_fall_into_the_cells_of_their_error_and_horizon() {

@@ -9,7 +9,7 @@ use super::{SessionFacts, Traces, correction, press};
 use crate::summary::{ContactLaw, ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
-pub(super) const STEP_WINDOW: usize = 100;
+const STEP_WINDOW: usize = 100;
 
 /// Force below which a step is not put in proportion \[N\]: the least contact that is felt.
 const STEP_FORCE_N: f64 = 0.1;
@@ -118,7 +118,7 @@ pub(super) fn touches(record: &TickRecord) -> bool {
 /// mean square of the difference of their forces over that of the remote force. The horizon of this
 /// prediction is the delay from master to slave. Nothing without contact.
 fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
-    let shift = press::alignment(traces, facts);
+    let shift = press::alignment(traces, facts)?;
     let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
     let (mut from, mut squares, mut power) = (0, 0.0, 0.0);
     for master in traces.master {
@@ -133,7 +133,7 @@ fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
             power += there * there;
         }
     }
-    (facts.feels_twin() && power > 0.0).then(|| (squares / power).sqrt())
+    (facts.feels_twin()? && power > 0.0).then(|| (squares / power).sqrt())
 }
 
 /// Largest relative change that corrections and updates made to the force within 100 ms of contact.

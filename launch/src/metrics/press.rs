@@ -345,7 +345,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
 /// have a stiffness.
 #[must_use]
 pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
-    if !facts.feels_twin() {
+    if facts.feels_twin() != Some(true) {
         return [None; 2];
     }
     let presses = presses(traces.master);
@@ -385,21 +385,20 @@ fn press_s(master: &[TickRecord], presses: &[Press], sites: &[Site]) -> Option<f
 
 /// Which moment of the slave belongs to a moment of the master: with a twin the force on the hand
 /// is of the motion of now, which the robot makes one forward delay later; without, the force is
-/// what the robot met one backward delay ago.
+/// what the robot met one backward delay ago. Nothing of a session that switched its method.
 #[must_use]
-pub fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
-    let on_clock = facts.slave_clock_ahead;
-    if facts.feels_twin() {
-        track::forward_delay(traces, facts) + on_clock
-    } else {
-        Span(-track::backward_delay(traces, facts).0) + on_clock
-    }
+pub fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Span> {
+    let shift = match facts.feels_twin()? {
+        true => track::forward_delay(traces, facts),
+        false => Span(-track::backward_delay(traces, facts).0),
+    };
+    Some(shift + facts.slave_clock_ahead)
 }
 
 /// Root mean square of force on the hand minus remote contact force, over the moments in which
 /// either is in contact \[N\].
 fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
-    let shift = alignment(traces, facts);
+    let shift = alignment(traces, facts)?;
     let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
     let (mut from, mut squares, mut count) = (0, 0.0, 0_u64);
     for master in traces.master {

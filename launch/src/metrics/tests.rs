@@ -38,41 +38,42 @@ fn motion(tick: i64) -> (f64, u16) {
     (0.010 - 0.018 * rise, site as u16 + 1)
 }
 
+/// A tick of a side that comes `delay_ns` after the hand, on tissue of a stiffness by phase.
+fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> TickRecord {
+    let (z_m, phase) = motion(tick - 500 - delay_ns / 1_000_000);
+    let place = f64::from((phase.max(1) - 1) % 3) * 0.01 - 0.01;
+    let force_n = (-z_m).max(0.0) * npm(phase);
+    let position_m = [place, 0.0, z_m, 0.01];
+    let (later_m, _) = motion(tick + 1 - 500 - delay_ns / 1_000_000);
+    // an uneven speed, so that depth, rate and acceleration can be told apart
+    let rate_mps = (later_m - z_m) * 1e3;
+    let back_ms = tick - BACK_NS / 1_000_000;
+    TickRecord {
+        side,
+        tick: tick as u64,
+        now_ns: tick * 1_000_000,
+        late_ns: 4_000 + (tick * 7919 % 9_000),
+        compute_ns: 9_000 + (tick * 104_729 % 11_000),
+        position_m,
+        velocity_mps: [0.0, 0.0, rate_mps, 0.0],
+        port_position_m: position_m,
+        held_to_m: position_m,
+        port_force_n: [0.0, 0.0, -force_n, 0.0],
+        tissue_force_n: [0.0, 0.0, force_n, 0.0],
+        age_ns: FWD_NS,
+        oneway_ns: FWD_NS + (tick * 31 % 5 - 2) * 1_000_000,
+        oneway_bound_ns: 3_000_000,
+        rtt_ns: 100_000_000 + (tick % 100) * 100_000,
+        received_sequence: back_ms.max(0) as u64,
+        received_count: (back_ms.max(0) as u64) * 49 / 50,
+        state: 1,
+        phase: if side == Side::Master { phase } else { 0 },
+        ..TickRecord::default()
+    }
+}
+
 /// A session in which the hand feels `displayed` of the true stiffness (by phase).
 pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
-    let push = |z_m: f64, npm: f64| (-z_m).max(0.0) * npm;
-    let record = |side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64| {
-        let (z_m, phase) = motion(tick - 500 - delay_ns / 1_000_000);
-        let place = f64::from((phase.max(1) - 1) % 3) * 0.01 - 0.01;
-        let force_n = push(z_m, npm(phase));
-        let position_m = [place, 0.0, z_m, 0.01];
-        let (later_m, _) = motion(tick + 1 - 500 - delay_ns / 1_000_000);
-        // an uneven speed, so that depth, rate and acceleration can be told apart
-        let rate_mps = (later_m - z_m) * 1e3;
-        let back_ms = tick - BACK_NS / 1_000_000;
-        TickRecord {
-            side,
-            tick: tick as u64,
-            now_ns: tick * 1_000_000,
-            late_ns: 4_000 + (tick * 7919 % 9_000),
-            compute_ns: 9_000 + (tick * 104_729 % 11_000),
-            position_m,
-            velocity_mps: [0.0, 0.0, rate_mps, 0.0],
-            port_position_m: position_m,
-            held_to_m: position_m,
-            port_force_n: [0.0, 0.0, -force_n, 0.0],
-            tissue_force_n: [0.0, 0.0, force_n, 0.0],
-            age_ns: FWD_NS,
-            oneway_ns: FWD_NS + (tick * 31 % 5 - 2) * 1_000_000,
-            oneway_bound_ns: 3_000_000,
-            rtt_ns: 100_000_000 + (tick % 100) * 100_000,
-            received_sequence: back_ms.max(0) as u64,
-            received_count: (back_ms.max(0) as u64) * 49 / 50,
-            state: 1,
-            phase: if side == Side::Master { phase } else { 0 },
-            ..TickRecord::default()
-        }
-    };
     let ticks = 20_000;
     let master = (0..ticks)
         .map(|k| record(Side::Master, k, 0, &displayed))
@@ -80,24 +81,31 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
     let slave = (0..ticks)
         .map(|k| record(Side::Slave, k, FWD_NS, &true_npm))
         .collect();
-    let sites = (1..=9)
-        .map(|phase| Site {
-            phase,
-            place_m: [
-                f64::from((phase - 1) % 3) * 0.01 - 0.01,
-                f64::from((phase - 1) / 3) * 0.01 - 0.01,
-            ],
-            true_stiffness_npm: Some(true_npm(phase)),
-            over_lump: phase == 5,
-        })
-        .collect();
-    let facts = SessionFacts {
+    Example {
+        master,
+        slave,
+        facts: known_facts(),
+    }
+}
+
+/// What is known of the example besides its records.
+fn known_facts() -> SessionFacts {
+    let site = |phase| Site {
+        phase,
+        place_m: [
+            f64::from((phase - 1) % 3) * 0.01 - 0.01,
+            f64::from((phase - 1) / 3) * 0.01 - 0.01,
+        ],
+        true_stiffness_npm: Some(true_npm(phase)),
+        over_lump: phase == 5,
+    };
+    SessionFacts {
         command: "lab".to_owned(),
         seed: Some(7),
         mode: "mmt".to_owned(),
         oneway_fwd: Some(Span(FWD_NS)),
         oneway_back: Some(Span(BACK_NS)),
-        sites,
+        sites: (1..=9).map(site).collect(),
         twin: Some(TwinFacts {
             method: "idms".to_owned(),
             nodes: 58,
@@ -114,11 +122,6 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
         records_lost: Some(0),
         live: Some(LiveFacts::default()),
         ..SessionFacts::default()
-    };
-    Example {
-        master,
-        slave,
-        facts,
     }
 }
 

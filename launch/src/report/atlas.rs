@@ -25,7 +25,11 @@ pub fn render(points: &[Point]) -> String {
         with_unit(worst.map(|worst| 1e2 * worst), "%"),
         sum(|all| all.broken)
     );
-    let class = if held(points) { "good" } else { "bad" };
+    let class = match held(points) {
+        Some(true) => "good",
+        Some(false) => "bad",
+        None => "",
+    };
     let mut body = head(("Atlas", "atlas", "reference plant RP-1"), class, &lead);
     body += "</header>\n";
     body += &section("line", "Stiffness felt through waves", &lines(points));
@@ -92,7 +96,7 @@ fn lines(points: &[Point]) -> String {
     let (wall, slave) = (usual(&walls, 1000.0), usual(&slaves, SLAVE_NPM));
     let mut series = Vec::new();
     let impedances = values(points, Chart::Line, |p| p.b_nspm);
-    for (b, ink) in impedances.into_iter().zip(INKS) {
+    for (index, b) in impedances.into_iter().enumerate() {
         let of = |way| {
             let chosen = |p: &Point| {
                 let plain = p.slave_npm == slave && p.wall_npm == wall;
@@ -101,7 +105,7 @@ fn lines(points: &[Point]) -> String {
             over_delay(points, Chart::Line, chosen, way)
         };
         let name = format!("b = {b} N s/m, run");
-        series.push(Series::line(&name, ink, of(|p| p.time)).shaped(Shape::Marked));
+        series.push(Series::numbered(&name, &INKS, index, of(|p| p.time)).shaped(Shape::Marked));
         series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
     }
     let wall_npm = number(wall.unwrap_or(0.0));
@@ -114,7 +118,10 @@ fn lines(points: &[Point]) -> String {
         x_decades: true,
         ..Plot::default()
     };
-    plot.figure("Marks: the real ticks. Thin lines: the closed form E3. A wave line is a spring of 2 b over the round trip before the tissue.")
+    plot.figure(
+        "Marks: the real ticks. Thin lines: the closed form E3. A wave line is a spring of 2 b over the round \
+         trip before the tissue.",
+    )
 }
 
 /// What the real ticks show under jitter, beside what they would if every delay were the mean one.
@@ -123,7 +130,7 @@ fn jitter(points: &[Point]) -> String {
     let b = usual(&values(points, Chart::Jitter, |p| p.b_nspm), 10.0);
     let mut series = Vec::new();
     let delays = values(points, Chart::Jitter, |p| p.oneway_ms);
-    for (oneway_ms, ink) in delays.into_iter().zip(INKS) {
+    for (index, oneway_ms) in delays.into_iter().enumerate() {
         let of = |way: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
             let chosen = points.iter().filter(|p| {
                 let here = p.oneway_ms == Some(oneway_ms) && p.wall_npm == wall && p.b_nspm == b;
@@ -136,7 +143,7 @@ fn jitter(points: &[Point]) -> String {
             line
         };
         let name = format!("{oneway_ms} ms one way, run");
-        series.push(Series::line(&name, ink, of(|p| p.time)).shaped(Shape::Marked));
+        series.push(Series::numbered(&name, &INKS, index, of(|p| p.time)).shaped(Shape::Marked));
         series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
     }
     let plot = Plot {

@@ -196,7 +196,9 @@ fn decimated(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 fn remote_press(input: &ReportInput<'_>, press: &Press) -> Vec<(f64, f64)> {
     let slave = input.traces.slave;
-    let shift = alignment(&input.traces, input.facts);
+    let Some(shift) = alignment(&input.traces, input.facts) else {
+        return Vec::new();
+    };
     let times: Vec<i64> = slave.iter().map(|r| r.now_ns).collect();
     let find = |record: &TickRecord| latest(&times, 0, record.now_ns.saturating_add(shift.0));
     let master = input.traces.master;
@@ -390,7 +392,7 @@ pub(super) fn rates(input: &ReportInput<'_>) -> String {
 pub(super) fn correction(cells: &[CorrectionCell]) -> String {
     const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
     let of_horizon = cells.chunk_by(|a, b| a.horizon_s_min == b.horizon_s_min);
-    let series = of_horizon.zip(INKS).map(|(cells, ink)| {
+    let series = of_horizon.enumerate().map(|(index, cells)| {
         let (from_ms, to_s) = (cells[0].horizon_s_min * 1e3, cells[0].horizon_s_max);
         let name = match to_s {
             Some(to_s) => format!("news {from_ms:.0} to {:.0} ms old", to_s * 1e3),
@@ -403,7 +405,8 @@ pub(super) fn correction(cells: &[CorrectionCell]) -> String {
             None => cell.error_n_min,
         };
         let point = |cell: &CorrectionCell| (middle_n(cell).log10(), cell.change_n_mean);
-        Series::line(&name, ink, cells.iter().map(point).collect())
+        let points = cells.iter().map(point).collect();
+        Series::numbered(&name, &INKS, index, points)
     });
     let chart = Chart {
         x: "error of the felt force [N]".to_owned(),

@@ -88,6 +88,8 @@ pub(super) struct Series {
     pub(super) ink: Ink,
     /// How points are joined.
     pub(super) shape: Shape,
+    /// Space between dashes, in units of the SVG; 0 for a line without.
+    pub(super) gap: u32,
     /// The points.
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -99,7 +101,28 @@ impl Series {
             name: name.to_owned(),
             ink,
             shape: Shape::Line,
+            gap: 0,
             points,
+        }
+    }
+
+    /// The line of number `index` of many, from 0: inks are used in turn, with a longer gap in every round after
+    /// the first, so that none is left out and no two look the same.
+    pub(super) fn numbered(
+        name: &str,
+        inks: &[Ink],
+        index: usize,
+        points: Vec<(f64, f64)>,
+    ) -> Self {
+        let round = index / inks.len();
+        let name = match round {
+            0 => name.to_owned(),
+            1 => format!("{name} (dashed)"),
+            _ => format!("{name} (dashes {round} wide apart)"),
+        };
+        Self {
+            gap: 8 * round as u32,
+            ..Self::line(&name, inks[index % inks.len()], points)
         }
     }
 
@@ -246,15 +269,20 @@ impl Chart {
                 .copied()
                 .filter(|(x, y)| (x + y).is_finite());
             let colour = series.ink.marker();
+            let marked = series.shape == Shape::Marked;
             match series.shape {
-                Shape::Line => {
-                    chart.draw_series(LineSeries::new(points, colour.stroke_width(3)))?;
-                }
-                Shape::Marked => {
+                Shape::Line | Shape::Marked => {
                     let points: Vec<_> = points.collect();
-                    let marks = points.iter().map(|&at| Circle::new(at, 6, colour.filled()));
+                    let marks = points.iter().filter(|_| marked);
+                    let marks = marks.map(|&at| Circle::new(at, 6, colour.filled()));
                     chart.draw_series(marks)?;
-                    chart.draw_series(LineSeries::new(points, colour.stroke_width(3)))?;
+                    let style = colour.stroke_width(3);
+                    if series.gap > 0 {
+                        let dashes = DashedLineSeries::new(points, 16, series.gap, style);
+                        chart.draw_series(dashes)?;
+                    } else {
+                        chart.draw_series(LineSeries::new(points, style))?;
+                    }
                 }
                 Shape::Thin => {
                     chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;

@@ -73,8 +73,10 @@ pub fn offer(config: &Config) -> Offer {
 }
 
 /// Terms of a configuration with the offer of its codec, as TOML.
-#[must_use]
-pub fn terms(config: &Config, codec: &Offer) -> String {
+///
+/// # Errors
+/// What TOML cannot hold: terms that are not whole would agree with any others.
+pub fn terms(config: &Config, codec: &Offer) -> Result<String, toml::ser::Error> {
     let mut coupling = config.coupling;
     coupling.mode = coupling.mode.resolved();
     let terms = Terms {
@@ -83,8 +85,7 @@ pub fn terms(config: &Config, codec: &Offer) -> String {
         coupling,
         codec: codec.clone(),
     };
-    // every field is a TOML type; a test reads them back
-    toml::to_string(&terms).unwrap_or_default()
+    toml::to_string(&terms)
 }
 
 /// The offer in a side's terms; none if there is none that this version can read.
@@ -112,13 +113,27 @@ pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement>
         if ours != theirs {
             return Err(Disagreement {
                 field: field.chars().take(80).collect(),
-                ours,
-                theirs,
+                ours: shown(&ours, &theirs),
+                theirs: shown(&theirs, &ours),
                 side: side.name(),
             });
         }
     }
     Ok(())
+}
+
+/// Longest value that a refusal shows: a hash's.
+const SHOWN: usize = 80;
+
+/// A value as a refusal shows it: of a long one, that part where it begins to differ from the other.
+fn shown(value: &str, other: &str) -> String {
+    let same = value.chars().zip(other.chars()).take_while(|(a, b)| a == b);
+    let same = same.count();
+    if same < SHOWN / 2 {
+        return value.chars().take(SHOWN).collect();
+    }
+    let from_there = value.chars().skip(same - SHOWN / 4).take(SHOWN);
+    core::iter::once('…').chain(from_there).collect()
 }
 
 /// Leaves of a TOML text by path; a text that is none has none.
@@ -134,9 +149,7 @@ fn fields(text: &str) -> BTreeMap<String, String> {
                 }
             }
             leaf => {
-                // no longer than a hash
-                let shown = leaf.to_string().chars().take(80).collect();
-                found.insert(path.to_owned(), shown);
+                found.insert(path.to_owned(), leaf.to_string());
             }
         }
     }
@@ -165,10 +178,10 @@ impl Agreement {
     /// Answer from now on whoever asks this side for its terms.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the bus refuses.
+    /// [`RunError::Session`] when the bus refuses; [`RunError::Terms`] if the terms cannot be written.
     pub fn serve(session: &Session, config: &Config, side: Side) -> Result<Self, RunError> {
         let offer = offer(config);
-        let ours = terms(config, &offer);
+        let ours = terms(config, &offer)?;
         let told = Arc::new(Mutex::new(None));
         let answer = Arc::new(Mutex::new(ours.clone()));
         let (answers, heard) = (Arc::clone(&answer), Arc::clone(&told));
@@ -218,7 +231,7 @@ impl Agreement {
             settled: Some(agreed.params),
             ..self.offer.clone()
         };
-        *lock(&self.answer) = terms(&self.config, &running);
+        *lock(&self.answer) = terms(&self.config, &running)?;
         Ok(Some(agreed))
     }
 
@@ -242,7 +255,7 @@ mod tests {
     use super::*;
 
     fn terms(config: &Config) -> String {
-        super::terms(config, &offer(config))
+        super::terms(config, &offer(config)).expect("every field is a TOML type")
     }
 
     #[test]
@@ -276,6 +289,40 @@ mod tests {
         assert_eq!(error.theirs, "nothing");
     }
 
+    /// Lists were cut to 80 characters before they were compared.
+    #[test]
+    fn issue_sides_agreed_that_differ_in_the_last_of_a_list() {
+        let with = |last_s: f64, last_nspm: f64| {
+            let mut config = Config::default();
+            config
+                .set(&format!(
+                    "coupling.switch=[{{at_s=1,mode=\"wave\"}},{{at_s=2,mode=\"pspm\"}},\
+                     {{at_s={last_s},mode=\"tank\"}}]"
+                ))
+                .expect("switches");
+            config
+                .set(&format!(
+                    "coupling.retune=[{{at_s=1,impedance_nspm=20,over_s=0.2}},\
+                     {{at_s=2,impedance_nspm={last_nspm},over_s=0.2}}]"
+                ))
+                .expect("retunes");
+            terms(&config)
+        };
+        let ours = with(3.0, 30.0);
+        assert!(fields(&ours)["coupling.switch"].contains("tank"));
+        assert_eq!(compare(&ours, &ours, Side::Slave), Ok(()));
+        for (theirs, field) in [
+            (with(3.5, 30.0), "coupling.switch"),
+            (with(3.0, 31.0), "coupling.retune"),
+        ] {
+            let error = compare(&ours, &theirs, Side::Slave).expect_err("differs");
+            assert_eq!(error.field, field);
+            // what differs is shown, and no more than fits
+            assert_ne!(error.ours, error.theirs);
+            assert!(error.ours.chars().count() <= SHOWN + 1, "{error}");
+        }
+    }
+
     #[test]
     fn codecs_are_negotiated_and_not_compared() {
         let plain = Config::default();
@@ -289,7 +336,10 @@ mod tests {
         assert!(agreed.params.is_on() && agreed.params.weber == 0.2);
         let mut settled = offer(&other);
         settled.settled = Some(other.codec);
-        assert_eq!(offered(&super::terms(&other, &settled)), Some(settled));
+        assert_eq!(
+            offered(&super::terms(&other, &settled).expect("TOML")),
+            Some(settled)
+        );
         // of a version without a handshake, or of nonsense, nothing is known
         for text in [
             "codec = 3",

@@ -50,6 +50,9 @@ pub enum RunError {
     /// The sides were started with terms that do not fit together.
     #[error(transparent)]
     Disagreement(#[from] agreement::Disagreement),
+    /// The terms of this side cannot be written down.
+    #[error("the terms of this side: {0}")]
+    Terms(#[from] toml::ser::Error),
     /// A codec was demanded that the sides cannot both have.
     #[error(transparent)]
     Codec(#[from] palpate_transport::codec::handshake::Refusal),

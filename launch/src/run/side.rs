@@ -118,17 +118,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let tick = begin(config);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
-    let recording = options.out.join(RECORDING);
-    let file = File::create(&recording).map_err(file_error(&recording))?;
-    let description = record::Session {
-        sides: vec![options.side],
-        config: config.to_toml(),
-        facts: [(same::TWIN_TABLE, if has_table { "yes" } else { "no" })]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
-    };
-    let recorder = Recorder::create(BufWriter::new(file), &description)?;
-
+    let recorder = begin_recording(config, options, has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
     let (status, newest) = latest::<Shown>(Shown::default());
@@ -171,6 +161,24 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)
+}
+
+/// Begin the recording of a side; `has_table` tells whether its twin has a table.
+fn begin_recording(
+    config: &Config,
+    options: &SideOptions,
+    has_table: bool,
+) -> Result<Recorder<BufWriter<File>>, RunError> {
+    let recording = options.out.join(RECORDING);
+    let file = File::create(&recording).map_err(file_error(&recording))?;
+    let description = record::Session {
+        sides: vec![options.side],
+        config: config.to_toml(),
+        facts: [(same::TWIN_TABLE, if has_table { "yes" } else { "no" })]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+    };
+    Ok(Recorder::create(BufWriter::new(file), &description)?)
 }
 
 /// Wait until the other side receives and agrees; an early end is no error, and agrees on nothing.

@@ -1,7 +1,9 @@
 //! What a session states about itself. Source: ours; limits from teleop E1, section 4 and goal 8.
 //!
 //! A check cannot pass by being absent: what a session of its kind must show and does not is a
-//! check without a value, and that does not hold.
+//! check without a value, and that does not hold. One is left out where nobody could know it: true delays
+//! are not known of sides on two hosts, nor of live sessions with a codec or lost records, and then nothing is
+//! stated of "one-way delays within their bound" ([`Expected::delays_known`]).
 
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
@@ -89,7 +91,8 @@ pub struct Expected {
     /// Whether the coupling claims passivity; of one that does not, none is demanded.
     pub passive: bool,
     /// Whether the true delay of every frame is known: in virtual time, and live where both sides share a
-    /// clock. Elsewhere nothing can be said of estimates of it.
+    /// clock and send a frame in every tick. Elsewhere nothing can be said of estimates of it, and their
+    /// check is left out.
     pub delays_known: bool,
 }
 

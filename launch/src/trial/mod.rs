@@ -1,7 +1,7 @@
 //! Trials: many sessions in virtual time, or live ones, as one table.
 //!
-//! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`given`] adds what a command line says, [`plan`] lists the
-//! rows, [`crate::pool`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
+//! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`given`] adds
+//! what a command line says, [`plan`] lists the rows, [`crate::pool`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
 //! holds, [`table`] and [`parquet`] write it, [`boot`] gives medians their intervals. [`psycho`] lets a
 //! simulated observer answer, [`transparency`] measures the impedance at the handle; [`field`] has the
 //! short names of fields, which `replay --what-if` shares. Everything here but [`row`] is pure: the

@@ -89,12 +89,6 @@ pub fn answers(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
     add(&format!("shown_more_{unit}"), &|row, k| {
         Entry::Number(row.asked[k].more)
     });
-    add("interval_of_more", &|row, k| {
-        Entry::Whole(row.asked[k].interval())
-    });
-    add("interval_told", &|row, k| {
-        Entry::Number(row.asked[k].told().map(|told| told as f64))
-    });
     add("right", &|row, k| {
         row.asked[k]
             .right
@@ -147,8 +141,8 @@ fn leading(trial: &Trial, cells: &[Cell]) -> Vec<Column> {
     columns
 }
 
-/// What many rows are shown by, condition by condition: medians with their intervals, or the worst, and how many rows there
-/// are and held.
+/// What many rows are shown by, condition by condition: medians with their intervals, or the worst, and how many rows
+/// there are and held.
 #[must_use]
 pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_json::Value {
     let metrics = trial.metrics();
@@ -177,7 +171,8 @@ pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_jso
     let (checked, held) = Row::checked(rows.values());
     let observer = trial.kind.is_psycho().then_some(OBSERVER);
     json!({
-        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(), "clock": trial.clock.name(), "observer": observer, "hash": hash,
+        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(),
+        "clock": trial.clock.name(), "observer": observer, "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })
@@ -267,7 +262,6 @@ pub(super) mod tests {
             let told = Told {
                 less: Some(100.0),
                 more: right.map(|_| 120.5),
-                more_second: true,
                 right,
             };
             Asked::new(0.25, told)
@@ -285,12 +279,12 @@ pub(super) mod tests {
         assert_eq!(
             lines[0],
             "row,condition,name,seed,repeat,observer,rtt_ms,protocol,comparison,difference,shown_less_npm,\
-             shown_more_npm,interval_of_more,interval_told,right,threshold_so_far"
+             shown_more_npm,right,threshold_so_far"
         );
-        assert_eq!(lines[1], "2,1,,1,0,simulated,50,quest,1,0.25,100,,2,,,");
-        let start = "2,1,,1,0,simulated,50,quest,2,0.25,100,120.5,2,2,1,0.";
+        assert_eq!(lines[1], "2,1,,1,0,simulated,50,quest,1,0.25,100,,,");
+        let start = "2,1,,1,0,simulated,50,quest,2,0.25,100,120.5,1,0.";
         assert!(lines[2].starts_with(start), "{text}");
-        assert!(lines[3].contains(",3,0.25,100,120.5,2,1,0,0."), "{text}");
+        assert!(lines[3].contains(",3,0.25,100,120.5,0,0."), "{text}");
         assert_eq!(lines.len(), 5);
         assert!(csv(&columns(&trial, &rows)).contains("2,1,,1,0,simulated,50,"));
         let json = json(&trial, &rows, "0");

@@ -340,18 +340,20 @@ mod tests {
         assert!(error.abs() < 0.03, "{found} N/m, {expected}");
         let (inertia, mass) = (tones[0].free.im / omega, 0.5);
         // a line shows the robot's damper as less inertia: j w (b - d^2 / b) T / 2
-        let (b, damping) = (config.coupling.impedance_nspm, 3.0);
+        let (b, damping) = (b_nspm(&config), 3.0);
         let expected = 0.5 * (b - damping * damping / b) * 0.080 + mass;
         let error = inertia / expected - 1.0;
         assert!(error.abs() < 0.03, "{inertia} kg, {expected}");
     }
 
+    /// Wave impedance along z \[N s/m\].
+    fn b_nspm(config: &Config) -> f64 {
+        config.coupling.impedance_nspm * config.coupling.impedance_ratio[2]
+    }
+
     /// Springs in series: the line, the robot's coupling, and the clamp.
     fn locked_npm(config: &Config, trip_s: f64) -> f64 {
-        let (slave_npm, b) = (
-            config.slave.stiffness_npm[2],
-            config.coupling.impedance_nspm,
-        );
+        let (slave_npm, b) = (config.slave.stiffness_npm[2], b_nspm(config));
         crate::atlas::closed::displayed_npm(LOCKED_NPM, slave_npm, b, trip_s)
     }
 

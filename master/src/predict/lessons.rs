@@ -32,8 +32,8 @@ const BEYOND: f64 = 0.7;
 /// Weight of samples from which a lesson counts half \[N^2\]: 50 ms at 0.3 N.
 const TAUGHT_N2: f64 = 5.0;
 
-/// Weight of samples of half a whole press, from which an exponent counts half \[N^2\]: 0.6 s at 1 N. A quick press tells how hard
-/// a tissue is long before it tells how it stiffens, because its dynamics look like a law.
+/// Weight of samples of half a whole press, from which an exponent counts half \[N^2\]: 0.6 s at 1 N. A quick
+/// press tells how hard a tissue is long before it tells how it stiffens, because its dynamics look like a law.
 const BENT_N2: f64 = 600.0;
 
 /// Weight of the mean of all lessons beside one whose place is touched: it decides where no lesson is
@@ -49,8 +49,11 @@ const EXPONENT: (f64, f64) = (-0.5, 1.0);
 /// Share of a lesson's radius within which a touch is at its place.
 const NEAR: f64 = 0.25;
 
+/// How many times the least force surprises a lesson that expects less than that: beyond any lag of a sensor.
+const SURPRISING: f64 = 3.0;
+
 /// Largest logarithm of the factor: 20 times, either way.
-const LOG_MAX: f64 = 3.0;
+pub(super) const LOG_MAX: f64 = 3.0;
 
 /// What one place has taught: weighted sums over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -178,8 +181,15 @@ impl Lessons {
             e
         };
         let guess_n = expected_n * libm::exp(guess);
+        // what is measured far above the least is heard whatever is guessed: a lesson of soft tissue would refuse
+        // each press of what has become hard
+        let guess_n = if measured_n > SURPRISING * least_n {
+            guess_n.max(least_n)
+        } else {
+            guess_n
+        };
         let w = weight_n2(expected_n, guess_n);
-        if w.is_finite() && guess_n > least_n {
+        if w.is_finite() && guess_n >= least_n && w > 0.0 {
             lesson.add(q, e, w);
         }
     }
@@ -266,9 +276,10 @@ impl Lessons {
     }
 }
 
-/// Weight of a sample of which `guess_n` is to be measured \[N^2\]: over the variance of the logarithm of measured over expected force, whose
-/// errors are absolute up to [`RELATIVE_N`] and relative beyond, so that tissue much harder than the twin is
-/// learnt from the little that the twin feels there, and the deepest moment of a press is not all of it.
+/// Weight of a sample of which `guess_n` is to be measured \[N^2\]: over the variance of the logarithm of
+/// measured over expected force, whose errors are absolute up to [`RELATIVE_N`] and relative beyond, so that
+/// tissue much harder than the twin is learnt from the little that the twin feels there, and the deepest moment
+/// of a press is not all of it.
 fn weight_n2(expected_n: f64, guess_n: f64) -> f64 {
     let inverse = |force_n: f64| 1.0 / (force_n * force_n);
     let twins = TWIN_ERROR * TWIN_ERROR;
@@ -359,6 +370,27 @@ mod tests {
         assert_eq!(lessons.count, 1);
         let left = lessons.log_at(HERE, 0.5);
         assert!(left < 0.25 * std::f64::consts::LN_2, "{left}");
+    }
+
+    /// A lesson judged by its own guess alone: once that was below the least force, nothing was heard any more.
+    #[test]
+    fn issue_a_lesson_of_soft_tissue_heard_nothing_of_hard() {
+        let mut lessons = Lessons::new(0.022);
+        let mut press = |most_n: f64, factor: f64| {
+            for step in 1..=1000 {
+                let expected_n = most_n * f64::from(step) / 1000.0;
+                lessons.hear(HERE, (expected_n, factor * expected_n), 0.15);
+            }
+            lessons.close();
+            libm::exp(lessons.log_at(HERE, 0.8))
+        };
+        let soft = press(6.0, 0.05);
+        assert!(soft < 0.08, "{soft}");
+        let told: Vec<f64> = (0..3).map(|_| press(1.0, 1.0)).collect();
+        assert!(
+            told[0] > 2.0 * soft && (told[2] - 1.0).abs() < 0.2,
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::correction::Correction;
 use super::hunt_crossley::Contact;
+use super::lessons::LOG_MAX;
 use super::params::PredictParams;
 use super::{DAMPED_NSPM_MAX, Touch};
 
@@ -43,6 +44,21 @@ pub struct Surface {
     pub height_m: f64,
 }
 
+/// What a law answers along its normal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Felt {
+    /// Force of its spring before correction \[N\].
+    pub rest_n: f64,
+    /// The factor of the correction on that.
+    pub factor: f64,
+    /// Force that is felt: corrected, and with its damping, which stores nothing and is not corrected \[N\].
+    pub force_n: f64,
+    /// Energy that the spring stores before correction \[J\].
+    pub energy_j: f64,
+    /// How well the law is known, 0 to 1.
+    pub confidence: f64,
+}
+
 /// The law that this touch is felt with, if it is, and what corrected it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Local {
@@ -63,14 +79,19 @@ impl Local {
         self.held.is_some()
     }
 
-    /// What the law answers to the handle, with the energy that it stores \[J\] and the factor on its force;
-    /// nothing if the twin is felt.
+    /// What the law answers to the handle; nothing if the twin is felt.
     #[must_use]
-    pub fn felt(&self, handle: &Touch) -> Option<(Reaction, f64, f64)> {
+    pub fn felt(&self, handle: &Touch) -> Option<Felt> {
         let surface = self.held?;
-        let reaction = surface.press(handle);
-        let factor = self.correction.factor(0.0, reaction.force_n.norm());
-        Some((reaction, surface.stored_j(handle), factor))
+        let rest_n = surface.press(handle).force_n.z;
+        let factor = self.correction.factor(0.0, rest_n);
+        Some(Felt {
+            rest_n,
+            factor,
+            force_n: factor * rest_n + surface.damped_n(handle, factor * rest_n),
+            energy_j: surface.stored_j(handle),
+            confidence: surface.law.confidence,
+        })
     }
 
     /// Follow what the robot has `met` for a tick of `dt_s` \[s\]. Between two touches, when the handle has left
@@ -108,6 +129,7 @@ impl Local {
         let ratio = now.law.force_n(depth_m, 0.0) / held.law.force_n(depth_m, 0.0);
         let wanted = libm::log(ratio);
         if wanted.is_finite() {
+            let wanted = wanted.clamp(-LOG_MAX, LOG_MAX);
             let timing = (inward_mps, dt_s);
             self.correction.follow(params, &felt, (0.0, wanted), timing);
         }
@@ -125,19 +147,29 @@ impl Surface {
         self.law.force_n(depth_m, 0.0) * depth_m.max(0.0) / (self.law.exponent + 1.0)
     }
 
+    /// Force of the law's damping \[N\]: at most `most_n`, which is felt without it, so that it never pulls.
+    fn damped_n(&self, handle: &Touch, most_n: f64) -> f64 {
+        let depth_m = self.depth_m(handle);
+        let rest_n = self.law.force_n(depth_m, 0.0);
+        let nspm = (self.law.force_n(depth_m, 0.01) - rest_n) / 0.01;
+        // a damping below zero would give what nobody stored
+        let damped_n = nspm.clamp(0.0, DAMPED_NSPM_MAX) * -handle.velocity_mps[2];
+        if damped_n.is_finite() && most_n.is_finite() {
+            damped_n.clamp(-most_n.abs(), most_n.abs())
+        } else {
+            0.0
+        }
+    }
+
+    /// The law at rest.
     fn press(&self, handle: &Touch) -> Reaction {
         let depth_m = self.depth_m(handle);
         let rest_n = self.law.force_n(depth_m, 0.0);
         if !(rest_n.is_finite() && rest_n > 0.0) {
             return Reaction::default();
         }
-        let rate_mps = -handle.velocity_mps[2];
-        let nspm = (self.law.force_n(depth_m, 0.01) - rest_n) / 0.01;
-        // a damping below zero would give what nobody stored
-        let damped_n = nspm.clamp(0.0, DAMPED_NSPM_MAX) * rate_mps;
-        let force_n = rest_n + damped_n.clamp(-rest_n, rest_n);
         Reaction {
-            force_n: Vec3::new(0.0, 0.0, if force_n.is_finite() { force_n } else { rest_n }),
+            force_n: Vec3::new(0.0, 0.0, rest_n),
             normal: Vec3::z(),
             stiffness_npm: self.law.stiffness_npm(depth_m),
             contacts: 1,
@@ -192,9 +224,9 @@ mod tests {
             local.step(&params, &at(-0.001), met, (false, known), TIMING);
             local.step(&params, &at(0.002), met, (true, known), TIMING);
             let felt = local.felt(&at(0.002));
-            felt.map(|(reaction, energy_j, factor)| {
-                assert!((energy_j - 0.5 * 300.0 * 4e-6).abs() < 1e-12);
-                reaction.force_n.z * factor
+            felt.map(|felt| {
+                assert!((felt.energy_j - 0.5 * 300.0 * 4e-6).abs() < 1e-12);
+                felt.force_n
             })
         };
         let near = |felt: Option<f64>| felt.is_some_and(|n| (n - 0.6).abs() < 1e-9);
@@ -226,14 +258,49 @@ mod tests {
                     (true, 0.0),
                     TIMING,
                 );
-                let (reaction, _, factor) = local.felt(&handle).expect("held");
-                let now_n = reaction.force_n.z * factor;
+                let now_n = local.felt(&handle).expect("held").force_n;
                 assert!(now_n <= last_n + 1e-9 && now_n > last_n * 0.9993);
                 assert!(local.correction().energy_j() <= 0.0);
                 last_n = now_n;
             }
         }
         assert!((last_n - 0.6).abs() < 1e-3, "{last_n}");
+    }
+
+    /// The force of a damper was taken for one that a spring stores, and the tank of a touch held energy that no
+    /// hand had put in; and a law that had become nonsense was followed to any factor.
+    #[test]
+    fn issue_damping_was_corrected_as_a_stored_force() {
+        let cost_j = |down_mps: f64, damping: f64, npm: f64| {
+            let damped = |npm: f64| {
+                let mut surface = spring(npm, 1.0);
+                surface.law.damping = damping;
+                Some(surface)
+            };
+            let (params, mut local) = (with(LocalModel::HuntCrossley), Local::default());
+            local.step(&params, &at(-0.001), damped(300.0), (false, 0.0), TIMING);
+            let mut handle = at(0.004);
+            handle.velocity_mps[2] = -down_mps;
+            for _ in 0..4000 {
+                local.step(&params, &handle, damped(npm), (true, 0.0), TIMING);
+            }
+            let felt = local.felt(&handle).expect("held");
+            assert!(felt.factor >= 0.0 && felt.force_n >= 0.0);
+            (
+                local.correction().energy_j(),
+                felt.force_n - felt.factor * felt.rest_n,
+            )
+        };
+        let (still_j, none_n) = cost_j(0.0, 200.0, 900.0);
+        let (moving_j, damped_n) = cost_j(0.02, 200.0, 900.0);
+        assert!(still_j < 0.0 && none_n == 0.0);
+        assert_eq!(moving_j, still_j);
+        assert!(damped_n > 0.01, "{damped_n}");
+        // 20 times is as far as a law is believed
+        assert_eq!(
+            cost_j(0.0, 200.0, 300.0 * 30.0),
+            cost_j(0.0, 200.0, 300.0 * 300.0)
+        );
     }
 
     #[test]
@@ -249,8 +316,8 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let mut handle = at(bad);
             handle.velocity_mps[2] = bad;
-            if let Some((reaction, _, factor)) = local.felt(&handle) {
-                assert!((reaction.force_n.norm() * factor).is_finite(), "{bad}");
+            if let Some(felt) = local.felt(&handle) {
+                assert!(felt.force_n.is_finite(), "{bad}");
             }
         }
     }

@@ -5,6 +5,7 @@ use palpate_master::device::grip::{Grip, Regrip};
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_master::predict::local::LocalModel;
 use palpate_transport::codec::{CodecParams, Prediction};
 use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
 use palpate_transport::coupling::switch::{SWITCHES_MAX, Switch};
@@ -71,6 +72,8 @@ pub(crate) struct Case {
     pub(crate) control_filter_hz: f64,
     #[serde(default)]
     pub(crate) recover_hz: f64,
+    #[serde(default)]
+    pub(crate) local: LocalModel,
     pub(crate) tank_nspm_max: f64,
     pub(crate) pspm_npm: f64,
     /// After how long the handle lets go of a force; 0 for one that never does.
@@ -135,7 +138,7 @@ pub(crate) fn link(dice: &mut Dice) -> LinkParams {
         queue_packets: 200,
         outage: dice.chance(0.25).then(|| Outage {
             on_s: dice.between(0.2, 3.0),
-            off_s: dice.pick(&[0.5, 1.0, 5.0]) * dice.between(0.1, 1.0),
+            off_s: dice.pick(&[0.2, 0.5, 1.0, 5.0]) * dice.between(0.1, 1.0),
         }),
     }
 }
@@ -219,6 +222,11 @@ impl Case {
             reflect_hz: dice.pick(&[0.0, 5.0, 50.0]),
             control_filter_hz: dice.pick(&[0.0, 5.0, 50.0]),
             recover_hz: dice.pick(&[0.0, 10.0, 30.0]),
+            local: dice.pick(&[
+                LocalModel::Twin,
+                LocalModel::HuntCrossley,
+                LocalModel::Unsure,
+            ]),
             tank_nspm_max: dice.between(0.0, 20.0),
             pspm_npm: dice.pick(&[100.0, 500.0, 3000.0]),
             let_go_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
@@ -296,6 +304,7 @@ impl Case {
             reflect_hz: other.reflect_hz,
             control_filter_hz: other.control_filter_hz,
             recover_hz: other.recover_hz,
+            local: other.local,
             tank_nspm_max: other.tank_nspm_max,
             pspm_npm: other.pspm_npm,
             ..self.clone()
@@ -325,7 +334,7 @@ impl Case {
         Schedule::try_from(changes).expect("counted")
     }
 
-    /// Its switches of the method; none of a mode that may not have any.
+    /// Its switches of the method; none of a mode that may not have any, nor beside a codec, where they are refused.
     fn switches(&self, in_order: &[Event]) -> Switches {
         let of = |event: &Event| match event.what {
             What::Switch(mode) => Some(Switch {
@@ -335,7 +344,9 @@ impl Case {
             _ => None,
         };
         let all = in_order.iter().filter_map(of).take(SWITCHES_MAX);
-        let all: Vec<Switch> = all.filter(|_| self.mode.is_passive()).collect();
+        let all: Vec<Switch> = all
+            .filter(|_| self.mode.is_passive() && self.codec.is_none())
+            .collect();
         Switches::try_from(all).expect("few, and passive")
     }
 
@@ -377,6 +388,7 @@ impl Case {
         config.coupling.reflect_hz = self.reflect_hz;
         config.coupling.control_filter_hz = self.control_filter_hz;
         config.coupling.recover_hz = self.recover_hz;
+        config.master.predict.local = self.local;
         config.coupling.tank_nspm_max = self.tank_nspm_max;
         config.coupling.pspm_npm = self.pspm_npm;
         config.operator.let_go_s = self.let_go_s;

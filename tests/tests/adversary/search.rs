@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use palpate_master::predict::local::LocalModel;
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::link::LinkParams;
@@ -163,7 +164,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
 }
 
 /// Ways to make a case simpler.
-const SIMPLER: [fn(&mut Case); 29] = [
+const SIMPLER: [fn(&mut Case); 30] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
     |case| case.tissue = "wall:1000".into(),
@@ -179,6 +180,7 @@ const SIMPLER: [fn(&mut Case); 29] = [
     |case| case.reflect_hz = 0.0,
     |case| case.control_filter_hz = 0.0,
     |case| case.recover_hz = 0.0,
+    |case| case.local = LocalModel::Twin,
     |case| case.let_go_s = 2e-3,
     |case| case.masked_share = 0.0,
     |case| (case.forward.outage, case.back.outage) = (None, None),

@@ -58,8 +58,6 @@ pub struct Ability {
 pub struct Agreed {
     /// The setting of both sides; [`CodecParams::demanded`] is still our own.
     pub params: CodecParams,
-    /// Version of the codec; 0 without one.
-    pub version: u32,
     /// What a user should know of it.
     pub note: Option<Note>,
 }
@@ -217,12 +215,12 @@ fn meet(ours: &Offer, theirs: &Offer) -> Result<Agreed, Refusal> {
         Err((whose, lacks)) if wish.demanded => return Err(Refusal::Lacks { whose, lacks }),
         Err((whose, lacks)) => return Ok(none(ours, Note::Lacks { whose, lacks })),
     };
-    let (params, version) = common;
+    let params = common;
     if wish.demanded
         && let Some(lacks) = difference(&params, &wish)
     {
         // the limit that was met is that of one of them
-        let able = self::common([ours, ours], &wish).is_ok_and(|(own, _)| own == wish);
+        let able = self::common([ours, ours], &wish).is_ok_and(|own| own == wish);
         let whose = if able { Whose::Other } else { Whose::This };
         return Err(Refusal::Lacks { whose, lacks });
     }
@@ -232,7 +230,6 @@ fn meet(ours: &Offer, theirs: &Offer) -> Result<Agreed, Refusal> {
     };
     Ok(Agreed {
         params: own(params, ours),
-        version,
         note,
     })
 }
@@ -247,13 +244,12 @@ fn join(ours: &Offer, settled: &CodecParams) -> Result<Agreed, Refusal> {
         return Ok(none(ours, Note::Unwanted));
     }
     let able = common([ours, ours], settled);
-    let (params, version) = able.map_err(|_| Refusal::Running { field: "kind" })?;
+    let params = able.map_err(|_| Refusal::Running { field: "kind" })?;
     if let Some(field) = difference(&params, settled) {
         return Err(Refusal::Running { field });
     }
     Ok(Agreed {
         params: own(params, ours),
-        version,
         note: wanted.map(|field| match ours.wants.is_on() {
             true => Note::Met { field },
             false => Note::Joined,
@@ -268,7 +264,6 @@ fn none(ours: &Offer, note: Note) -> Agreed {
             kind: CodecKind::Off,
             ..ours.wants
         },
-        version: 0,
         note: ours.wants.is_on().then_some(note),
     }
 }
@@ -319,11 +314,8 @@ fn finer(a: &CodecParams, b: &CodecParams) -> CodecParams {
     }
 }
 
-/// A wish within what both are able to, and the newest version that both have; or whose codec lacks what.
-fn common(
-    sides: [&Offer; 2],
-    wish: &CodecParams,
-) -> Result<(CodecParams, u32), (Whose, &'static str)> {
+/// A wish within what both are able to, if they have a version in common; or whose codec lacks what.
+fn common(sides: [&Offer; 2], wish: &CodecParams) -> Result<CodecParams, (Whose, &'static str)> {
     let mut params = *wish;
     let mut versions = vec![DEADBAND_VERSION];
     for (offer, whose) in sides.into_iter().zip([Whose::This, Whose::Other]) {
@@ -342,13 +334,11 @@ fn common(
         params.weber = params.weber.min(ability.weber_max);
         params.pace_max = params.pace_max.min(ability.pace_max);
         params.keep_alive_s = params.keep_alive_s.min(ability.keep_alive_s_max);
+        // a limit that makes no setting is as good as no codec
+        let made = params.validate();
+        made.map_err(|error| (whose, error.field))?;
     }
-    // a limit that makes no setting is as good as no codec
-    params
-        .validate()
-        .map_err(|error| (Whose::Other, error.field))?;
-    let newest = versions.into_iter().max().unwrap_or(DEADBAND_VERSION);
-    Ok((params, newest))
+    Ok(params)
 }
 
 /// The first field in which two settings differ; without a codec the others do not count, and who demanded
@@ -425,7 +415,6 @@ mod tests {
         let off = offer(|_| ());
         let [a, b] = both(&on(), &off);
         assert!(a.params.is_on() && b.params.is_on());
-        assert_eq!((a.version, b.version), (1, 1));
         assert_eq!((a.note, b.note), (None, Some(Note::Joined)));
         let [a, b] = both(&off, &off);
         assert!(!a.params.is_on() && !b.params.is_on() && a.note.is_none() && b.note.is_none());
@@ -466,7 +455,22 @@ mod tests {
         assert_eq!(error, Refusal::Lacks { whose, lacks });
         // a limit that makes no setting
         small.can[0].keep_alive_s_max = 0.0;
-        assert!(!agree(&on(), Some(&small)).expect("none").params.is_on());
+        let none = agree(&on(), Some(&small)).expect("none");
+        let (whose, lacks) = (Whose::Other, "keep_alive_s");
+        assert!(!none.params.is_on());
+        assert_eq!(none.note, Some(Note::Lacks { whose, lacks }));
+    }
+
+    #[test]
+    fn issue_the_other_side_was_blamed_for_a_limit_of_this_one() {
+        let mut own = on();
+        own.can[0].keep_alive_s_max = 0.0;
+        let (whose, lacks) = (Whose::This, "keep_alive_s");
+        let found = agree(&own, Some(&on())).expect("none");
+        assert_eq!(found.note, Some(Note::Lacks { whose, lacks }));
+        own.wants.demanded = true;
+        let refused = agree(&own, Some(&on()));
+        assert_eq!(refused, Err(Refusal::Lacks { whose, lacks }));
     }
 
     #[test]
@@ -577,7 +581,6 @@ mod tests {
             match (agree(&a, Some(&b)), agree(&b, Some(&a))) {
                 (Ok(at_a), Ok(at_b)) => {
                     prop_assert_eq!(difference(&at_a.params, &at_b.params), None);
-                    prop_assert_eq!(at_a.version, at_b.version);
                     prop_assert!(at_a.params.validate().is_ok());
                     // whoever comes second finds the same in what the first has settled
                     let settled = Offer { settled: Some(at_a.params), ..a.clone() };

@@ -21,7 +21,6 @@
 //!
 //! **Not a loss.** Sequence numbers count sent frames, so a frame that was left out is no gap; the
 //! keep-alive is shorter than every limit on silence, which the launcher checks.
-
 //!
 //! **What it comes to.** A palpation of 20 s in virtual time, round trip 100 ms, 10 % loss, no jitter, noise
 //! as the devices have it (sensor 10 mN, encoder 0.03 mm); frames left out and part of the ticks inside the
@@ -36,7 +35,7 @@
 //! | `tank` | `wall:500` | 79.6 %, 97.8 % | 95.7 %, 100 % |
 //! | `tank` | `sheet-lump` | 81.1 %, 97.0 % | 87.7 %, 99.5 % |
 //!
-//! The goal (teleop 6: 95 % and 99.5 %) is met on the corpus of the tests and, of these, by the slave's
+//! The goal (teleop goal 6: 95 % and 99.5 %) is met on the corpus of the tests and, of these, by the slave's
 //! stream in `mmt` and `tank` on the wall. Without loss `mmt` leaves out 93.8 % forward with all ticks inside, of
 //! which the keep-alive of 24 ms alone sends 4.2 %. A first copy that is lost costs a tick already, so 20 changes
 //! a second at 10 % loss leave little of 0.5 %, and what the receiver may believe of every lost frame

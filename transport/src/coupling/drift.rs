@@ -7,8 +7,9 @@
 //!
 //! After an outage the hand is centimetres away. There the correction is ten times as fast for a second
 //! (`recover_hz`), and paid in the same way, within the robot's speed limit: the account decides, so it can
-//! be no less passive. In contact it only leads out of the tissue then, as a line that is pressed is longer
-//! than nothing by its own deflection, `F T_rt / 2b`.
+//! be no less passive. In contact waves only lead out of the tissue then, as a line that is pressed is longer
+//! than nothing by its own deflection, `F T_rt / 2b`. `tdpa` follows positions and has no such deflection: it
+//! goes back into the tissue as well, to where the hand is, as fast and as far as the account pays.
 
 /// Wave to add so that the desired position approaches the master's delayed position \[sqrt(W)\].
 ///

@@ -116,6 +116,7 @@ impl MasterEnd {
         let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
         for axis in 0..AXES {
             self.wave_integral[axis] *= sent;
+            self.filter[axis].retell(sent);
             self.decoder[axis].integral_out *= came;
         }
         self.controlled_n = [0.0; AXES];

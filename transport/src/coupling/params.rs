@@ -48,8 +48,8 @@ pub struct CouplingParams {
     /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
     /// 0 switches the correction off.
     pub drift_rate_hz: f64,
-    /// The same in the first second after an outage of 0.1 s, where it is the larger \[1/s\]; paid from the
-    /// account as ever.
+    /// The same in the first second after an outage, a silence of `hold_s` and 0.1 s; where it is not the
+    /// larger, outages are made up for as any drift is \[1/s\]. Paid from the account as ever.
     pub recover_hz: f64,
     /// Rate at which a decoder catches up with the wave integral \[1/s\].
     pub catch_up_hz: f64,
@@ -92,7 +92,7 @@ pub struct CouplingParams {
     /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\]
     /// ([`super::tdpa::OutputFilter`]); 0 is none.
     pub control_filter_hz: f64,
-    /// Changes of the wave impedance while the session runs; last, as it is a list of tables.
+    /// Changes of the wave impedance while the session runs; behind all plain values, as it is a list of tables.
     pub retune: Schedule,
     /// Switches of the method while the session runs.
     pub switch: Switches,
@@ -183,7 +183,8 @@ impl CouplingParams {
         told.unwrap_or(self.mode)
     }
 
-    /// Stiffness of the robot's controller in this session, of the one that it has \[N/m\].
+    /// Stiffness of the robot's controller in this session, of the one that it has \[N/m\]; asked of what was
+    /// agreed on, as [`Self::in_mode`] knows the modes to come and none that was.
     #[must_use]
     pub fn robot_npm(&self, own_npm: f64) -> f64 {
         let sets = |mode: Mode| mode.resolved() == Mode::Pspm;

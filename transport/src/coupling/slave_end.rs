@@ -1,10 +1,11 @@
 //! The slave's end of the coupling: the one place that chooses among the methods there.
 //!
-//! A tick calls [`SlaveEnd::begin`] once, then for each axis [`SlaveEnd::gains`] for the controller of
-//! the robot, [`SlaveEnd::demand`] for the velocity that the method wants of the port, and, when guard
+//! A tick calls [`SlaveEnd::begin`] once, then for each axis [`SlaveEnd::damping_nspm`] for the
+//! controller of the robot, [`SlaveEnd::demand`] for the velocity that the method wants of the port, and, when guard
 //! and account have spoken, [`SlaveEnd::send`] for what goes to the other side.
 
 use super::delay_gain::Spacing;
+use super::switch::EASE_S;
 use super::wave::{self, Decoder, LowPass, Pd, Units};
 use super::{
     CouplingParams, Matching, Mode, Moment, Relayed, Reservoir, drift, iss, model_mediated, tank,
@@ -19,7 +20,7 @@ const SPEED_OF_DRIFT_MPS: f64 = 0.05;
 /// The same while an outage is made up for \[m/s\]: a robot that stood has farther to go, and the hand knows.
 const SPEED_OF_RECOVERY_MPS: f64 = 0.25;
 
-/// Silence that is an outage and no jitter \[s\].
+/// Silence beyond the hold that is an outage and no jitter \[s\].
 const OUTAGE_S: f64 = 0.1;
 
 /// How long an outage is made up for \[s\].
@@ -34,6 +35,9 @@ const KEPT_SHARE: f64 = 1.0 / 3.0;
 /// its work on the damping of the robot's controller was 1 mW, all that a hand pays on hard tissue, and the robot
 /// stopped; a pole here leaves a twentieth of it.
 const AHEAD_HZ: f64 = 30.0;
+
+/// What is left of a distance that no longer matters \[m\].
+const EASED_M: f64 = 1e-9;
 
 /// Motion in old waves that is still played out after an outage \[m\].
 const FORGIVEN_M: f64 = 0.02;
@@ -85,9 +89,15 @@ pub struct SlaveEnd {
     units: Units,
     /// Time since anything new came \[s\].
     silent_s: f64,
+    /// Whether the peer was heard before: the wait for its first frame is no outage.
+    heard: bool,
     /// Time left in which an outage is made up for \[s\].
     recovery_s: f64,
     observer: tdpa::Observer,
+    /// Whether a method has just begun, by axis.
+    begins: [bool; AXES],
+    /// What is left of how far the robot was behind when its method began \[m\].
+    eased_m: Axes,
 }
 
 impl SlaveEnd {
@@ -102,6 +112,8 @@ impl SlaveEnd {
             decoder.integral_out = sum;
         }
         self.observer = tdpa::Observer::default();
+        self.ahead = [LowPass::default(); AXES];
+        (self.begins, self.eased_m) = ([true; AXES], [0.0; AXES]);
     }
 
     /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
@@ -118,47 +130,67 @@ impl SlaveEnd {
         self.recovery_s = (self.recovery_s - moment.dt_s).max(0.0);
         if !moment.held {
             self.silent_s += moment.dt_s;
-        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && newest.sequence > 1 {
+        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && self.heard {
             self.recovery_s = RECOVERY_S;
         }
+        self.heard |= newest.sequence > 0;
         let (sent, came) = self.units.follow(moment.impedance_nspm, moment.came_nspm());
         for axis in 0..AXES {
             self.wave_integral[axis] *= sent;
+            self.filter[axis].retell(sent);
             self.decoder[axis].integral_out *= came;
         }
+    }
+
+    /// Whether an outage is made up for now, faster than drift is.
+    fn recovers(&self, params: &CouplingParams) -> bool {
+        let rate_hz = params.drift_rate_hz;
+        self.recovery_s > 0.0 && rate_hz > 0.0 && params.recover_hz > rate_hz
     }
 
     /// Rate \[1/s\] and speed \[m/s\] of the drift correction now; no rate is none after an outage either.
     fn drift(&self, params: &CouplingParams) -> (f64, f64) {
         let rate_hz = params.drift_rate_hz;
-        if self.recovery_s > 0.0 && rate_hz > 0.0 {
-            (rate_hz.max(params.recover_hz), SPEED_OF_RECOVERY_MPS)
+        if self.recovers(params) {
+            (params.recover_hz, SPEED_OF_RECOVERY_MPS)
         } else {
             (rate_hz, SPEED_OF_DRIFT_MPS)
         }
     }
 
-    /// Stiffness \[N/m\] and damping \[N s/m\] of the robot's controller on one axis, of those that it has.
+    /// Damping of the robot's controller on one axis, of the one that it has \[N s/m\]; its stiffness is that
+    /// of the whole session ([`CouplingParams::robot_npm`]).
     #[must_use]
-    pub fn gains(
-        moment: &Moment<'_>,
-        axis: usize,
-        (stiffness_npm, damping_nspm): (f64, f64),
-    ) -> (f64, f64) {
+    pub fn damping_nspm(moment: &Moment<'_>, axis: usize, own_nspm: f64) -> f64 {
         let params = moment.params;
         let matched = params.mode.sends_waves() && params.matching != Matching::None;
-        let damping_nspm = if matched {
+        if matched {
             moment.own_nspm(axis)
         } else {
-            damping_nspm
-        };
-        (params.robot_npm(stiffness_npm), damping_nspm)
+            own_nspm
+        }
+    }
+
+    /// How far the robot is behind, of which a method that begins takes on what it found over [`EASE_S`] only:
+    /// one that follows positions would else go through the whole deflection of a line of waves at once.
+    fn eased(&mut self, axis: usize, behind_m: f64, dt_s: f64) -> f64 {
+        let left_m = &mut self.eased_m[axis];
+        if core::mem::take(&mut self.begins[axis]) && behind_m.is_finite() {
+            *left_m = behind_m;
+        }
+        let taken_on_m = behind_m - *left_m;
+        *left_m *= 1.0 - (dt_s / EASE_S).min(1.0);
+        if left_m.abs() < EASED_M {
+            *left_m = 0.0;
+        }
+        taken_on_m
     }
 
     /// What the method wants on one axis.
     pub fn demand(&mut self, moment: &Moment<'_>, robot: &AtRobot, account: &Reservoir) -> Demand {
         let (params, newest) = (moment.params, moment.newest);
         let behind_m = newest.position_m[robot.axis] - robot.port_m;
+        let behind_m = self.eased(robot.axis, behind_m, moment.dt_s);
         let ahead_mps = if moment.held {
             newest.velocity_mps[robot.axis]
         } else {
@@ -268,6 +300,7 @@ impl SlaveEnd {
         let (axis, params, newest) = (robot.axis, moment.params, moment.newest);
         let (b, dt_s) = (moment.came_with_nspm(axis), moment.dt_s);
         let (drift_hz, drift_mps) = self.drift(params);
+        let recovers = self.recovers(params);
         let decoder = &mut self.decoder[axis];
         let (sample, integral) = (newest.wave[axis], newest.wave_integral[axis]);
         let carried = if params.delay_gain {
@@ -277,7 +310,7 @@ impl SlaveEnd {
         };
         // in contact the line's own deflection looks like drift; it must stay. It never has the hand on the
         // way out, where a robot is left that stood in an outage
-        let outward = self.recovery_s > 0.0 && robot.pd.force_at_rest() * behind_m < 0.0;
+        let outward = recovers && robot.pd.force_at_rest() * behind_m < 0.0;
         let rate_hz = if robot.touching && !outward {
             0.0
         } else {
@@ -316,18 +349,10 @@ mod tests {
     use crate::HapticFrame;
     use crate::coupling::CouplingParams;
 
-    /// Work on a controller's damping of 50 N s/m by the noise of the handle's velocity emptied the tank.
-    #[test]
-    fn issue_the_noise_of_a_coarse_encoder_was_work() {
-        let params = CouplingParams {
-            mode: Mode::Mmt,
-            follow_hz: 0.0,
-            ..CouplingParams::default()
-        };
-        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
-        let robot = AtRobot {
+    fn robot(port_m: f64) -> AtRobot {
+        AtRobot {
             axis: 2,
-            port_m: 0.0,
+            port_m,
             touching: false,
             contact_n: None,
             pd: Pd {
@@ -337,18 +362,115 @@ mod tests {
                 robot_velocity_mps: 0.0,
                 dt_s: 1e-3,
             },
+        }
+    }
+
+    fn frame(sequence: u64, velocity_mps: f64) -> HapticFrame {
+        let mut newest = HapticFrame {
+            sequence,
+            ..HapticFrame::default()
         };
-        let mut ask = |velocity_mps: f64, held: bool| {
-            let mut newest = HapticFrame::default();
-            newest.velocity_mps[2] = velocity_mps;
-            let moment = Moment {
-                params: &params,
-                impedance_nspm: 10.0,
-                newest: &newest,
-                held,
-                dt_s: 1e-3,
+        newest.velocity_mps[2] = velocity_mps;
+        newest
+    }
+
+    fn moment<'a>(params: &'a CouplingParams, newest: &'a HapticFrame, held: bool) -> Moment<'a> {
+        Moment {
+            params,
+            impedance_nspm: 10.0,
+            newest,
+            held,
+            dt_s: 1e-3,
+        }
+    }
+
+    fn in_mode(mode: Mode) -> CouplingParams {
+        CouplingParams {
+            mode,
+            follow_hz: 0.0,
+            ..CouplingParams::default()
+        }
+    }
+
+    /// The filter of the handle's velocity kept what it was in the last touch of the twin.
+    #[test]
+    fn issue_a_switch_kept_the_velocity_of_long_ago() {
+        let params = in_mode(Mode::Mmt);
+        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
+        let fast = frame(1, 0.1);
+        for _ in 0..100 {
+            let _ = end.demand(&moment(&params, &fast, true), &robot(0.0), &account);
+        }
+        let still = frame(2, 0.0);
+        end.switch(&still);
+        let wanted = end.demand(&moment(&params, &still, true), &robot(0.0), &account);
+        assert_eq!(wanted.velocity_mps, 0.0);
+    }
+
+    /// After a second of silence, what is the correction of a drift of 1 m?
+    fn after_a_silence(params: &CouplingParams, before: u64) -> (f64, f64) {
+        let mut end = SlaveEnd::default();
+        let (early, late) = (frame(before, 0.0), frame(before + 5, 0.0));
+        end.begin(&moment(params, &early, before > 0));
+        for _ in 0..1000 {
+            end.begin(&moment(params, &early, false));
+        }
+        end.begin(&moment(params, &late, true));
+        end.drift(params)
+    }
+
+    /// The first frame that came began a recovery, if it was not the peer's very first.
+    #[test]
+    fn issue_the_wait_for_a_peer_was_an_outage() {
+        let params = CouplingParams::default();
+        let usual = (params.drift_rate_hz, SPEED_OF_DRIFT_MPS);
+        assert_eq!(after_a_silence(&params, 0), usual);
+        let faster = (params.recover_hz, SPEED_OF_RECOVERY_MPS);
+        assert_eq!(after_a_silence(&params, 7), faster);
+    }
+
+    /// A recovery that was switched off was still five times as fast.
+    #[test]
+    fn issue_a_recovery_of_no_rate_was_a_recovery() {
+        for (recover_hz, drift_rate_hz) in [(0.0, 3.0), (2.0, 3.0), (30.0, 0.0)] {
+            let params = CouplingParams {
+                recover_hz,
+                drift_rate_hz,
+                ..CouplingParams::default()
             };
-            end.demand(&moment, &robot, &account).velocity_mps
+            let usual = (drift_rate_hz, SPEED_OF_DRIFT_MPS);
+            assert_eq!(after_a_silence(&params, 7), usual, "{recover_hz}");
+        }
+    }
+
+    /// A robot 5 mm behind at a switch to a method of positions was sent there in one tick.
+    #[test]
+    fn issue_a_switch_sent_the_robot_through_the_deflection_of_the_line() {
+        let params = in_mode(Mode::Pspm);
+        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
+        let mut newest = frame(1, 0.0);
+        newest.position_m[2] = 0.005;
+        end.switch(&newest);
+        let mut port_m = 0.0;
+        for tick in 0..3000 {
+            let wanted = end.demand(&moment(&params, &newest, true), &robot(port_m), &account);
+            assert!(wanted.velocity_mps.abs() <= 0.0501, "{tick} {wanted:?}");
+            port_m += wanted.velocity_mps * 1e-3;
+        }
+        // and then it is the method's own, bit for bit
+        assert_eq!(end.eased_m, [0.0; AXES]);
+        assert!((port_m - 0.005).abs() < 1e-8, "{port_m}");
+    }
+
+    /// Work on a controller's damping of 50 N s/m by the noise of the handle's velocity emptied the tank.
+    #[test]
+    fn issue_the_noise_of_a_coarse_encoder_was_work() {
+        let params = in_mode(Mode::Mmt);
+        let (mut end, account) = (SlaveEnd::default(), Reservoir::default());
+        let mut ask = |velocity_mps: f64, held: bool| {
+            let newest = frame(0, velocity_mps);
+            end.demand(&moment(&params, &newest, held), &robot(0.0), &account)
+                .velocity_mps
         };
         // a hand at 20 mm/s whose encoder rattles at 125 Hz by 5 mm/s
         let (mut squares, mut last_mps) = (0.0, 0.0);

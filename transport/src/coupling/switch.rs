@@ -10,7 +10,8 @@
 //! The master switches by its clock and writes the mode into every frame
 //! ([`crate::frame::FrameFlags::with_mode`]); the slave runs the mode of its newest frame. For one round trip
 //! the ends differ, which costs feel and no energy. A force leaps at most as fast as the guard lets it, and
-//! what the new method wants otherwise is taken on over [`EASE_S`]. The stiffness of the robot's controller
+//! what the new method wants otherwise is taken on over [`EASE_S`]: the force in the hand, and how far the robot
+//! is behind it. The stiffness of the robot's controller
 //! must stay, as a spring that is stretched and made stiffer is given energy: a session that will come by
 //! `pspm` has that mode's stiffness all the time ([`super::CouplingParams::robot_npm`]).
 //!
@@ -23,7 +24,8 @@ use super::{CouplingError, Mode};
 /// Most switches of one session.
 pub const SWITCHES_MAX: usize = 8;
 
-/// Time constant over which the force in the hand goes over to what a new method wants \[s\].
+/// Time constant over which the force in the hand, and the robot's place, go over to what a new method
+/// wants \[s\].
 pub const EASE_S: f64 = 0.1;
 
 /// A switch at a moment of the session.

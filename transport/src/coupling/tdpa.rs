@@ -21,8 +21,8 @@
 //! - *Drift.* A slave that was slowed falls behind. [`admitted_drift`] adds a velocity towards the
 //!   master's position as far as the gap pays (E7; the idea of Coelho 2019 and Chawda).
 //! - *Output filter.* E8 asks for a passive mass-spring behind the impedance controller, so that a hand
-//!   does not feel its pulses. [`OutputFilter`] is one of the first order with an account of its own. Nothing
-//!   depends on it, as the account pays what it leaves. Measured (RP-1, 300 N/m, 20 % jitter, 2 % loss; RMS of
+//!   does not feel its pulses. [`OutputFilter`] is one of the first order that counts what it demands. Nothing
+//!   depends on that count, as the account pays what is written. Measured (RP-1, 300 N/m, 20 % jitter, 2 % loss; RMS of
 //!   the force above 20 Hz, none and at 15 Hz): `tdpa` 12.4 and 12.4 mN over 10 ms one way, 116 and 102 over
 //!   50, 218 and 194 over 200; `wave-tdpa` 66 and 47, 97 and 90, 109 and 97; the stiffness shown stays within
 //!   1 %. With the coupling force relayed, which swings, it brings nothing (533 and 603 mN over 10 ms). Most of
@@ -102,9 +102,10 @@ pub fn impedance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64, nspm
 /// first order).
 ///
 /// A controller's force is a damper's and only takes energy. Held back by a filter it may come when the
-/// handle has turned, and then it would push. So the filter counts what it took at the port, gives back no
-/// more than that, and is passive by itself. What it gives back leaves the account and the gap, as any work
-/// at the port does: nothing is credited twice. A debt that it repays later stays a debt until then.
+/// handle has turned, and then it would push. So the filter counts what it would have taken at the port and
+/// gives back no more than that: by itself it is passive. It counts the force that it demands; where guard or
+/// account leave less of the whole force, it may believe to have taken more than it did, and then what it
+/// gives back is paid by the account as any force is. A debt that it repays later stays a debt until then.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct OutputFilter {
     force_n: f64,

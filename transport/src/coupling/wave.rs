@@ -166,6 +166,11 @@ pub struct LowPass {
 }
 
 impl LowPass {
+    /// Tell the state in other units, as the sums are when b changes ([`Units::follow`]).
+    pub fn retell(&mut self, factor: f64) {
+        self.out *= factor;
+    }
+
     /// The wave to send; `cutoff_hz` 0 is no filter.
     pub fn next(&mut self, wave: f64, cutoff_hz: f64, dt_s: f64) -> f64 {
         if cutoff_hz <= 0.0 {
@@ -261,6 +266,20 @@ mod tests {
             used_m += (2.0 / b).sqrt() * wave * dt;
         }
         assert!((used_m - moved_m).abs() < 1e-9, "{used_m} of {moved_m} m");
+    }
+
+    /// Left in the units of the old b, a filtered wave moved the port by the square root of 4 too much or little.
+    #[test]
+    fn issue_a_filter_kept_the_units_of_the_impedance_before() {
+        let (dt, v, mut filter, mut units) = (1e-3, 0.1, LowPass::default(), Units::default());
+        for tick in 0..2000 {
+            let b = if tick < 1000 { 10.0 } else { 40.0 };
+            filter.retell(units.follow(b, b).0);
+            let sent = filter.next((b / 2.0_f64).sqrt() * v, 5.0, dt);
+            if tick >= 500 {
+                assert!(((2.0 / b).sqrt() * sent - v).abs() < 1e-6, "tick {tick}");
+            }
+        }
     }
 
     #[test]

@@ -35,17 +35,19 @@ pub(super) fn alone(jobs: Option<usize>) -> Result<File, Failure> {
     }
     let path = std::env::temp_dir().join(LOCK);
     let name = path.display();
-    let opened = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path);
     let refused = |error: std::io::Error| {
         Failure::Refused(format!(
-            "{name}: {error}; expected a file that says whether another live trial runs here"
+            "{name}: {error}; expected a file that this user may read, as it says whether another live trial runs \
+             here; if none does, remove it, or have its owner do so"
         ))
     };
-    let file = opened.map_err(refused)?;
+    // another user's, in a folder that all share, may be read and held, though not written or made anew
+    let file = File::open(&path)
+        .or_else(|_| {
+            let mut made = OpenOptions::new();
+            made.create(true).truncate(false).write(true).open(&path)
+        })
+        .map_err(refused)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::Error(error)) => Err(refused(error)),

@@ -1,23 +1,19 @@
-//! One comparison of a run: what was shown, which interval was told, and what is thought of the threshold since.
+//! One comparison of a run: what was shown, whether it was told right, and what is thought of the threshold since.
 //!
 //! Source: ours. The estimate is not kept but derived, as it is a function of the answers before it.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Protocol, PsychoParams, constant, quest};
 use crate::trial::exact;
 
-/// What was shown in two intervals, and told of them.
+/// What was shown of two alternatives, and told of them. A formula has no bias to either, so they have no order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Told {
     /// Quantity shown of the reference, in the unit of the kind; nothing if it could not be measured.
     pub less: Option<f64>,
     /// Quantity shown of the other alternative.
     pub more: Option<f64>,
-    /// Whether the other alternative came in the second interval.
-    pub more_second: bool,
     /// Whether it was told right; nothing if what was shown could not be measured, which is evidence neither
     /// way.
     pub right: Option<bool>,
@@ -35,8 +31,6 @@ pub struct Asked {
     /// Quantity shown of the other alternative.
     #[serde(with = "exact::maybe")]
     pub more: Option<f64>,
-    /// Whether the other alternative came in the second interval.
-    pub more_second: bool,
     /// Whether it was told right; nothing if it could not be asked.
     pub right: Option<bool>,
 }
@@ -49,7 +43,6 @@ impl Asked {
             difference,
             less: told.less,
             more: told.more,
-            more_second: told.more_second,
             right: told.right,
         }
     }
@@ -59,19 +52,6 @@ impl Asked {
     pub fn answer(&self) -> Option<Answer> {
         let difference = self.difference;
         self.right.map(|right| Answer { difference, right })
-    }
-
-    /// Interval in which the larger difference was, 1 or 2.
-    #[must_use]
-    pub fn interval(&self) -> u64 {
-        1 + u64::from(self.more_second)
-    }
-
-    /// Interval that the observer named, 1 or 2, if it was asked.
-    #[must_use]
-    pub fn told(&self) -> Option<u64> {
-        let named = |right: bool| 1 + u64::from(self.more_second == right);
-        self.right.map(named)
     }
 }
 
@@ -97,58 +77,9 @@ pub fn estimate(params: &PsychoParams, asked: &[Asked], last: usize) -> Option<f
     })
 }
 
-/// Whether the larger difference of each comparison comes second, drawn evenly from the seed of a run.
-#[derive(Debug, Clone)]
-pub struct Order(Xoshiro256PlusPlus);
-
-impl Order {
-    /// Of a run.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        // another stream than the observer's
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        random.jump();
-        Self(random)
-    }
-
-    /// Of the next comparison.
-    pub fn more_second(&mut self) -> bool {
-        self.0.next_u64() >> 63 == 1
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_interval_named_is_that_of_the_answer() {
-        for (more_second, right, interval, told) in [
-            (false, Some(true), 1, Some(1)),
-            (false, Some(false), 1, Some(2)),
-            (true, Some(true), 2, Some(2)),
-            (true, Some(false), 2, Some(1)),
-            (true, None, 2, None),
-        ] {
-            let shown = Told {
-                more_second,
-                right,
-                ..Told::default()
-            };
-            let asked = Asked::new(0.1, shown);
-            assert_eq!((asked.interval(), asked.told()), (interval, told));
-        }
-    }
-
-    #[test]
-    fn either_interval_is_as_likely_and_a_seed_tells_which() {
-        let mut order = Order::new(5);
-        let drawn: Vec<bool> = (0..2000).map(|_| order.more_second()).collect();
-        let second = drawn.iter().filter(|second| **second).count();
-        assert!((900..1100).contains(&second), "{second}");
-        let mut again = Order::new(5);
-        assert!(drawn.iter().all(|second| again.more_second() == *second));
-    }
 
     #[test]
     fn the_estimate_is_of_the_answers_so_far() {

@@ -1,9 +1,9 @@
 //! Psychophysics with a simulated observer: which differences survive the channel?
 //!
 //! Nothing here is about people. The observer ([`observer`]) is a formula with a programmed Weber fraction
-//! and lapses; what it is shown comes from sessions in virtual time ([`show`]), and the protocol asks it ([`mod@asked`] keeps what
-//! was asked and answered): [`constant`] stimuli, the weighted up-down [`staircase`] of Kaernbach 1991, or [`quest`] of Watson and
-//! Pelli 1983. All of them look for the same threshold: the relative difference that is told right in
+//! and lapses; what it is shown comes from sessions in virtual time ([`show`]), and the protocol asks it
+//! ([`mod@asked`] keeps what was asked and answered): [`constant`] stimuli, the weighted up-down [`staircase`] of
+//! Kaernbach 1991, or [`quest`] of Watson and Pelli 1983. All of them look for the same threshold: the relative difference that is told right in
 //! [`TARGET`] of two-alternative answers without lapses.
 
 pub mod asked;

@@ -162,7 +162,7 @@ impl<'a> Stage<'a> {
     ) -> Option<f64> {
         if self.kind == Kind::Delay {
             let facts = SessionFacts {
-                mode: config.coupling.mode.resolved().name().into(),
+                mode: config.modes(),
                 ..SessionFacts::default()
             };
             let traces = Traces { master, slave };

@@ -1,0 +1,75 @@
+//! Switches of the method at the remote side: what is stretched stays as stiff as it was.
+
+use palpate_slave::robot::Reading;
+use palpate_slave::tick::{Inputs, Outputs, SlaveParams, State, tick};
+use palpate_transport::coupling::switch::Switch;
+use palpate_transport::coupling::{CouplingParams, Mode, Switches};
+use palpate_transport::frame::FrameFlags;
+use palpate_transport::inbox::Parties;
+use palpate_transport::{AXES, HapticFrame, Time};
+
+fn session(first: Mode, then: Mode) -> CouplingParams {
+    let switch = Switch {
+        at_s: 0.5,
+        mode: then,
+    };
+    CouplingParams {
+        mode: first,
+        switch: Switches::try_from(vec![switch]).expect("passive"),
+        ..CouplingParams::default()
+    }
+}
+
+/// A tick of a robot that is stuck at 0, led to 2 mm by frames of a mode.
+fn step(
+    coupling: &CouplingParams,
+    state: &mut State,
+    at: u64,
+    mode: Mode,
+    engaged: bool,
+) -> Outputs {
+    let now = Time(at as i64 * 1_000_000);
+    let flags = FrameFlags::ENGAGED * u32::from(engaged);
+    let frame = HapticFrame {
+        sequence: at,
+        sent_ns: now.0,
+        flags: FrameFlags::with_mode(flags, mode.code()),
+        impedance_nspm: 10.0,
+        position_m: [0.002, 0.0, 0.0, 0.0],
+        energy_sent_j: [at as f64 * 1e-3; AXES],
+        ..HapticFrame::default()
+    };
+    let inputs = Inputs {
+        tick: at,
+        now,
+        dt_s: 1e-3,
+        reading: Reading::default(),
+        frame: Some((frame, now)),
+        halt: false,
+        rearm: false,
+    };
+    tick(&SlaveParams::default(), coupling, state, &inputs)
+}
+
+/// A session that began in `pspm` went from 500 to 2 000 N/m in the tick in which it left it: nobody paid for
+/// the energy of the stretched spring.
+#[test]
+fn issue_a_stretched_spring_was_stiffened_by_a_switch() {
+    for (first, then) in [(Mode::Pspm, Mode::Wave), (Mode::Wave, Mode::Pspm)] {
+        let coupling = session(first, then);
+        let mut state = State::new(Parties::default());
+        // led by pspm in both, as its demand is a position
+        for at in 1..=500 {
+            let _ = step(&coupling, &mut state, at, Mode::Pspm, true);
+        }
+        let mut npm = Vec::new();
+        for (at, mode) in [(501, Mode::Pspm), (502, Mode::Wave), (503, Mode::Wave)] {
+            // the port stands, so that its force is that of the spring
+            let out = step(&coupling, &mut state, at, mode, false);
+            assert!(out.record.port_position_m[0] > 1e-3, "{first:?}");
+            npm.push(out.force_n[0] / out.record.port_position_m[0]);
+        }
+        let kept = npm.iter().all(|npm| (npm - 500.0).abs() < 1e-6);
+        assert!(kept, "{first:?} to {then:?}: {npm:?}");
+    }
+}
