@@ -383,11 +383,11 @@ impl Linked {
         self.drift_m[index] += went.farthest_m;
         for start in run.beside {
             let ends = [start, start + run.len - 1].map(|slot| self.weave.run_of[slot]);
-            for (nth, end) in ends.into_iter().enumerate() {
-                if nth == 0 || end != ends[0] {
-                    if let Some(spare) = self.spare_m.get_mut(end as usize) {
-                        *spare -= went.farthest_m;
-                    }
+            let [first, last] = ends;
+            let apart = (last != first).then_some(last);
+            for end in [Some(first), apart].into_iter().flatten() {
+                if let Some(spare) = self.spare_m.get_mut(end as usize) {
+                    *spare -= went.farthest_m;
                 }
             }
         }
