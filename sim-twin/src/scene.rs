@@ -1,7 +1,7 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
-//! in layers, `volume` those of a mesh file, `table` what is condensed of a block, `press` measures one,
+//! in layers, `linked` those of elements and links, `volume` those of a mesh file, `table` what is condensed of a block, `press` measures one,
 //! `change` goes over to another while a hand feels it. The built-in scenes lie in `scenes/`.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
@@ -10,6 +10,7 @@ mod block;
 mod change;
 mod lattice;
 mod law;
+mod linked;
 mod parts;
 mod press;
 mod table;
@@ -25,12 +26,13 @@ use crate::{Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, BlockSolver, Inclusion, Layer};
 pub use change::{ChangeError, STEP_LOG, Steps};
+pub use linked::{LinkedBlock, LinkedBlockError};
 pub use press::Press;
 pub use table::TableError;
 pub use volume::{Part, Volume, VolumeError};
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -59,6 +61,10 @@ const BUILT_IN: [(&str, &str); 13] = [
         include_str!("../../scenes/seed-printed.toml"),
     ),
     ("mound", include_str!("../../scenes/mound.toml")),
+    (
+        "linked-nodule",
+        include_str!("../../scenes/linked-nodule.toml"),
+    ),
 ];
 
 /// Name and bytes of the mesh files of built-in scenes.
@@ -96,6 +102,8 @@ pub enum Body {
     Block(Block),
     /// A continuum of any shape, for the implicit solver.
     Mesh(Volume),
+    /// Elements and links in layers, that can be cut.
+    Linked(LinkedBlock),
 }
 
 /// Stiffer tissue, as seen from above: a column of a sheet as deep as it, or a ball in a block.
@@ -150,6 +158,9 @@ pub enum SceneError {
     /// A mesh file, or what is said of it, is unfit.
     #[error(transparent)]
     Volume(#[from] VolumeError),
+    /// A block of elements and links is unfit.
+    #[error(transparent)]
+    Linked(#[from] LinkedBlockError),
 }
 
 /// Names of the built-in scenes.
@@ -208,6 +219,7 @@ impl Scene {
             Body::Lattice { .. } => "idms",
             Body::Block(block) if block.solver == BlockSolver::Explicit => "fem",
             Body::Block(_) | Body::Mesh(_) => "implicit",
+            Body::Linked(_) => "linked",
         }
     }
 
@@ -220,6 +232,7 @@ impl Scene {
             Body::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
             Body::Block(block) => Ok(block.build()?),
             Body::Mesh(volume) => Ok(Box::new(volume.solver()?)),
+            Body::Linked(block) => Ok(Box::new(block.solver()?)),
         }
     }
 
@@ -264,7 +277,8 @@ mod tests {
                     .map(|place| place[axis])
                     .fold(rest_m[0][axis], pick)
             };
-            let curved = matches!(scene.body, Body::Mesh(_));
+            // the view of these is more than a flat top
+            let curved = matches!(scene.body, Body::Mesh(_) | Body::Linked(_));
             for axis in if curved { 0..2 } else { 0..3 } {
                 let middle_m = corner(f64::min, axis) + corner(f64::max, axis);
                 assert!(middle_m.abs() < 1e-12, "{name}, axis {axis}: {middle_m}");
@@ -331,7 +345,7 @@ mod tests {
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
              layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, sheet, \
-             sheet-fine, sheet-lump, seed-regular, seed-printed, mound"
+             sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule"
         );
         let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));
@@ -345,8 +359,9 @@ mod tests {
         let lump = format!("{text}[[lump]]\ncenter_m = [0, 0]\nradius_m = 0.01\nfactor = -1.0\n");
         assert!(refusal(&lump).contains("`lump.factor` is -1"));
         assert!(
-            refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0")
-                .contains("expected one of the tables [sheet], [fixture], [block] and [mesh]")
+            refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0").contains(
+                "expected one of the tables [sheet], [fixture], [block], [linked] and [mesh]"
+            )
         );
     }
     #[test]

@@ -1,4 +1,4 @@
-//! A tick of continuum tissue allocates nothing, nor does an edit.
+//! A tick of continuum tissue or of a linked volume allocates nothing, nor does an edit.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,6 +6,15 @@ use std::cell::Cell;
 use palpate_twin::law::{Material, Viscosity};
 use palpate_twin::mesh::nested::{Nested, Zone};
 use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
+use palpate_twin::model::linked::carve::Scoop;
+use palpate_twin::model::linked::elements::{Elements, Frame, Seed};
+use palpate_twin::model::linked::exact::{Control, Exact};
+use palpate_twin::model::linked::knife::{Blade, Sweep};
+use palpate_twin::model::linked::links::Links;
+use palpate_twin::model::linked::matter::Matter;
+use palpate_twin::model::linked::surgery::Surgery;
+use palpate_twin::model::linked::tear::{TearRule, Tearing};
+use palpate_twin::model::linked::{Linked, LinkedParams};
 use palpate_twin::{Edit, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 thread_local! {
@@ -137,4 +146,96 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
     assert!(most_kg > 0.0 && changed > 0);
+}
+
+/// A linked block of twelve a side, spacing 1 mm.
+fn linked() -> Elements<f32> {
+    let frame = Frame {
+        origin_m: Vec3::zeros(),
+        spacing_m: [1e-3; 3],
+    };
+    let sites = (0..12).flat_map(|z| (0..12).flat_map(move |y| (0..12).map(move |x| [x, y, z])));
+    let seeds: Vec<Seed> = sites
+        .map(|site| Seed {
+            site,
+            matter: 0,
+            object: 0,
+        })
+        .collect();
+    Elements::new(frame, vec![Matter::of_young("fat", 2e3, 0.45)], &seeds).expect("fit")
+}
+
+#[test]
+fn surgery_allocates_nothing() {
+    let mut elements = linked();
+    let mut surgery = Surgery::new(&mut elements, 500);
+    let mut exact = Exact::new(elements.slots());
+    let mut tearing = Tearing::new(elements.slots(), TearRule::default());
+    let before = ALLOCATIONS.get();
+    let (mut links, mut torn, mut undone) = (0, 0, 0);
+    for round in 0..60_u32 {
+        let control = |element, x| Control {
+            element,
+            to_m: [x, 0.0, 0.0],
+        };
+        let controls = [control(0, 0.0), control(elements.slots() - 1, 2e-2)];
+        let (pulled, _) =
+            surgery.pull(&mut elements, (&mut tearing, &mut exact), (&controls, 1e-3));
+        torn += pulled.torn;
+        let shift = 1e-3 * f64::from(round % 12);
+        let edge = |z| Blade {
+            from_m: Vec3::new(shift + 3e-4, -1e-2, z),
+            to_m: Vec3::new(shift + 4e-4, 3e-2, z),
+        };
+        let sweep = Sweep {
+            before: edge(2e-2),
+            after: edge(-1e-2),
+        };
+        links += surgery.cut(&mut elements, &sweep, f64::INFINITY).links;
+        let at = Vec3::new(shift, 5e-3, 1e-2);
+        surgery.carve(&mut elements, &Scoop::ball(at, at, 1.5e-3));
+        if round % 4 == 0 {
+            undone += surgery.undo(&mut elements);
+            undone += surgery.redo(&mut elements);
+        }
+        links += surgery.join(&mut elements, (at, 1e-2)).links;
+        surgery.pin(&mut elements, &Scoop::ball(at, at, 3e-3), round % 2 == 0);
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert!(
+        links > 100 && torn > 0 && undone > 0,
+        "{links} {torn} {undone}"
+    );
+}
+
+#[test]
+fn a_linked_tissue_steps_and_is_cut_without_allocating() {
+    let mut tissue = Linked::new(linked(), LinkedParams::default()).expect("fit");
+    let mut snapshot = Snapshot::default();
+    tissue.freeze(&mut snapshot);
+    let ball = Tool {
+        position_m: Vec3::new(5e-3, 5e-3, 1.3e-2),
+        velocity_mps: Vec3::zeros(),
+        radius_m: 3e-3,
+        stiffness_npm: 300.0,
+        shaft_m: Vec3::zeros(),
+        jaws: None,
+    };
+    let mut felt = [Reaction::default()];
+    let before = ALLOCATIONS.get();
+    for step in 0..60_u32 {
+        tissue.step(&[ball], 1e-3, &mut felt);
+        if step % 10 == 5 {
+            let cut = Edit::Cut {
+                point_m: Vec3::new(1e-3 * f64::from(step) / 5.0, 0.0, 0.0),
+                normal: Vec3::new(1.0, 0.2, 0.1),
+            };
+            assert!(tissue.edit(&cut).expect("can").elements > 0);
+            assert!(!tissue.view().faces.is_empty());
+        }
+        if step == 40 {
+            tissue.thaw(&snapshot).expect("its own");
+        }
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }

@@ -11,7 +11,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::trace::TickRecord;
 
-use palpate_twin::scene::{Body, Press, Scene, SceneError};
+use palpate_twin::scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};
@@ -136,7 +136,7 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         Body::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. } | Body::Mesh(_) => false,
+        Body::Lattice { .. } | Body::Linked(_) | Body::Mesh(_) => false,
     };
     let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
     let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
@@ -170,7 +170,9 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
 /// Middle and half edges of the surface of a scene \[m\].
 fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     match &scene.body {
-        Body::Block(block) => ([0.0; 2], [0.5 * block.size_m[0], 0.5 * block.size_m[1]]),
+        Body::Block(Block { size_m, .. }) | Body::Linked(LinkedBlock { size_m, .. }) => {
+            ([0.0; 2], [0.5 * size_m[0], 0.5 * size_m[1]])
+        }
         Body::Mesh(volume) => {
             let [low_m, high_m] = volume.corners_m();
             let middle = |axis: usize| 0.5 * (low_m[axis] + high_m[axis]);

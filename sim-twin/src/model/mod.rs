@@ -4,5 +4,6 @@ pub mod conjugate;
 pub mod fem;
 pub(crate) mod hold;
 pub mod idms;
+pub mod linked;
 
 pub use idms::{Idms, IdmsError, IdmsParams};

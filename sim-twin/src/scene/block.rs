@@ -339,7 +339,7 @@ pub(super) fn wrong(field: String, value: impl ToString, expected: &str) -> Bloc
     }
 }
 
-fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
+pub(super) fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }

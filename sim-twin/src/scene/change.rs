@@ -139,7 +139,7 @@ impl Steps {
 fn block(scene: &Scene) -> Result<&Block, ChangeError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } | Body::Mesh(_) => Err(ChangeError::NotABlock {
+        Body::Lattice { .. } | Body::Linked(_) | Body::Mesh(_) => Err(ChangeError::NotABlock {
             scene: scene.name.clone(),
         }),
     }

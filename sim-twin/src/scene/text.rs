@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::block::{BlockText, InclusionText, LayerText};
 use super::lattice::{FixtureText, ModelText, SheetText};
+use super::linked::LinkedText;
 use super::volume::{MeshText, RegionText};
 use super::{Body, Lump, Read, Scene, SceneError};
 use crate::mesh::check;
@@ -20,9 +21,10 @@ impl Scene {
             text.sheet.is_some(),
             text.fixture.is_some(),
             text.block.is_some(),
+            text.linked.is_some(),
             text.mesh.is_some(),
         ];
-        let expected = "one of the tables [sheet], [fixture], [block] and [mesh]";
+        let expected = "one of the tables [sheet], [fixture], [block], [linked] and [mesh]";
         match given.iter().filter(|&&given| given).count() {
             0 => Err(field("sheet", "missing", expected)),
             1 => text.scene(read),
@@ -33,31 +35,37 @@ impl Scene {
 
 impl Text {
     fn scene(self, read: Read<'_>) -> Result<Scene, SceneError> {
-        let continuum = self.block.is_some() || self.mesh.is_some();
+        let block = self.block.is_some() || self.linked.is_some();
+        let continuum = block || self.mesh.is_some();
         let layered = !(self.layer.is_empty() && self.inclusion.is_empty());
         if continuum && !self.lump.is_empty() {
             let expected = "[[inclusion]] in a block, `lump = true` in a [[region]]";
             return Err(field("lump", "given", expected));
         }
-        if self.block.is_none() && layered {
+        if !block && layered {
             let expected = "[[lump]] in a lattice, [[region]] with a [mesh]";
             return Err(field("layer", "given", expected));
         }
         if self.mesh.is_none() && !self.region.is_empty() {
             return Err(field("region", "given", "a table [mesh] beside it"));
         }
-        let (body, lumps) = match (&self.block, &self.mesh) {
-            (Some(block), _) => {
+        let (body, lumps) = match (&self.block, &self.linked, &self.mesh) {
+            (Some(block), _, _) => {
                 let block = block.block(&self.layer, &self.inclusion)?;
                 let lumps = block.lumps();
                 (Body::Block(block), lumps)
             }
-            (None, Some(mesh)) => {
+            (None, Some(linked), _) => {
+                let block = linked.block(&self.layer, &self.inclusion)?;
+                let lumps = block.lumps();
+                (Body::Linked(block), lumps)
+            }
+            (None, None, Some(mesh)) => {
                 let volume = mesh.volume(&self.region, read)?;
                 let lumps = volume.lumps();
                 (Body::Mesh(volume), lumps)
             }
-            (None, None) => (self.lattice()?, self.lump.clone()),
+            (None, None, None) => (self.lattice()?, self.lump.clone()),
         };
         Ok(Scene {
             name: self.name,
@@ -100,6 +108,7 @@ struct Text {
     sheet: Option<SheetText>,
     fixture: Option<FixtureText>,
     block: Option<BlockText>,
+    linked: Option<LinkedText>,
     mesh: Option<MeshText>,
     #[serde(default)]
     region: Vec<RegionText>,

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
 use palpate_twin::mesh::Parts;
-use palpate_twin::scene::{self, Block, BlockError, BlockSolver, Body, Scene, Volume};
+use palpate_twin::model::linked::matter::Matter;
+use palpate_twin::scene::{self, Block, BlockError, BlockSolver, Body, LinkedBlock, Scene, Volume};
 
 use super::{Done, Failure};
 use crate::lab;
@@ -49,6 +50,17 @@ pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
             let caps = scene.build().map_err(|error| named(&error))?.caps();
             text.push_str(&solved(caps.nodes, caps.elements));
         }
+        Body::Linked(block) => {
+            linked(&mut text, block);
+            let caps = scene.build().map_err(|error| named(&error))?.caps();
+            let _ = writeln!(
+                text,
+                "elements {}, {} of them free, {} mm apart, linked to 6 neighbours; can be cut",
+                caps.elements,
+                caps.nodes,
+                block.spacing_m * 1e3
+            );
+        }
         Body::Lattice { .. } => {
             let caps = scene.build().map_err(|error| named(&error))?.caps();
             let _ = writeln!(
@@ -79,6 +91,34 @@ fn solved(nodes: usize, cells: usize) -> String {
         "cells    {cells}, with {nodes} nodes that move\nstep     solved as a whole: for virtual time \
          (`palpate lab`); `palpate run` measures first\n"
     )
+}
+
+/// Layers and balls of a linked volume.
+fn linked(text: &mut String, block: &LinkedBlock) {
+    let [x, y, z] = block.size_m.map(|size_m| size_m * 1e3);
+    let say = |what: String, matter: &Matter| {
+        format!(
+            "{what}: {}, links of {:.0} Pa, cut for {} J/m2\n",
+            matter.name, matter.modulus_pa, matter.toughness_jpm2
+        )
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "block    {x:.1} x {y:.1} x {z:.1} mm on a rigid ground"
+    );
+    for (thickness_m, matter) in &block.layers {
+        text.push_str(&say(
+            format!("layer    {:.1} mm", thickness_m * 1e3),
+            matter,
+        ));
+    }
+    for (centre_m, radius_m, matter) in &block.balls {
+        let at = centre_m * 1e3;
+        let place = format!("{:.1}, {:.1}, {:.1} mm", at.x, at.y, at.z);
+        let ball = format!("ball     {:.1} mm at {place}", radius_m * 1e3);
+        text.push_str(&say(ball, matter));
+    }
 }
 
 /// Groups of cells of a mesh file, with the source of those of the library.
@@ -209,14 +249,13 @@ fn mass_kg(block: &Block) -> Result<f64, BlockError> {
 
 /// Its cells as a mesh.
 pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
-    match &scene.body {
-        Body::Lattice { .. } => Ok(None),
-        Body::Mesh(volume) => Ok(Some(volume.to_parts())),
-        Body::Block(block) => block
-            .parts()
-            .map(Some)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", scene.name))),
-    }
+    let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
+    Ok(match &scene.body {
+        Body::Lattice { .. } => None,
+        Body::Mesh(volume) => Some(volume.to_parts()),
+        Body::Block(block) => Some(block.parts().map_err(|error| named(&error))?),
+        Body::Linked(block) => Some(block.parts().map_err(|error| named(&error))?),
+    })
 }
 
 fn done(stdout: String) -> Done {

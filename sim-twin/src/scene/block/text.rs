@@ -74,23 +74,23 @@ pub(in crate::scene) struct MaterialText {
 /// An entry of `[[layer]]`.
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::scene) struct LayerText {
-    name: Option<String>,
+    pub(in crate::scene) name: Option<String>,
     /// The last layer may leave it out: it goes down to the ground.
-    thickness_m: Option<f64>,
+    pub(in crate::scene) thickness_m: Option<f64>,
     /// All other keys, for a [`MaterialText`]: flattened itself, it would let unknown ones pass.
     #[serde(flatten)]
-    material: toml::Table,
+    pub(in crate::scene) material: toml::Table,
 }
 
 /// An entry of `[[inclusion]]`.
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::scene) struct InclusionText {
-    name: Option<String>,
-    center_m: [f64; 3],
-    radius_m: f64,
+    pub(in crate::scene) name: Option<String>,
+    pub(in crate::scene) center_m: [f64; 3],
+    pub(in crate::scene) radius_m: f64,
     /// All other keys, as those of a layer.
     #[serde(flatten)]
-    material: toml::Table,
+    pub(in crate::scene) material: toml::Table,
 }
 
 impl MaterialText {

@@ -1,0 +1,351 @@
+//! All that follows an edit, in one place: the log, the pieces, the surface and the cells.
+//!
+//! Source: seed-001 section 3.5; ours in that every tool's edits are one stroke of small changes, each of which is
+//! told to all who must know. Nothing here allocates after [`Surgery::new`].
+
+use crate::Vec3;
+use crate::law::Real;
+use crate::model::linked::carve::Scoop;
+use crate::model::linked::cells::Cells;
+use crate::model::linked::direction::Direction;
+use crate::model::linked::edits::{Change, EditLog};
+use crate::model::linked::elements::Elements;
+use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::join::{Glue, carried};
+use crate::model::linked::knife::{Knife, Sweep, stored_j};
+use crate::model::linked::links::Links;
+use crate::model::linked::pieces::Pieces;
+use crate::model::linked::surface::Surface;
+use crate::model::linked::tear::{Pulled, Tearing};
+
+/// What a stroke did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stroke {
+    /// Links cut, or made.
+    pub links: usize,
+    /// Elements taken out, put back, held or let go; one that is let go to be taken out counts twice.
+    pub elements: usize,
+    /// Pieces that were not pieces before.
+    pub pieces: usize,
+    /// Joins that were refused since places at rest disagree.
+    pub refused: usize,
+    /// What cutting cost \[J\].
+    pub tough_j: f64,
+    /// Energy that it put into links \[J\]; negative if it took energy out.
+    pub stored_j: f64,
+    /// Share of a blade's way that was gone before cutting cost too much, 0 to 1.
+    pub way: f64,
+}
+
+/// What has to know of changes.
+#[derive(Debug, Clone)]
+struct Watch {
+    pieces: Pieces,
+    surface: Surface,
+    cells: Cells,
+    /// Ends of all that changed in this stroke, each once.
+    ends: Vec<u32>,
+    is_end: Vec<bool>,
+    stroke: Stroke,
+}
+
+impl Watch {
+    fn tell<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) {
+        self.pieces.note(elements, change);
+        match change {
+            Change::Cut { element, to, other } => {
+                self.stroke.links += 1;
+                self.stroke.stored_j -= stored_j(elements, element, to, other);
+            }
+            Change::Join { element, to, other } => {
+                self.stroke.links += 1;
+                self.stroke.stored_j += stored_j(elements, element, to, other);
+            }
+            Change::Carry { .. } => {}
+            _ => self.stroke.elements += 1,
+        }
+        for end in change.ends() {
+            self.surface.touch(elements, end);
+            self.cells.follow(elements, end);
+            if !std::mem::replace(&mut self.is_end[end as usize], true) {
+                self.ends.push(end);
+            }
+        }
+    }
+}
+
+/// Edits of a volume, and what follows them.
+#[derive(Debug, Clone)]
+pub struct Surgery {
+    log: EditLog,
+    watch: Watch,
+    knife: Knife,
+    glue: Glue,
+    found: Vec<u32>,
+}
+
+impl Surgery {
+    /// Surgery on a volume; at most so many changes can be undone. Unlinked parts of an object become
+    /// objects of their own.
+    #[must_use]
+    pub fn new<R: Real>(elements: &mut Elements<R>, changes: usize) -> Self {
+        let slots = elements.slots() as usize;
+        Self {
+            log: EditLog::new(elements, changes),
+            watch: Watch {
+                pieces: Pieces::new(elements),
+                surface: Surface::new(elements),
+                cells: Cells::new(elements),
+                ends: Vec::with_capacity(slots),
+                is_end: vec![false; slots],
+                stroke: Stroke::default(),
+            },
+            knife: Knife::new(elements),
+            glue: Glue::new(elements),
+            found: Vec::with_capacity(slots),
+        }
+    }
+
+    /// The log of edits.
+    #[must_use]
+    pub const fn log(&self) -> &EditLog {
+        &self.log
+    }
+
+    /// The pieces.
+    #[must_use]
+    pub const fn pieces(&self) -> &Pieces {
+        &self.watch.pieces
+    }
+
+    /// The surface.
+    #[must_use]
+    pub const fn surface(&self) -> &Surface {
+        &self.watch.surface
+    }
+
+    /// Where elements are.
+    #[must_use]
+    pub const fn cells(&self) -> &Cells {
+        &self.watch.cells
+    }
+
+    /// Elements whose links or marks the last stroke changed, each once.
+    #[must_use]
+    pub fn ends(&self) -> &[u32] {
+        &self.watch.ends
+    }
+
+    /// Notes that an element moved.
+    pub fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
+        self.watch.cells.follow(elements, element);
+    }
+
+    /// Notes that elements moved, which is not told.
+    pub fn follow_all<R: Real>(&mut self, elements: &Elements<R>) {
+        self.watch.cells.follow_all(elements);
+    }
+
+    fn begin(&mut self) {
+        self.log.begin();
+        self.open();
+    }
+
+    fn open(&mut self) {
+        self.watch.stroke = Stroke {
+            way: 1.0,
+            ..Stroke::default()
+        };
+        for &end in &self.watch.ends {
+            self.watch.is_end[end as usize] = false;
+        }
+        self.watch.ends.clear();
+    }
+
+    fn end<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
+        self.watch.stroke.pieces = self.watch.pieces.settle(elements);
+        self.watch.surface.update(elements);
+        self.watch.stroke
+    }
+
+    fn make<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) -> bool {
+        let made = self.log.make(elements, change);
+        if made {
+            self.watch.tell(elements, change);
+        }
+        made
+    }
+
+    /// Makes changes as one stroke, such as those that another site has made; those that cannot be made are
+    /// left out.
+    pub fn apply<R: Real>(&mut self, elements: &mut Elements<R>, changes: &[Change]) -> Stroke {
+        self.begin();
+        for &change in changes {
+            let inside = change.ends().into_iter().all(|end| end < elements.slots());
+            if inside {
+                self.make(elements, change);
+            }
+        }
+        self.end(elements)
+    }
+
+    /// Takes a blade through the volume: cuts all links that it crosses, until that would cost more than
+    /// `budget_j` \[J\].
+    pub fn cut<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        sweep: &Sweep,
+        budget_j: f64,
+    ) -> Stroke {
+        self.begin();
+        self.knife.find(elements, &mut self.watch.cells, sweep);
+        let mut paid_j = 0.0;
+        let mut way = 1.0;
+        for nth in 0..self.knife.crossings().len() {
+            let crossing = self.knife.crossings()[nth];
+            if paid_j + crossing.tough_j > budget_j {
+                way = crossing.way;
+                break;
+            }
+            paid_j += crossing.tough_j;
+            self.make(elements, crossing.cut());
+        }
+        (self.watch.stroke.tough_j, self.watch.stroke.way) = (paid_j, way);
+        self.end(elements)
+    }
+
+    /// Takes out the elements that a round tool comes over.
+    pub fn carve<R: Real>(&mut self, elements: &mut Elements<R>, scoop: &Scoop) -> Stroke {
+        self.begin();
+        scoop.find(elements, &mut self.watch.cells, &mut self.found);
+        for nth in 0..self.found.len() {
+            self.take(elements, self.found[nth]);
+        }
+        self.end(elements)
+    }
+
+    /// Takes out one element, as a stroke.
+    pub fn carve_one<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) -> Stroke {
+        self.begin();
+        self.take(elements, element);
+        self.end(elements)
+    }
+
+    fn take<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) {
+        let watch = &mut self.watch;
+        self.log.carve(elements, element, |elements, change| {
+            watch.tell(elements, change);
+        });
+    }
+
+    /// Holds the elements that a round tool comes over where they are, or lets them go (row TP-09).
+    pub fn pin<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        scoop: &Scoop,
+        held: bool,
+    ) -> Stroke {
+        self.begin();
+        scoop.find(elements, &mut self.watch.cells, &mut self.found);
+        for nth in 0..self.found.len() {
+            let element = self.found[nth];
+            let change = if held {
+                Change::Hold { element }
+            } else {
+                Change::Free { element }
+            };
+            self.make(elements, change);
+        }
+        self.end(elements)
+    }
+
+    /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06).
+    pub fn join<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        (centre_m, radius_m): (Vec3, f64),
+    ) -> Stroke {
+        self.begin();
+        let region = Scoop::ball(centre_m, centre_m, radius_m);
+        region.find(elements, &mut self.watch.cells, &mut self.found);
+        for nth in 0..self.found.len() {
+            for to in Direction::ALL {
+                let from = (self.found[nth], to);
+                let partner = self.glue.partner(elements, &mut self.watch.cells, from);
+                if let Some(other) = partner {
+                    self.join_one(elements, from, other);
+                }
+            }
+        }
+        self.end(elements)
+    }
+
+    /// Joins two elements that may be, carrying the smaller object if they do not rest beside each other.
+    fn join_one<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        (element, to): (u32, Direction),
+        other: u32,
+    ) {
+        let by = carried(elements, (element, to), other);
+        if by != [0; 3] {
+            let objects = [element, other].map(|end| elements.object(end));
+            let counts = objects.map(|object| self.watch.pieces.size(object));
+            let (end, by) = if counts[1] <= counts[0] {
+                (other, by)
+            } else {
+                (element, by.map(i32::saturating_neg))
+            };
+            let by = by.map(|steps| i16::try_from(steps).unwrap_or(i16::MAX));
+            let change = Change::Carry { element: end, by };
+            // in one piece no carrying helps: a loop of links would disagree with itself
+            if objects[0] == objects[1] || !self.make(elements, change) {
+                self.watch.stroke.refused += 1;
+                return;
+            }
+        }
+        self.make(elements, Change::Join { element, to, other });
+    }
+
+    /// Moves controls, and tears where that cannot be (row TP-05).
+    pub fn pull<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        (tearing, exact): (&mut Tearing, &mut Exact<R>),
+        (controls, dt_s): (&[Control<R>], f64),
+    ) -> (Pulled, Stroke) {
+        self.begin();
+        let (log, watch) = (&mut self.log, &mut self.watch);
+        let pulled = tearing.pull(elements, exact, (controls, dt_s), |elements, change| {
+            if log.make(elements, change) {
+                watch.tell(elements, change);
+            }
+        });
+        for (element, _, _) in exact.changes() {
+            self.watch.cells.follow(elements, element);
+        }
+        (pulled, self.end(elements))
+    }
+
+    /// Takes the last stroke back; how many changes it had.
+    pub fn undo<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
+        self.open();
+        let watch = &mut self.watch;
+        let count = self.log.undo(elements, |elements, change| {
+            watch.tell(elements, change);
+        });
+        self.end(elements);
+        count
+    }
+
+    /// Makes the last stroke that was taken back again; how many changes it had.
+    pub fn redo<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
+        self.open();
+        let watch = &mut self.watch;
+        let count = self.log.redo(elements, |elements, change| {
+            watch.tell(elements, change);
+        });
+        self.end(elements);
+        count
+    }
+}

@@ -1,0 +1,490 @@
+//! One step: tools move and what they touch rides along, the chain helps out, sweeps relax the rest.
+//!
+//! Source: seed-001 section 3.4.6 and 3.7 (rows TP-11, FU-10), made an account of energy: only the
+//! tools' motion and what rides along with it is work; whatever follows takes energy out and is counted as
+//! dissipated. The chain proposes and the energy disposes: what it moves is kept only if that costs no
+//! energy, so it cannot give any to the hand.
+
+use crate::Vec3;
+use crate::contact::usable;
+use crate::model::linked::Linked;
+use crate::model::linked::direction::Direction;
+use crate::model::linked::elements::colour_of;
+use crate::model::linked::exact::Control;
+use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::sweep;
+use crate::model::linked::touch::{Gave, Rod, TOOLS, give_way};
+use crate::twin::{Reaction, Tool};
+
+/// Longest step that is taken at all \[s\].
+const DT_MAX_S: f64 = 1.0;
+/// Most sweeps of one step: a long one relaxes no further.
+const SWEEPS_MAX: u32 = 64;
+/// Rounds in which touched elements follow a tool that has moved.
+const RIDES: usize = 2;
+/// Steps after which the energy is counted anew: what the books missed by rounding is then the residual.
+const AUDIT: u64 = 256;
+/// Way of a run's elements, over the spacing, after which its bounds are looked at again.
+const DRIFT: f32 = 0.25;
+/// Elements this near a tool, over the spacing, might enter it within a sweep.
+const MARGIN: f64 = 0.5;
+
+/// Energy that touched elements lost when they gave way \[J\].
+#[derive(Debug, Clone, Copy, Default)]
+struct Rode {
+    /// Of those that a tool holds still.
+    held_j: f64,
+    /// Of those that tools have left.
+    left_j: f64,
+}
+
+impl Rode {
+    fn and(&mut self, other: Self) {
+        self.held_j += other.held_j;
+        self.left_j += other.left_j;
+    }
+}
+
+impl Linked {
+    /// The body of [`crate::Tissue::step`].
+    pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        reactions.fill(Reaction::default());
+        if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
+            return;
+        }
+        let rods: [Option<Rod>; TOOLS] =
+            std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
+        let before_j = self.ledger.stored_j();
+        self.touch(&rods);
+        let came_j = self.contact_j() - self.ledger.contact_j;
+        let rode = self.ride();
+        let work_j = came_j - rode.held_j;
+        let mut lost_j = rode.left_j + self.unfold();
+        // what the motion met; relaxation comes after it
+        let met_n = self.forces_n();
+        for _ in 0..self.sweeps_due(dt_s) {
+            lost_j += self.sweep();
+        }
+        // the next motion starts from rest under the tools: what they do then is work and nothing else
+        let rode = self.ride();
+        lost_j += rode.held_j + rode.left_j;
+        self.ledger.tool_work_j += work_j;
+        self.ledger.dissipated_j += lost_j;
+        self.ledger.contact_j = self.contact_j();
+        self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
+        self.steps += 1;
+        if self.steps.is_multiple_of(AUDIT) {
+            self.audit();
+        }
+        self.survey_far();
+        for (index, rod) in rods.iter().enumerate() {
+            let was_n = std::mem::take(&mut self.felt_n[index]);
+            let Some(rod) = rod else {
+                continue;
+            };
+            let mut felt = self.felt(rod);
+            self.felt_n[index] = felt.force_n;
+            // the mean over the motion, whose product with the way is the work that was booked
+            felt.force_n = 0.5 * (was_n + met_n[index]);
+            if let Some(slot) = reactions.get_mut(index) {
+                *slot = felt;
+            }
+        }
+    }
+
+    /// Force on every tool now \[N\].
+    fn forces_n(&self) -> [Vec3; TOOLS] {
+        let of = |rod: &Option<Rod>| rod.as_ref().map(|rod| self.felt(rod).force_n);
+        std::array::from_fn(|index| of(&self.rods[index]).unwrap_or_default())
+    }
+
+    /// Sweeps that are due after this much more time.
+    fn sweeps_due(&mut self, dt_s: f64) -> u32 {
+        self.owed_s += dt_s;
+        // half a sweep's rounding, so that a thousand ticks make a thousand sweeps
+        let due = ((self.owed_s / self.params.sweep_s) + 1e-6).floor();
+        self.owed_s = (self.owed_s - due * self.params.sweep_s).max(0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at least 0, and cut to the most"
+        )]
+        let due = due.min(f64::from(SWEEPS_MAX)) as u32;
+        due
+    }
+
+    /// Finds the elements that tools touch or might touch, and takes them out of the sweeps of rows.
+    fn touch(&mut self, rods: &[Option<Rod>; TOOLS]) {
+        for &element in self.touched.iter().flatten() {
+            self.weave.renew_gain(&self.elements, element);
+            let run = self.weave.run_of[element as usize];
+            if let Some(spare) = self.spare_m.get_mut(run as usize) {
+                // it was not asked of elements that sweeps did not move
+                *spare = -1.0;
+            }
+        }
+        self.touched.iter_mut().for_each(Vec::clear);
+        self.rods = *rods;
+        let margin_m = MARGIN * self.spacing_m;
+        for rod in rods.iter().flatten() {
+            for index in 0..self.weave.runs.len() {
+                for slot in self.near(index, rod, margin_m) {
+                    self.touch_one(slot, rod, margin_m);
+                }
+            }
+            for index in 0..self.weave.loose.len() {
+                self.touch_one(self.weave.loose[index] as usize, rod, margin_m);
+            }
+        }
+    }
+
+    /// The part of a run that may be near a tool.
+    fn near(&self, index: usize, rod: &Rod, margin_m: f64) -> std::ops::Range<usize> {
+        let run = &self.weave.runs[index];
+        let (low_m, high_m) = rod.corners_m(margin_m);
+        let rest_m = self
+            .elements
+            .rest_m(u32::try_from(run.start).unwrap_or(NONE));
+        let drift_m = self.drift_m[index];
+        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
+        let nowhere = run.start..run.start;
+        for along in [1, 2] {
+            let (least, most) = bounds[along];
+            if rest_m[along] + f64::from(most) < low_m[along]
+                || rest_m[along] + f64::from(least) > high_m[along]
+            {
+                return nowhere;
+            }
+        }
+        let pitch_m = 2.0 * self.elements.frame().spacing_m[0];
+        let (least, most) = bounds[0];
+        let from = (low_m.x - f64::from(most) - rest_m.x) / pitch_m;
+        let to = (high_m.x - f64::from(least) - rest_m.x) / pitch_m;
+        if !(from.is_finite() && to.is_finite()) {
+            return nowhere;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a run is shorter than 2^52")]
+        let len = run.len as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "cut to the run before"
+        )]
+        let (from, to) = (
+            from.ceil().clamp(0.0, len) as usize,
+            (to.floor() + 1.0).clamp(0.0, len) as usize,
+        );
+        run.start + from..run.start + to.max(from)
+    }
+
+    fn touch_one(&mut self, slot: usize, rod: &Rod, margin_m: f64) {
+        let Ok(element) = u32::try_from(slot) else {
+            return;
+        };
+        let alive = self.elements.alive(element) && !self.elements.pinned(element);
+        if !alive || rod.depth_m(&self.elements.at_m(element)).0 <= -margin_m {
+            return;
+        }
+        // without a gain it is in the list already, or has no links to hold it
+        if self.weave.gain[slot] > 0.0 {
+            self.weave.gain[slot] = 0.0;
+            self.touched[colour_of(self.elements.site(element))].push(element);
+        }
+    }
+
+    /// Energy of all contact springs \[J\].
+    fn contact_j(&self) -> f64 {
+        let touched = self.touched.iter().flatten();
+        touched
+            .map(|&element| {
+                let at_m = self.elements.at_m(element);
+                let rods = self.rods.iter().flatten();
+                rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
+            })
+            .sum()
+    }
+
+    /// Lets touched elements follow the tools.
+    fn ride(&mut self) -> Rode {
+        let mut rode = Rode::default();
+        for _ in 0..RIDES {
+            for colour in 0..2 {
+                rode.and(self.give(colour));
+            }
+        }
+        rode
+    }
+
+    /// Touched elements of a colour give way.
+    fn give(&mut self, colour: usize) -> Rode {
+        let mut rode = Rode::default();
+        for index in 0..self.touched[colour].len() {
+            let element = self.touched[colour][index];
+            let slot = element as usize;
+            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, &self.rods);
+            self.stirred(element, gave.farthest_m);
+            let (held_j, left_j) = if gave.held {
+                (gave.lost_j, 0.0)
+            } else {
+                (0.0, gave.lost_j)
+            };
+            rode.and(Rode { held_j, left_j });
+        }
+        rode
+    }
+
+    /// Notes that an element has gone this far \[m\], on its own.
+    pub(super) fn stirred(&mut self, element: u32, way_m: f32) {
+        if way_m == 0.0 {
+            return;
+        }
+        let run = self.weave.run_of[element as usize];
+        if let Some(stir) = self.stir_m.get_mut(run as usize) {
+            *stir = stir.max(way_m);
+            self.drift_m[run as usize] += way_m;
+        }
+        self.narrow(element, way_m);
+        for to in Direction::ALL {
+            if let Some(other) = self.elements.neighbour(element, to) {
+                self.narrow(other, way_m);
+            }
+        }
+    }
+
+    /// Takes a way of an element or of a neighbour from what its run has to spare \[m\].
+    fn narrow(&mut self, element: u32, way_m: f32) {
+        let run = self.weave.run_of[element as usize];
+        if let Some(spare) = self.spare_m.get_mut(run as usize) {
+            *spare -= way_m;
+        }
+    }
+
+    /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
+    /// and keeps what it did if that cost no energy; gives what it took out \[J\].
+    fn unfold(&mut self) -> f64 {
+        self.controls.clear();
+        let deep_m = f64::from(self.params.deep) * self.spacing_m;
+        for &element in self.touched.iter().flatten() {
+            let at_m = self.elements.at_m(element);
+            let depths = self.rods.iter().flatten().map(|rod| rod.depth_m(&at_m));
+            let deepest = depths.max_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((depth_m, out)) = deepest.filter(|(depth_m, _)| *depth_m > deep_m) {
+                let to_m = at_m + out * depth_m - self.elements.rest_m(element);
+                #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+                let to_m = std::array::from_fn(|along| to_m[along] as f32);
+                self.controls.push(Control { element, to_m });
+            }
+        }
+        if self.controls.is_empty() {
+            return 0.0;
+        }
+        if self
+            .propagator
+            .propagate(&mut self.elements, &self.controls)
+            .is_err()
+        {
+            self.refused += 1;
+            return 0.0;
+        }
+        self.dispose()
+    }
+
+    /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
+    /// \[J\].
+    fn dispose(&mut self) -> f64 {
+        self.chain.clear();
+        let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
+        self.propagator.each_change(|(element, _, _)| {
+            if !in_chain[element as usize] {
+                in_chain[element as usize] = true;
+                chain.push((element, elements.moved_m(element)));
+            }
+        });
+        let after_j = self.chain_j() + self.contact_j();
+        self.propagator.restore(&mut self.elements);
+        let before_j = self.chain_j() + self.contact_j();
+        for index in 0..self.chain.len() {
+            let (element, to_m) = self.chain[index];
+            if after_j <= before_j {
+                let mut way_m = 0.0_f32;
+                for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
+                    way_m = way_m.max((to - moved_m[element as usize]).abs());
+                    moved_m[element as usize] = to;
+                }
+                self.stirred(element, way_m);
+            }
+            self.in_chain[element as usize] = false;
+        }
+        (before_j - after_j).max(0.0)
+    }
+
+    /// Energy of all links of the elements that the chain moved, each once \[J\].
+    fn chain_j(&self) -> f64 {
+        let mut sum_j = 0.0;
+        for &(element, _) in &self.chain {
+            for to in Direction::ALL {
+                let Some(other) = self.elements.neighbour(element, to) else {
+                    continue;
+                };
+                let share = if self.in_chain[other as usize] {
+                    0.25
+                } else {
+                    0.5
+                };
+                let k = self.weave.stiffness[to.index()][element as usize];
+                let (own, other) = (self.elements.moved_m(element), self.elements.moved_m(other));
+                let apart2: f32 = own.iter().zip(other).map(|(a, b)| (b - a) * (b - a)).sum();
+                sum_j += share * f64::from(k) * f64::from(apart2);
+            }
+        }
+        sum_j
+    }
+
+    /// One sweep of both colours over all that is not still; gives the energy that it took out \[J\].
+    fn sweep(&mut self) -> f64 {
+        let mut lost_j = 0.0;
+        self.wake();
+        for colour in 0..2 {
+            for index in 0..self.awake.len() {
+                let index = self.awake[index] as usize;
+                if self.weave.runs[index].colour == colour {
+                    lost_j += self.sweep_run(index);
+                }
+            }
+            for index in 0..self.weave.loose.len() {
+                let element = self.weave.loose[index];
+                if colour_of(self.elements.site(element)) == colour {
+                    let slot = element as usize;
+                    let omega = self.params.omega;
+                    let went = sweep::pass_one(&mut self.elements, &self.weave, slot, omega);
+                    self.stirred(element, went.farthest_m);
+                    lost_j += went.lost_j;
+                }
+            }
+            let gave = self.give(colour);
+            lost_j += gave.held_j + gave.left_j;
+        }
+        lost_j
+    }
+
+    /// Sweeps one run; gives the energy that this took out \[J\].
+    fn sweep_run(&mut self, index: usize) -> f64 {
+        let run = self.weave.runs[index];
+        let went = sweep::pass_run(
+            &mut self.elements,
+            &self.weave,
+            (&run, self.params.omega),
+            &mut self.spare_m[index],
+        );
+        if went.farthest_m == 0.0 {
+            return 0.0;
+        }
+        self.stir_m[index] = self.stir_m[index].max(went.farthest_m);
+        self.drift_m[index] += went.farthest_m;
+        for start in run.beside {
+            let ends = [start, start + run.len - 1].map(|slot| self.weave.run_of[slot]);
+            let [first, last] = ends;
+            let apart = (last != first).then_some(last);
+            for end in [Some(first), apart].into_iter().flatten() {
+                if let Some(spare) = self.spare_m.get_mut(end as usize) {
+                    *spare -= went.farthest_m;
+                }
+            }
+        }
+        went.lost_j
+    }
+
+    /// Lists the runs that moved in the last sweep, or beside one that did.
+    fn wake(&mut self) {
+        let still_m = self.still_m;
+        self.awake.clear();
+        for (index, run) in self.weave.runs.iter().enumerate() {
+            let moving = |slot: usize| {
+                let run = self.weave.run_of.get(slot).copied().unwrap_or(NONE);
+                self.stir_m
+                    .get(run as usize)
+                    .is_some_and(|&stir| stir > still_m)
+            };
+            let last = run.len - 1;
+            let near = |start: usize| moving(start) || moving(start + last);
+            if self.stir_m[index] > still_m || run.beside.iter().any(|&start| near(start)) {
+                self.awake.push(u32::try_from(index).unwrap_or(NONE));
+            }
+        }
+        self.stir_m.fill(0.0);
+    }
+
+    /// Counts the energy of all links anew; what the books had besides is the residual.
+    pub(super) fn audit(&mut self) {
+        let mut elastic_j = 0.0;
+        for (index, run) in self.weave.runs.iter().enumerate() {
+            let seen = sweep::survey(&self.elements, &self.weave, run);
+            elastic_j += seen.up_j;
+            (self.bounds[index], self.drift_m[index]) = (seen.bounds_m, 0.0);
+        }
+        let loose = self.weave.loose.iter();
+        elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
+        self.ledger.residual_j += elastic_j - self.ledger.elastic_j;
+        self.ledger.elastic_j = elastic_j;
+    }
+
+    /// Finds the bounds of runs that have gone far since.
+    fn survey_far(&mut self) {
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+        let far_m = DRIFT * self.spacing_m as f32;
+        for (index, run) in self.weave.runs.iter().enumerate() {
+            if self.drift_m[index] > far_m {
+                self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
+                self.drift_m[index] = 0.0;
+            }
+        }
+    }
+
+    /// Energy of an element's links to its right, top and front \[J\].
+    fn links_up_j(&self, element: u32) -> f64 {
+        let ups = Direction::UP.into_iter();
+        ups.filter_map(|to| {
+            self.elements
+                .neighbour(element, to)
+                .map(|other| (to, other))
+        })
+        .map(|(to, other)| self.link_j(element, to, other))
+        .sum()
+    }
+
+    /// Energy of one link \[J\].
+    pub(super) fn link_j(&self, element: u32, to: Direction, other: u32) -> f64 {
+        let k = f64::from(self.weave.stiffness[to.index()][element as usize]);
+        let (own, other) = (self.elements.moved_m(element), self.elements.moved_m(other));
+        let apart = own.iter().zip(other).map(|(a, b)| f64::from(b - a));
+        0.5 * k * apart.map(|x| x * x).sum::<f64>()
+    }
+
+    /// What a tool feels: the slope of the contact energy.
+    fn felt(&self, rod: &Rod) -> Reaction {
+        let mut felt = Reaction::default();
+        let mut pairs = 0.0;
+        for &element in self.touched.iter().flatten() {
+            let at_m = self.elements.at_m(element);
+            let (depth_m, out) = rod.depth_m(&at_m);
+            if depth_m <= 0.0 {
+                continue;
+            }
+            let force_n = -out * (rod.stiffness_npm * depth_m);
+            felt.force_n += force_n;
+            let arm_m = rod.nearest_m(&at_m) - rod.from_m;
+            felt.torque_nm += arm_m.cross(&force_n);
+            felt.penetration_m = felt.penetration_m.max(depth_m);
+            felt.contacts += 1;
+            let sum = f64::from(self.weave.sum[element as usize]);
+            pairs += sum * rod.stiffness_npm / (sum + rod.stiffness_npm);
+        }
+        let pressed_n = felt.force_n.norm();
+        if pressed_n > 0.0 {
+            felt.normal = felt.force_n / pressed_n;
+            felt.to_proxy_m = felt.normal * felt.penetration_m;
+            felt.stiffness_npm = pairs;
+        }
+        felt
+    }
+}

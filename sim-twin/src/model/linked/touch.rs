@@ -1,0 +1,193 @@
+//! Tools against elements: who is in contact, and where contact lets an element be.
+//!
+//! Source: seed-001 section 3.7, with the force of section 3.4.2 made the gradient of an energy: every
+//! element inside a tool is pushed out by a spring, `E = k/2 (R - r)^2`, `r` its distance from the tool's
+//! axis. With its neighbours held, an element's least energy has a closed form along the ray from the
+//! axis: `r = (S r_b + k R) / (S + k)`, `S` the sum of its links' stiffness and `r_b` where they alone would
+//! have it.
+
+use crate::model::linked::elements::Elements;
+use crate::model::linked::sweep;
+use crate::model::linked::weave::Weave;
+use crate::{Tool, Vec3};
+
+/// Most tools at once.
+pub(super) const TOOLS: usize = 4;
+
+/// The part of a tool that elements feel: a rounded rod, a ball if it has no length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rod {
+    /// One end of the axis \[m\].
+    pub(super) from_m: Vec3,
+    /// To the other end \[m\].
+    pub(super) shaft_m: Vec3,
+    /// Radius \[m\].
+    pub(super) radius_m: f64,
+    /// Stiffness of the spring of one element \[N/m\].
+    pub(super) stiffness_npm: f64,
+}
+
+impl Rod {
+    pub(super) fn of(tool: &Tool) -> Self {
+        Self {
+            from_m: tool.position_m,
+            shaft_m: tool.shaft_m,
+            radius_m: tool.radius_m,
+            stiffness_npm: tool.stiffness_npm,
+        }
+    }
+
+    /// The point of the axis that is nearest to a place \[m\].
+    pub(super) fn nearest_m(&self, at_m: &Vec3) -> Vec3 {
+        let length2 = self.shaft_m.norm_squared();
+        if length2 <= 0.0 {
+            return self.from_m;
+        }
+        let share = (at_m - self.from_m).dot(&self.shaft_m) / length2;
+        self.from_m + self.shaft_m * share.clamp(0.0, 1.0)
+    }
+
+    /// How deep a place is inside \[m\], negative outside, and the unit vector out of the tool there.
+    pub(super) fn depth_m(&self, at_m: &Vec3) -> (f64, Vec3) {
+        let from_axis = at_m - self.nearest_m(at_m);
+        let far_m = from_axis.norm();
+        let out = if far_m > 0.0 {
+            from_axis / far_m
+        } else {
+            // on the axis every way out is as long: down, where tissue is
+            -Vec3::z()
+        };
+        (self.radius_m - far_m, out)
+    }
+
+    /// Energy of an element's contact spring at a place \[J\].
+    pub(super) fn energy_j(&self, at_m: &Vec3) -> f64 {
+        let depth_m = self.depth_m(at_m).0.max(0.0);
+        0.5 * self.stiffness_npm * depth_m * depth_m
+    }
+
+    /// Corners of a box around it, `wider_m` larger on all sides \[m\].
+    pub(super) fn corners_m(&self, wider_m: f64) -> (Vec3, Vec3) {
+        let to_m = self.from_m + self.shaft_m;
+        let by = Vec3::repeat(self.radius_m + wider_m);
+        (self.from_m.inf(&to_m) - by, self.from_m.sup(&to_m) + by)
+    }
+}
+
+/// What an element lost and where it is after it gave way to a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Gave {
+    /// Energy of its links and its contact taken out \[J\].
+    pub(super) lost_j: f64,
+    /// Farthest way along an axis \[m\].
+    pub(super) farthest_m: f32,
+    /// Whether it is in a tool still, which then did this as work.
+    pub(super) held: bool,
+}
+
+/// Moves an element that tools touch to its least energy, its neighbours held, within its links' limits.
+///
+/// Never adds energy: of the place that the deepest tool alone would give and the places half and a
+/// quarter of the way there, the first that is no worse than where it is.
+pub(super) fn give_way(
+    elements: &mut Elements<f32>,
+    weave: &Weave,
+    slot: usize,
+    rods: &[Option<Rod>; TOOLS],
+) -> Gave {
+    let Ok(element) = u32::try_from(slot) else {
+        return Gave::default();
+    };
+    let sum = f64::from(weave.sum[slot]);
+    if elements.pinned(element) || sum <= 0.0 {
+        return Gave::default();
+    }
+    let at_m = elements.at_m(element);
+    let pull: [f32; 3] = std::array::from_fn(|along| sweep::pull(elements, weave, slot, along));
+    let pull = Vec3::from(pull.map(f64::from));
+    let best_m = at_m + pull / sum;
+    let to_m = resting_m(&best_m, &at_m, sum, rods);
+    let energy = |place_m: &Vec3| {
+        let contacts = rods.iter().flatten();
+        0.5 * sum * (place_m - best_m).norm_squared()
+            + contacts.map(|rod| rod.energy_j(place_m)).sum::<f64>()
+    };
+    let before_j = energy(&at_m);
+    let rest_m = elements.rest_m(element);
+    for share in [1.0, 0.5, 0.25] {
+        let wanted = at_m + (to_m - at_m) * share - rest_m;
+        let moved: [f32; 3] = std::array::from_fn(|along| {
+            let own = elements.moved_m[along][slot];
+            let (least, most) = sweep::room(elements, element, along, own);
+            #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+            let to = wanted[along] as f32;
+            to.clamp(least, most)
+        });
+        let there_m = rest_m + Vec3::from(moved.map(f64::from));
+        let lost_j = before_j - energy(&there_m);
+        if lost_j >= 0.0 {
+            let mut farthest_m = 0.0_f32;
+            for (moved_m, to) in elements.moved_m.iter_mut().zip(moved) {
+                farthest_m = farthest_m.max((to - moved_m[slot]).abs());
+                moved_m[slot] = to;
+            }
+            return Gave {
+                lost_j,
+                farthest_m,
+                held: rods
+                    .iter()
+                    .flatten()
+                    .any(|rod| rod.depth_m(&there_m).0 > 0.0),
+            };
+        }
+    }
+    Gave::default()
+}
+
+/// Where links and the deepest tool together want an element \[m\].
+fn resting_m(best_m: &Vec3, at_m: &Vec3, sum: f64, rods: &[Option<Rod>; TOOLS]) -> Vec3 {
+    let depth = |rod: &Rod| rod.depth_m(best_m).0;
+    let deepest = rods
+        .iter()
+        .flatten()
+        .filter(|rod| depth(rod) > 0.0)
+        .max_by(|a, b| depth(a).total_cmp(&depth(b)));
+    let Some(rod) = deepest else {
+        return *best_m;
+    };
+    let axis_m = rod.nearest_m(best_m);
+    let (depth_m, mut out) = rod.depth_m(best_m);
+    let far_m = rod.radius_m - depth_m;
+    // links would have it through the axis: it leaves on the side where it is
+    let now = at_m - axis_m;
+    if now.dot(&out) < 0.0 && now.norm() > 0.0 {
+        out = now.normalize();
+        let along = (best_m - axis_m).dot(&out);
+        let far_m = (sum * along + rod.stiffness_npm * rod.radius_m) / (sum + rod.stiffness_npm);
+        return axis_m + out * far_m.max(0.0);
+    }
+    let far_m = (sum * far_m + rod.stiffness_npm * rod.radius_m) / (sum + rod.stiffness_npm);
+    axis_m + out * far_m
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_from_the_axis_of_a_rod_and_from_its_ends() {
+        let rod = Rod {
+            from_m: Vec3::zeros(),
+            shaft_m: Vec3::new(0.0, 0.0, 2.0),
+            radius_m: 0.5,
+            stiffness_npm: 8.0,
+        };
+        let (depth_m, out) = rod.depth_m(&Vec3::new(0.3, 0.0, 1.0));
+        assert!((depth_m - 0.2).abs() < 1e-15 && (out - Vec3::x()).norm() < 1e-15);
+        let (depth_m, out) = rod.depth_m(&Vec3::new(0.0, 0.0, -0.75));
+        assert!((depth_m + 0.25).abs() < 1e-15 && (out + Vec3::z()).norm() < 1e-15);
+        assert!((rod.energy_j(&Vec3::new(0.3, 0.0, 1.0)) - 0.16).abs() < 1e-12);
+        assert_eq!(rod.energy_j(&Vec3::new(0.0, 0.0, -0.75)), 0.0);
+        assert!(rod.depth_m(&Vec3::new(0.0, 0.0, 1.0)).1.norm() > 0.99);
+    }
+}

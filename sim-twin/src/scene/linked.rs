@@ -1,0 +1,319 @@
+//! Scenes of a linked volume: a block in layers over a pinned ground, with inclusions, that can be cut.
+//!
+//! Source: ours; materials by [`Matter`]. The block is centred under the origin: its top is at z = 0 and its
+//! ground at minus its height. Written as a block of finite elements is, with `[linked]` for `[block]`.
+
+use serde::Deserialize;
+
+use super::block::{InclusionText, LayerText, positive, wrong};
+use super::{BlockError, Lump};
+use crate::Vec3;
+use crate::mesh::Parts;
+use crate::mesh::hex::CORNERS;
+use crate::model::linked::elements::{Elements, ElementsError, Frame, Seed};
+use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links;
+use crate::model::linked::matter::Matter;
+use crate::model::linked::{Linked, LinkedError, LinkedParams};
+
+/// Poisson's ratio of tissue where none is given.
+const POISSON: f64 = 0.49;
+
+/// A block of elements and links.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkedBlock {
+    /// Its edges \[m\].
+    pub size_m: [f64; 3],
+    /// Distance of neighbours \[m\].
+    pub spacing_m: f64,
+    /// Thickness \[m\] and material of layers from the top down.
+    pub layers: Vec<(f64, Matter)>,
+    /// Centre, radius \[m\] and material of balls; a later one replaces an earlier one.
+    pub balls: Vec<(Vec3, f64, Matter)>,
+    /// Choices of the model.
+    pub params: LinkedParams,
+}
+
+/// Why there is no such block.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LinkedBlockError {
+    /// A field of the scene is out of range.
+    #[error(transparent)]
+    Field(#[from] BlockError),
+    /// No volume can be made of it.
+    #[error("table [linked]: {0}")]
+    Elements(#[from] ElementsError),
+    /// The model refuses a parameter.
+    #[error("table [linked]: {0}")]
+    Params(#[from] LinkedError),
+}
+
+impl LinkedBlock {
+    /// Elements along each edge.
+    fn counts(&self) -> [i32; 3] {
+        self.size_m.map(|edge_m| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "at most COUNT_MAX, see parse"
+            )]
+            let count = (edge_m / self.spacing_m).round() as i32;
+            count + 1
+        })
+    }
+
+    /// The material of a place, an index of layers and then balls.
+    fn matter_at(&self, at_m: &Vec3) -> u8 {
+        let ball =
+            |(centre_m, radius_m, _): &(Vec3, f64, Matter)| (at_m - centre_m).norm() <= *radius_m;
+        if let Some(index) = self.balls.iter().rposition(ball) {
+            return u8::try_from(self.layers.len() + index).unwrap_or(u8::MAX);
+        }
+        let mut left_m = -at_m.z;
+        let layer = self.layers.iter().position(|(thickness_m, _)| {
+            left_m -= thickness_m;
+            left_m < 1e-9
+        });
+        let last = self.layers.len() - 1;
+        u8::try_from(layer.unwrap_or(last)).unwrap_or(u8::MAX)
+    }
+
+    /// The volume at rest, its lowest elements pinned.
+    ///
+    /// # Errors
+    /// If materials or sizes are unfit.
+    pub fn volume(&self) -> Result<Elements<f32>, ElementsError> {
+        let counts = self.counts();
+        let half = |axis: usize| -0.5 * f64::from(counts[axis] - 1) * self.spacing_m;
+        let frame = Frame {
+            origin_m: Vec3::new(half(0), half(1), 2.0 * half(2)),
+            spacing_m: [self.spacing_m; 3],
+        };
+        let sites = (0..counts[2])
+            .flat_map(|z| (0..counts[1]).flat_map(move |y| (0..counts[0]).map(move |x| [x, y, z])));
+        let seeds: Vec<Seed> = sites
+            .map(|site| Seed {
+                site,
+                matter: self.matter_at(&frame.rest_m(site)),
+                object: 0,
+            })
+            .collect();
+        let layers = self.layers.iter().map(|(_, matter)| matter.clone());
+        let balls = self.balls.iter().map(|(_, _, matter)| matter.clone());
+        let mut volume = Elements::new(frame, layers.chain(balls).collect(), &seeds)?;
+        for element in 0..volume.slots() {
+            volume.pin(element, volume.site(element)[2] == 0);
+        }
+        Ok(volume)
+    }
+
+    /// Its cells at rest as a mesh: hexahedra between eight elements, of the material of their lowest
+    /// corner, which is numbered from 1.
+    ///
+    /// # Errors
+    /// If materials or sizes are unfit.
+    pub fn parts(&self) -> Result<Parts, ElementsError> {
+        let volume = self.volume()?;
+        let all = 0..volume.slots();
+        let mut parts = Parts {
+            nodes_m: all.clone().map(|element| volume.rest_m(element)).collect(),
+            ..Parts::default()
+        };
+        for element in all {
+            let site = volume.site(element);
+            let corner = |signs: [f64; 3]| {
+                let next = |axis: usize| site[axis] + i32::from(signs[axis] > 0.0);
+                volume.at_site([next(0), next(1), next(2)])
+            };
+            let nodes: Option<Vec<u32>> = CORNERS.into_iter().map(corner).collect();
+            if let Some(&nodes) = nodes.as_deref().and_then(<[u32]>::first_chunk::<8>) {
+                parts
+                    .hexes
+                    .push(nodes, u32::from(volume.matter(element)) + 1);
+            }
+        }
+        let matters = volume.bonds().matters().iter();
+        parts.names = (1..)
+            .map(|number| (3, number))
+            .zip(matters.map(|matter| matter.name.clone()))
+            .collect();
+        Ok(parts)
+    }
+
+    /// A new tissue, at rest.
+    ///
+    /// # Errors
+    /// If the volume or a parameter is unfit.
+    pub fn solver(&self) -> Result<Linked, LinkedBlockError> {
+        Ok(Linked::new(self.volume()?, self.params)?)
+    }
+
+    /// Balls as seen from above, with their stiffness over that of the layer around them.
+    #[must_use]
+    pub fn lumps(&self) -> Vec<Lump> {
+        let lump = |(centre_m, radius_m, matter): &(Vec3, f64, Matter)| {
+            let mut left_m = -centre_m.z;
+            let around = self.layers.iter().find(|(thickness_m, _)| {
+                left_m -= thickness_m;
+                left_m <= 0.0
+            });
+            let host = &around.or(self.layers.last())?.1;
+            Some(Lump {
+                center_m: [centre_m.x, centre_m.y],
+                radius_m: *radius_m,
+                factor: matter.modulus_pa / host.modulus_pa,
+            })
+        };
+        self.balls.iter().filter_map(lump).collect()
+    }
+}
+
+/// Most elements of a scene.
+const COUNT_MAX: f64 = 4e6;
+
+/// The table `[linked]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkedText {
+    size_m: [f64; 3],
+    spacing_m: f64,
+    sweep_s: Option<f64>,
+    over_relaxation: Option<f32>,
+}
+
+/// The keys of a material.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MatterText {
+    young_pa: f64,
+    poisson: Option<f64>,
+    toughness_jpm2: Option<f64>,
+    shortest: Option<f64>,
+    longest: Option<f64>,
+    shear: Option<f64>,
+    colour: Option<[u8; 3]>,
+}
+
+impl MatterText {
+    /// The material of a layer or inclusion, from the keys of its entry that are not its `own`.
+    fn matter(
+        keys: &toml::Table,
+        (field, name): (&str, &str),
+        own: &'static str,
+    ) -> Result<Matter, LinkedBlockError> {
+        let read: Result<Self, toml::de::Error> = keys.clone().try_into();
+        let text = read.map_err(|error| BlockError::Keys {
+            field: field.to_owned(),
+            message: error.message().to_owned(),
+            own,
+        })?;
+        positive(format!("{field}.young_pa"), text.young_pa)?;
+        let poisson = text.poisson.unwrap_or(POISSON);
+        if !(0.0..=0.5).contains(&poisson) {
+            let field = format!("{field}.poisson");
+            return Err(wrong(field, poisson, "0 to 0.5").into());
+        }
+        let base = Matter::of_young(name, text.young_pa, poisson);
+        let give = Limits::LOOSE;
+        let matter = Matter {
+            limits: Limits::even(
+                text.shortest.unwrap_or(give.shortest[0]),
+                text.longest.unwrap_or(give.longest[0]),
+                // steep walls of a dent need more than the source's tissue gives
+                text.shear.unwrap_or(1.5),
+            ),
+            toughness_jpm2: text.toughness_jpm2.unwrap_or(base.toughness_jpm2),
+            colour: text.colour.map_or(base.colour, |[r, g, b]| [r, g, b, 255]),
+            ..base
+        };
+        matter.check().map_err(ElementsError::from)?;
+        Ok(matter)
+    }
+}
+
+impl LinkedText {
+    pub(super) fn block(
+        &self,
+        layers: &[LayerText],
+        inclusions: &[InclusionText],
+    ) -> Result<LinkedBlock, LinkedBlockError> {
+        for (axis, &edge_m) in self.size_m.iter().enumerate() {
+            positive(format!("linked.size_m[{axis}]"), edge_m)?;
+        }
+        positive("linked.spacing_m", self.spacing_m)?;
+        let counts = self
+            .size_m
+            .map(|edge_m| (edge_m / self.spacing_m).round() + 1.0);
+        if counts.iter().product::<f64>() > COUNT_MAX || counts.iter().any(|&count| count < 2.0) {
+            let expected = "2 elements an edge or more, and 4 million at most";
+            return Err(wrong("linked.spacing_m".into(), self.spacing_m, expected).into());
+        }
+        let ours = LinkedParams::default();
+        let block = LinkedBlock {
+            size_m: self.size_m,
+            spacing_m: self.spacing_m,
+            layers: self.layers(layers)?,
+            balls: self.balls(inclusions)?,
+            params: LinkedParams {
+                sweep_s: self.sweep_s.unwrap_or(ours.sweep_s),
+                omega: self.over_relaxation.unwrap_or(ours.omega),
+                ..ours
+            },
+        };
+        // built once here, so that a scene that loads can also be built
+        block.solver()?;
+        Ok(block)
+    }
+
+    fn layers(&self, texts: &[LayerText]) -> Result<Vec<(f64, Matter)>, LinkedBlockError> {
+        if texts.is_empty() {
+            return Err(wrong("layer".into(), "missing", "at least one [[layer]]").into());
+        }
+        let mut left_m = self.size_m[2];
+        let mut layers = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            let field = format!("layer[{index}]");
+            let last = index + 1 == texts.len();
+            let thickness_m = text.thickness_m.or(last.then_some(left_m));
+            let Some(thickness_m) = thickness_m else {
+                let expected = "a number; only the last layer goes down to the ground";
+                return Err(wrong(format!("{field}.thickness_m"), "missing", expected).into());
+            };
+            positive(format!("{field}.thickness_m"), thickness_m)?;
+            left_m -= thickness_m;
+            if left_m < -1e-9 * self.size_m[2] {
+                let expected = format!("layers of {} m together", self.size_m[2]);
+                let field = format!("{field}.thickness_m");
+                return Err(wrong(field, thickness_m, &expected).into());
+            }
+            let name = text.name.clone().unwrap_or_else(|| field.clone());
+            let own = "`name` and `thickness_m`";
+            layers.push((
+                thickness_m,
+                MatterText::matter(&text.material, (&field, &name), own)?,
+            ));
+        }
+        Ok(layers)
+    }
+
+    fn balls(&self, texts: &[InclusionText]) -> Result<Vec<(Vec3, f64, Matter)>, LinkedBlockError> {
+        let mut balls = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            let field = format!("inclusion[{index}]");
+            positive(format!("{field}.radius_m"), text.radius_m)?;
+            let centre_m = Vec3::from(text.center_m);
+            let inside = centre_m.x.abs() <= 0.5 * self.size_m[0]
+                && centre_m.y.abs() <= 0.5 * self.size_m[1]
+                && (-self.size_m[2]..=0.0).contains(&centre_m.z);
+            if !inside {
+                let expected = "a place inside the block, whose top is at z = 0";
+                let value = format!("{:?}", text.center_m);
+                return Err(wrong(format!("{field}.center_m"), value, expected).into());
+            }
+            let name = text.name.clone().unwrap_or_else(|| field.clone());
+            let own = "`name`, `center_m` and `radius_m`";
+            let matter = MatterText::matter(&text.material, (&field, &name), own)?;
+            balls.push((centre_m, text.radius_m, matter));
+        }
+        Ok(balls)
+    }
+}
