@@ -57,9 +57,11 @@ impl<'a> Body<'a> {
                 block,
                 searched: block.inclusions.len()..block.inclusions.len(),
             }),
-            SceneBody::Lattice { .. } | SceneBody::Mesh(_) => Err(TouchError::NotABlock {
-                scene: scene.name.clone(),
-            }),
+            SceneBody::Lattice { .. } | SceneBody::Linked(_) | SceneBody::Mesh(_) => {
+                Err(TouchError::NotABlock {
+                    scene: scene.name.clone(),
+                })
+            }
         }
     }
 
