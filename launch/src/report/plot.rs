@@ -6,6 +6,7 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Width of every chart in units of the SVG.
 const WIDTH: u32 = 2080;
@@ -242,10 +243,7 @@ impl Chart {
                 [(start, low), (end, high)],
                 Ink::Shade.marker().filled(),
             )])?;
-            let style = text(24, Ink::Text).pos(plotters::style::text_anchor::Pos::new(
-                plotters::style::text_anchor::HPos::Center,
-                plotters::style::text_anchor::VPos::Bottom,
-            ));
+            let style = text(24, Ink::Text).pos(Pos::new(HPos::Center, VPos::Bottom));
             chart.draw_series([Text::new(word.clone(), ((start + end) / 2.0, high), style)])?;
         }
         chart

@@ -179,11 +179,7 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
                 let apart = beside[i] - own[i];
                 pull[i] = stiffness[d][i].mul_add(apart, pull[i]);
                 if LOOK {
-                    let linked = if stiffness[d][i] > 0.0 {
-                        apart.abs()
-                    } else {
-                        0.0
-                    };
+                    let linked = f32::from(stiffness[d][i] > 0.0) * apart.abs();
                     stretch[d / 2][i] = stretch[d / 2][i].max(linked);
                 }
             }
