@@ -84,7 +84,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
-    /// Many sessions in virtual time: a grid or list of conditions, seeds, all cores, in shards
+    /// Many sessions, in virtual time or live: a grid or list of conditions, seeds, all cores, in shards
     #[command(after_help = "Examples:\n  \
         palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
         palpate trial trials/delay-and-mode.toml --shard 2/8 --out runs/part-2\n  \

@@ -299,16 +299,7 @@ impl LinkedText {
         let mut balls = Vec::with_capacity(texts.len());
         for (index, text) in texts.iter().enumerate() {
             let field = format!("inclusion[{index}]");
-            positive(format!("{field}.radius_m"), text.radius_m)?;
-            let centre_m = Vec3::from(text.center_m);
-            let inside = centre_m.x.abs() <= 0.5 * self.size_m[0]
-                && centre_m.y.abs() <= 0.5 * self.size_m[1]
-                && (-self.size_m[2]..=0.0).contains(&centre_m.z);
-            if !inside {
-                let expected = "a place inside the block, whose top is at z = 0";
-                let value = format!("{:?}", text.center_m);
-                return Err(wrong(format!("{field}.center_m"), value, expected).into());
-            }
+            let centre_m = text.centre_m(&field, self.size_m)?;
             let name = text.name.clone().unwrap_or_else(|| field.clone());
             let own = "`name`, `center_m` and `radius_m`";
             let matter = MatterText::matter(&text.material, (&field, &name), own)?;

@@ -86,11 +86,32 @@ pub(in crate::scene) struct LayerText {
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::scene) struct InclusionText {
     pub(in crate::scene) name: Option<String>,
-    pub(in crate::scene) center_m: [f64; 3],
+    center_m: [f64; 3],
     pub(in crate::scene) radius_m: f64,
     /// All other keys, as those of a layer.
     #[serde(flatten)]
     pub(in crate::scene) material: toml::Table,
+}
+
+impl InclusionText {
+    /// Its centre \[m\], inside a block of this size; its radius is checked along.
+    pub(in crate::scene) fn centre_m(
+        &self,
+        field: &str,
+        size_m: [f64; 3],
+    ) -> Result<Vec3, BlockError> {
+        positive(format!("{field}.radius_m"), self.radius_m)?;
+        let centre_m = Vec3::from(self.center_m);
+        let inside = centre_m.x.abs() <= 0.5 * size_m[0]
+            && centre_m.y.abs() <= 0.5 * size_m[1]
+            && (-size_m[2]..=0.0).contains(&centre_m.z);
+        if !inside {
+            let expected = "a place inside the block, whose top is at z = 0";
+            let value = format!("{:?}", self.center_m);
+            return Err(wrong(format!("{field}.center_m"), value, expected));
+        }
+        Ok(centre_m)
+    }
 }
 
 impl MaterialText {
@@ -291,16 +312,7 @@ impl BlockText {
         let mut inclusions = Vec::with_capacity(texts.len());
         for (index, text) in texts.iter().enumerate() {
             let field = format!("inclusion[{index}]");
-            positive(format!("{field}.radius_m"), text.radius_m)?;
-            let centre_m = Vec3::from(text.center_m);
-            let inside = centre_m.x.abs() <= 0.5 * self.size_m[0]
-                && centre_m.y.abs() <= 0.5 * self.size_m[1]
-                && (-self.size_m[2]..=0.0).contains(&centre_m.z);
-            if !inside {
-                let expected = "a place inside the block, whose top is at z = 0";
-                let value = format!("{:?}", text.center_m);
-                return Err(wrong(format!("{field}.center_m"), value, expected));
-            }
+            let centre_m = text.centre_m(&field, self.size_m)?;
             let own = "`name`, `center_m` and `radius_m`";
             let stuff = MaterialText::read(&text.material, &field, own)?;
             inclusions.push(Inclusion {
