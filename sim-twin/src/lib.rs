@@ -16,6 +16,7 @@ pub mod mesh;
 pub mod model;
 pub mod scene;
 pub mod twin;
+pub mod volume;
 
 pub use twin::{
     Caps, Edit, EditError, EditReport, Jaws, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool,
