@@ -11,7 +11,7 @@
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
-use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
 pub mod correction;
 pub mod hunt_crossley;
@@ -334,6 +334,7 @@ fn touch(tissue: &mut dyn Tissue, params: &PredictParams, touch: &Touch, dt_s: f
         radius_m: params.tool_radius_m,
         stiffness_npm: params.tool_stiffness_npm,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: Some(Jaws {
             opening_m,
             opening_velocity_mps,
