@@ -284,6 +284,7 @@ fn help_of_every_command_has_an_example() {
         vec!["model", "inspect"],
         vec!["model", "validate"],
         vec!["model", "convert"],
+        vec!["model", "build"],
         vec!["model", "drape"],
         vec!["model", "detect"],
     ] {

@@ -106,14 +106,6 @@ impl LinkedBlock {
         Ok(volume)
     }
 
-    /// Its cells at rest as a mesh, of the material of their lowest corner, which is numbered from 1.
-    ///
-    /// # Errors
-    /// If materials or sizes are unfit.
-    pub fn parts(&self) -> Result<Parts, ElementsError> {
-        Ok(cells(&self.volume()?))
-    }
-
     /// A new tissue, at rest.
     ///
     /// # Errors

@@ -11,9 +11,8 @@ mod turn;
 use std::collections::BTreeMap;
 
 use super::Lump;
-use super::linked::{LinkedBlockError, cells};
+use super::linked::LinkedBlockError;
 use crate::Vec3;
-use crate::mesh::Parts;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::{Elements, ElementsError, Frame, Seed};
 use crate::model::linked::links::Links;
@@ -142,14 +141,6 @@ impl LinkedVoxels {
             })
         };
         self.sites.iter().enumerate().filter_map(seed).collect()
-    }
-
-    /// Its cells at rest as a mesh, of the material of their lowest corner, which is numbered from 1.
-    ///
-    /// # Errors
-    /// If materials or sizes are unfit.
-    pub fn parts(&self) -> Result<Parts, ElementsError> {
-        Ok(cells(&self.volume()?))
     }
 
     /// A new tissue, at rest.

@@ -287,15 +287,13 @@ fn mass_kg(block: &Block) -> Result<f64, BlockError> {
     Ok(masses.sum())
 }
 
-/// Its cells as a mesh.
+/// Its cells as a mesh, if it is a continuum.
 pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
     let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
     Ok(match &scene.body {
-        Body::Lattice { .. } => None,
+        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) => None,
         Body::Mesh(volume) => Some(volume.to_parts()),
         Body::Block(block) => Some(block.parts().map_err(|error| named(&error))?),
-        Body::Linked(block) => Some(block.parts().map_err(|error| named(&error))?),
-        Body::Voxels(body) => Some(body.parts().map_err(|error| named(&error))?),
     })
 }
 

@@ -37,9 +37,13 @@ const COLOURS: [[u8; 3]; 8] = [
     [110, 180, 190],
 ];
 
-/// Whether a model's name means a volume: by its ending, or since it is a folder.
+/// Names of models that are built in and no scenes.
+const BUILT_IN: [&str; 2] = ["printed", "regular"];
+
+/// Whether a model's name means a volume: by its ending, or since it is a folder and nothing built in.
 pub(super) fn is_volume(model: &str) -> bool {
-    Format::of_name(model).is_some() || Path::new(model).is_dir()
+    let built_in = scene::names().contains(&model) || BUILT_IN.contains(&model);
+    Format::of_name(model).is_some() || (!built_in && Path::new(model).is_dir())
 }
 
 /// Read a file, or the DICOM series in a folder.

@@ -1,0 +1,192 @@
+//! Volumes as a person at a terminal meets them: a phantom built, looked at, cut open and felt; bad input.
+//!
+//! Source: ours; seed-001 rows LV-04, RN-02 and RN-03 through the binary.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn palpate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// What a call that must end well says.
+fn told(arguments: &[&str]) -> String {
+    let output = palpate(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn check_refused(arguments: &[&str], parts: &[&str]) {
+    let output = palpate(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    for part in parts {
+        assert!(
+            stderr.contains(part),
+            "{arguments:?}: no `{part}` in: {stderr}"
+        );
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+#[test]
+fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let out = at("limb");
+    let build = [
+        "model",
+        "build",
+        "--seed",
+        "7",
+        "--spacing-mm",
+        "4",
+        "--json",
+        "--out",
+    ];
+    let json = told(&[&build[..], &[text(&out)]].concat());
+    let built: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(built["synthetic"], true);
+    let tissues = built["tissues"].as_array().expect("a list");
+    assert_eq!(tissues.len(), 6);
+    for tissue in tissues {
+        assert_eq!(tissue["voxels"], tissue["elements"], "{tissue}");
+    }
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(page.contains("no scan and no person") && page.contains("<rect"));
+    assert!(!page.contains("http"), "the page asks somebody");
+    let labels = out.join("labels.nrrd");
+    let inspected = told(&["model", "inspect", text(&labels)]);
+    for tissue in tissues {
+        let line = format!("label    {}: {} voxels", tissue["label"], tissue["voxels"]);
+        assert!(inspected.contains(&line), "{line}: {inspected}");
+    }
+    told(&["model", "validate", text(&labels)]);
+    told(&["model", "validate", text(&out.join("scene.toml"))]);
+    let scene = told(&["model", "inspect", text(&out.join("scene.toml"))]);
+    assert!(
+        scene.contains("tumour") && scene.contains("a lump"),
+        "{scene}"
+    );
+    // the same seed gives the same bytes
+    let twice = at("twice");
+    told(&[&build[..], &[text(&twice)]].concat());
+    for name in ["labels.nrrd", "intensity.nrrd", "scene.toml"] {
+        let [a, b] = [&out, &twice].map(|f| std::fs::read(f.join(name)).expect("there"));
+        assert_eq!(a, b, "{name}");
+    }
+    // intensities become tissue by bands, as objects of their own
+    let own = at("own");
+    let intensity = out.join("intensity.nrrd");
+    let bands = [
+        "--bands",
+        "0.15..0.7,0.7..",
+        "--separate",
+        "--up=-z",
+        "--out",
+    ];
+    told(
+        &[
+            &["model", "build", text(&intensity)],
+            &bands[..],
+            &[text(&own)],
+        ]
+        .concat(),
+    );
+    let scene = std::fs::read_to_string(own.join("scene.toml")).expect("a scene");
+    assert!(
+        scene.contains("label = 2") && scene.contains("separate = true"),
+        "{scene}"
+    );
+}
+
+#[test]
+fn rn_03_a_linked_volume_is_cut_open_and_written_in_colours() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    for (name, mark) in [
+        ("half.ply", "property uchar red"),
+        ("half.obj", "\nf "),
+        ("half.vtu", "Name=\"colour\""),
+    ] {
+        let target = at(name);
+        let convert = [
+            "model",
+            "convert",
+            "linked-nodule",
+            text(&target),
+            "--surface",
+        ];
+        told(&[&convert[..], &["--clip", "y=0"]].concat());
+        let bytes = std::fs::read(&target).expect("there");
+        assert!(String::from_utf8_lossy(&bytes).contains(mark), "{name}");
+        told(&["model", "inspect", text(&target)]);
+    }
+    let cells = at("cells.vtu");
+    told(&["model", "convert", "linked-nodule", text(&cells)]);
+    assert!(told(&["model", "inspect", text(&cells)]).contains("hexahedra"));
+}
+
+#[test]
+fn bad_volumes_and_flags_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let broken = at("broken.nrrd");
+    std::fs::write(&broken, "NRRD0004\ntype: moon\n\n").expect("writable");
+    let broken = text(&broken);
+    check_refused(
+        &["model", "inspect", broken],
+        &["broken.nrrd", "dimension is missing"],
+    );
+    check_refused(
+        &["model", "build", "none.nii.gz"],
+        &["none.nii.gz", "readable volume"],
+    );
+    let empty = folder.path();
+    check_refused(&["model", "inspect", text(empty)], &["slices is missing"]);
+    check_refused(
+        &["model", "build", "--bands", "3..1"],
+        &["--bands", "LOW..HIGH"],
+    );
+    check_refused(
+        &["model", "build", "--bands", "0..1"],
+        &["--bands", "VOLUME"],
+    );
+    check_refused(
+        &["model", "build", "--spacing-mm", "-2"],
+        &["--spacing-mm", "0.05 to 50"],
+    );
+    let target = at("x.ply");
+    let target = text(&target);
+    check_refused(
+        &["model", "convert", "limb", target, "--clip", "w=1"],
+        &["such as y=3.5"],
+    );
+    check_refused(
+        &["model", "convert", "sheet", target, "--surface"],
+        &["sheet", "no links"],
+    );
+    check_refused(
+        &["model", "convert", "limb", target, "--bands", "0..1"],
+        &["limb", "no volume"],
+    );
+    check_refused(
+        &["model", "convert", "limb", target, "--clip", "z=-500"],
+        &["nothing is left"],
+    );
+    let flat = at("flat.nrrd");
+    let header =
+        "NRRD0004\ntype: uint8\ndimension: 3\nsizes: 2 2 1\nspacings: 1 1 1\nencoding: raw\n\n";
+    std::fs::write(&flat, format!("{header}aaaa")).expect("writable");
+    let output = palpate(&["model", "validate", text(&flat)]);
+    assert_eq!(output.status.code(), Some(1));
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.contains("all values are 97"), "{stdout}");
+}
