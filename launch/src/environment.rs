@@ -2,7 +2,7 @@
 
 use palpate_slave::robot::{Environment, Probe};
 use palpate_transport::Axes;
-use palpate_twin::{Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
 /// A tissue that a simulated probe touches.
 ///
@@ -46,6 +46,7 @@ impl Environment for TissueEnvironment {
             radius_m: self.radius_m,
             stiffness_npm: self.stiffness_npm,
             shaft_m: Vec3::zeros(),
+            instrument: Instrument::Blunt,
             jaws: Some(Jaws {
                 opening_m,
                 opening_velocity_mps,

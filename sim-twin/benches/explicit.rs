@@ -10,7 +10,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use palpate_twin::law::{Family, Material, Viscosity};
 use palpate_twin::model::fem::explicit::Explicit;
 use palpate_twin::scene::{self, Block, Body};
-use palpate_twin::{Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 const TICK_S: f64 = 1e-3;
 const RADIUS_M: f64 = 5e-3;
@@ -77,6 +77,7 @@ fn tool(depth_m: f64) -> Tool {
         radius_m: RADIUS_M,
         stiffness_npm: 1e9,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     }
 }

@@ -18,7 +18,7 @@ use palpate_twin::model::fem::explicit::{Explicit, Params, Stuff};
 use palpate_twin::model::fem::{
     Ball, Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric,
 };
-use palpate_twin::{Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
 use std::time::Instant;
 
@@ -430,6 +430,7 @@ fn go(tissue: &mut Explicit) {
         radius_m: 5e-3,
         stiffness_npm: 1e9,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     };
     for tick in 0..2500_u32 {

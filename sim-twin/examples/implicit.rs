@@ -9,7 +9,7 @@ use palpate_twin::mesh::grade::{Grading, even};
 use palpate_twin::mesh::hex::{HexMesh, Side};
 use palpate_twin::model::fem::Support;
 use palpate_twin::model::fem::implicit::{Implicit, Params};
-use palpate_twin::{Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
 use std::time::Instant;
 
@@ -64,6 +64,7 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
             radius_m: RADIUS_M,
             stiffness_npm: 1e6,
             shaft_m: Vec3::zeros(),
+            instrument: Instrument::Blunt,
             jaws: None,
         };
         let start = Instant::now();

@@ -18,8 +18,8 @@ pub mod scene;
 pub mod twin;
 
 pub use twin::{
-    Caps, Edit, EditError, EditReport, Jaws, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool,
-    View,
+    Caps, Edit, EditError, EditReport, Instrument, Jaws, Ledger, Reaction, Snapshot, ThawError,
+    Tissue, Tool, View,
 };
 
 /// A point, velocity or force in the world frame \[SI\].

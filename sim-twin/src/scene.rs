@@ -22,7 +22,7 @@ use serde::Deserialize;
 use crate::mesh::check::{Finding, RadiusError};
 use crate::mesh::{Lattice, UnitError};
 use crate::model::idms::{Idms, IdmsError, IdmsParams};
-use crate::{Tissue, Tool, Vec3};
+use crate::{Instrument, Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, BlockSolver, Inclusion, Layer};
 pub use change::{ChangeError, STEP_LOG, Steps};
@@ -245,6 +245,7 @@ impl Scene {
             radius_m: self.tool_radius_m,
             stiffness_npm: self.tool_stiffness_npm,
             shaft_m: Vec3::zeros(),
+            instrument: Instrument::Blunt,
             jaws: None,
         }
     }

@@ -5,8 +5,10 @@
 
 use crate::Vec3;
 use crate::mesh::region::Shape;
+use crate::model::linked::edits::Change;
 
-/// What touches the tissue during one step: a sphere, a rod or a point, with jaws when it can pinch.
+/// What touches the tissue during one step: a sphere, a rod or a point, with jaws when it can pinch and an
+/// instrument when it can do more than press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
     /// Centre of the sphere \[m\].
@@ -24,6 +26,33 @@ pub struct Tool {
     pub shaft_m: Vec3,
     /// Jaws of a gripper or tweezers, if the tool has them.
     pub jaws: Option<Jaws>,
+    /// What it does to the tissue beside pressing; models without [`Caps::instruments`] feel it as blunt.
+    pub instrument: Instrument,
+}
+
+/// What a tool does to tissue that can be opened, as it moves from one step to the next: nothing in its
+/// sweep is missed, however fast it is (seed-001 rows TP-01 to TP-09). What it did is in [`View::changes`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Instrument {
+    /// Only presses and rubs: a probe or a fingertip.
+    #[default]
+    Blunt,
+    /// Parts what its edge is drawn through, against the tissue's toughness (row TP-02).
+    Scalpel {
+        /// From the tool's centre to the other end of the edge \[m\].
+        edge_m: Vec3,
+    },
+    /// Takes out what its ball comes over (row TP-01).
+    Curette,
+    /// Joins what is near the tool's centre and lacks a neighbour (row TP-06).
+    Glue {
+        /// Radius within which it acts \[m\].
+        reach_m: f64,
+    },
+    /// Holds where it is what the tool's ball comes over (row TP-09).
+    Tack,
+    /// Lets go again what a tack holds.
+    Untack,
 }
 
 /// The jaws of a pinching tool.
@@ -191,13 +220,16 @@ pub struct Caps {
     pub region_edits: bool,
     /// Whether a passive stiffening keeps the force, so that only softening is felt at once.
     pub edits_keep_force: bool,
-    /// Whether elements may be removed ([`Edit::Cut`]).
+    /// Whether the tissue may be cut along a plane ([`Edit::Cut`]).
     pub cuts: bool,
+    /// Whether [`Tool::instrument`] does its work, and what it did can be taken back and done elsewhere
+    /// ([`Edit::Replay`], [`Edit::Undo`], [`Edit::Redo`]).
+    pub instruments: bool,
 }
 
 /// A change to the tissue between two steps. Applying one never allocates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Edit {
+pub enum Edit<'a> {
     /// Multiply the stiffness around a point by a factor that fades linearly to 1 at the radius.
     ///
     Stiffen {
@@ -222,13 +254,36 @@ pub enum Edit {
         /// As in [`Edit::Stiffen`].
         passive: bool,
     },
-    /// Remove every element that crosses a plane (row S4-10).
+    /// Part the tissue along a plane: remove every element that crosses it (row S4-10), or cut every link
+    /// that does where elements have links.
     Cut {
         /// A point of the plane \[m\].
         point_m: Vec3,
         /// Normal of the plane.
         normal: Vec3,
     },
+    /// Do what an instrument did to another instance of this tissue, as its [`View::changes`] told: as one
+    /// stroke, wherever the elements are now. Changes that cannot be made are left out.
+    Replay(&'a [Change]),
+    /// Take the last stroke of an instrument, or the last replay, back.
+    Undo,
+    /// Do again what was taken back last.
+    Redo,
+}
+
+impl Edit<'_> {
+    /// Its name, in one or two words.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Stiffen { .. } => "stiffen",
+            Self::Scale { .. } => "scale",
+            Self::Cut { .. } => "cut",
+            Self::Replay(_) => "replay",
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
 }
 
 /// What an edit did.
@@ -282,6 +337,12 @@ pub struct View<'a> {
     pub faces: &'a [[u32; 3]],
     /// The energy account.
     pub ledger: Ledger,
+    /// One number for which elements are there, linked and held, the same for two instances of a tissue
+    /// that are cut alike; none of tissue that has no [`Caps::instruments`].
+    pub topology: Option<u64>,
+    /// What instruments changed in the last step that took time, in the order in which it was done; what
+    /// an edit changed, if that came after.
+    pub changes: &'a [Change],
 }
 
 /// A complete copy of a tissue's state, reusable without allocating.
@@ -334,7 +395,7 @@ pub trait Tissue: Send {
     ///
     /// # Errors
     /// [`EditError`] if a field is out of range or the kind is not in [`Caps`].
-    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError>;
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError>;
 
     /// The surface now, and the energy account.
     fn view(&self) -> View<'_>;

@@ -15,7 +15,7 @@ use palpate_twin::model::linked::matter::Matter;
 use palpate_twin::model::linked::surgery::Surgery;
 use palpate_twin::model::linked::tear::{TearRule, Tearing};
 use palpate_twin::model::linked::{Linked, LinkedParams};
-use palpate_twin::{Edit, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -85,6 +85,7 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         radius_m: 0.005,
         stiffness_npm: 1e6,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     };
     let mut tissue = block();
@@ -219,6 +220,7 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
         radius_m: 3e-3,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     };
     let mut felt = [Reaction::default()];

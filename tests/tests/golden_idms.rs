@@ -10,7 +10,7 @@
 
 use palpate_twin::mesh::{Lattice, fixture};
 use palpate_twin::model::idms::{Contact, Idms, IdmsParams, Scheme, Window};
-use palpate_twin::{Jaws, Ledger, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Jaws, Ledger, Reaction, Tissue, Tool, Vec3};
 
 const RADIUS: f64 = 1.5;
 const STIFFNESS: f64 = 400.0;
@@ -23,6 +23,7 @@ fn mio(position_m: Vec3) -> Tool {
         radius_m: RADIUS,
         stiffness_npm: STIFFNESS,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     }
 }
@@ -310,6 +311,7 @@ fn v_pluck() {
     let mut tissue = seed(&fixture::regular());
     let tool = |z: f64, closed: bool| Tool {
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: Some(Jaws {
             opening_m: 0.0,
             opening_velocity_mps: 0.0,

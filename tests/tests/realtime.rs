@@ -12,7 +12,7 @@ use palpate_transport::mailbox::{latest, ring};
 use palpate_transport::trace::TickRecord;
 use palpate_twin::model::fem::explicit::Explicit;
 use palpate_twin::scene::{self, Body};
-use palpate_twin::{Reaction, Tool, Vec3};
+use palpate_twin::{Instrument, Reaction, Tool, Vec3};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -86,6 +86,7 @@ fn a_tick_that_threads_share_allocates_nothing_on_the_one_that_steps() {
             radius_m: 5e-3,
             stiffness_npm: 1e6,
             shaft_m: Vec3::zeros(),
+            instrument: Instrument::Blunt,
             jaws: None,
         };
         tissue.step_with(&mut crew, (&[tool], 1e-3), &mut reaction);

@@ -19,7 +19,7 @@ use nalgebra::{Matrix3, Vector3};
 use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::model::fem::explicit::Explicit;
 use palpate_twin::scene::{self, Body};
-use palpate_twin::{Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Reaction, Tissue, Instrument, Tool, Vec3};
 use rapier3d::prelude::*;
 
 const DEPTHS_MM: [f64; 3] = [2.0, 5.0, 10.0];
@@ -138,6 +138,7 @@ fn ours(edges: usize) -> Row {
             radius_m: 5e-3,
             stiffness_npm: 1e9,
             shaft_m: Vec3::zeros(),
+            instrument: Instrument::Blunt,
             jaws: None,
         };
         let begun = thread_cpu_now();

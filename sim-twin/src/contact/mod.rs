@@ -106,6 +106,7 @@ mod tests {
             radius_m: 0.01,
             stiffness_npm: 100.0,
             shaft_m: Vec3::zeros(),
+            instrument: crate::Instrument::Blunt,
             jaws: Some(Jaws {
                 opening_m: 0.01,
                 opening_velocity_mps: 0.0,
@@ -144,11 +145,13 @@ mod tests {
             radius_m: 0.0,
             stiffness_npm: 100.0,
             shaft_m: Vec3::zeros(),
+            instrument: crate::Instrument::Blunt,
             jaws: None,
         };
         assert!(is_point(&point) && !usable(&point));
         let line = Tool {
             shaft_m: Vec3::x(),
+            instrument: crate::Instrument::Blunt,
             ..point
         };
         let bad = Tool {

@@ -110,7 +110,7 @@ impl Steps {
 
     /// The next edit, of one region after another: a small step in a tissue that is `touched`, the whole
     /// way in one that nobody feels. None once all is done.
-    pub fn edit(&mut self, touched: bool) -> Option<Edit> {
+    pub fn edit(&mut self, touched: bool) -> Option<Edit<'static>> {
         let count = self.left.len();
         let mut turns = (1..=count).map(|turn| (self.last + turn) % count);
         let region = turns.find(|&region| self.left[region].log.abs() >= DONE_LOG)?;

@@ -17,7 +17,7 @@ const GONE: f64 = 1e-9;
 
 impl Idms {
     /// The body of [`crate::Tissue::edit`].
-    pub(super) fn change(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+    pub(super) fn change(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         let report = match *edit {
             Edit::Stiffen {
                 center_m,
@@ -37,13 +37,13 @@ impl Idms {
                 check("factor", factor, positive, expected)?;
                 self.stiffen((center_m, radius_m, factor), passive)
             }
-            Edit::Scale { .. } => return Err(EditError::Kind("scale")),
             Edit::Cut { point_m, normal } => {
                 check("point_m", point_m.norm(), f64::is_finite, "finite numbers")?;
                 let proper = |value: f64| value > 0.0 && value.is_finite();
                 check("normal", normal.norm(), proper, "a vector longer than 0")?;
                 self.cut(point_m, normal)
             }
+            _ => return Err(EditError::Kind(edit.kind())),
         };
         self.book(report.energy_j);
         Ok(report)

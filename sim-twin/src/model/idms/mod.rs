@@ -164,6 +164,7 @@ impl Tissue for Idms {
             region_edits: false,
             edits_keep_force: true,
             cuts: true,
+            instruments: false,
         }
     }
 
@@ -176,7 +177,7 @@ impl Tissue for Idms {
         self.hold.keep(tools, dt_s, reactions);
     }
 
-    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         self.change(edit)
     }
 
@@ -187,6 +188,8 @@ impl Tissue for Idms {
             rest_m: &self.model.rest_m[..surface],
             faces: &self.scratch.faces,
             ledger: self.state.ledger,
+            topology: None,
+            changes: &[],
         }
     }
 

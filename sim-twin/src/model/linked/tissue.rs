@@ -195,6 +195,7 @@ impl Tissue for Linked {
             region_edits: false,
             edits_keep_force: false,
             cuts: true,
+            instruments: false,
         }
     }
 
@@ -208,9 +209,9 @@ impl Tissue for Linked {
         self.show();
     }
 
-    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         let Edit::Cut { point_m, normal } = *edit else {
-            return Err(EditError::Kind("stiffen or scale"));
+            return Err(EditError::Kind(edit.kind()));
         };
         let length = normal.norm();
         if !(length > 0.0 && length.is_finite()) {
@@ -236,6 +237,8 @@ impl Tissue for Linked {
             rest_m: &self.skin_rest_m,
             faces: self.surface.faces(),
             ledger: self.ledger,
+            topology: None,
+            changes: &[],
         }
     }
 

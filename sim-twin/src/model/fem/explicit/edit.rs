@@ -30,7 +30,7 @@ enum Change {
 }
 
 impl Explicit {
-    pub(super) fn change(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+    pub(super) fn change(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         let (change, factor, passive) = checked(edit)?;
         let whole = move |part: f64| match change {
             Change::Fading(..) => 1.0 + (factor - 1.0) * part,
@@ -158,7 +158,7 @@ impl Change {
 }
 
 /// What an edit changes, by which factor, and whether passively.
-fn checked(edit: &Edit) -> Result<(Change, f64, bool), EditError> {
+fn checked(edit: &Edit<'_>) -> Result<(Change, f64, bool), EditError> {
     let field = |field, value, expected| EditError::Field {
         field,
         value,
@@ -188,7 +188,7 @@ fn checked(edit: &Edit) -> Result<(Change, f64, bool), EditError> {
             factor,
             passive,
         } => (Change::Region(shape), factor, passive),
-        Edit::Cut { .. } => return Err(EditError::Kind("cut")),
+        _ => return Err(EditError::Kind(edit.kind())),
     };
     match change {
         Change::Region(Shape::All) => {}

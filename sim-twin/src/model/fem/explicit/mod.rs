@@ -507,6 +507,7 @@ impl Tissue for Explicit {
             region_edits: true,
             edits_keep_force: false,
             cuts: false,
+            instruments: false,
         }
     }
 
@@ -514,7 +515,7 @@ impl Tissue for Explicit {
         self.step_with(&mut Alone, (tools, dt_s), reactions);
     }
 
-    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         self.change(edit)
     }
 
@@ -524,6 +525,8 @@ impl Tissue for Explicit {
             rest_m: &self.surface.rest_m,
             faces: &self.surface.triangles,
             ledger: self.state.ledger,
+            topology: None,
+            changes: &[],
         }
     }
 

@@ -320,6 +320,7 @@ impl Tissue for Implicit {
             region_edits: false,
             edits_keep_force: false,
             cuts: false,
+            instruments: false,
         }
     }
 
@@ -332,12 +333,8 @@ impl Tissue for Implicit {
         self.hold.keep(tools, dt_s, reactions);
     }
 
-    fn edit(&mut self, edit: &Edit) -> Result<EditReport, EditError> {
-        Err(EditError::Kind(match edit {
-            Edit::Stiffen { .. } => "stiffen",
-            Edit::Scale { .. } => "scale",
-            Edit::Cut { .. } => "cut",
-        }))
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
+        Err(EditError::Kind(edit.kind()))
     }
 
     fn view(&self) -> View<'_> {
@@ -346,6 +343,8 @@ impl Tissue for Implicit {
             rest_m: &self.model.rest_m,
             faces: &self.model.triangles,
             ledger: self.state.ledger,
+            topology: None,
+            changes: &[],
         }
     }
 

@@ -11,7 +11,7 @@ use crate::model::linked::ordered::Measure;
 use crate::model::linked::propagation::Propagation;
 use crate::model::linked::settle::{pull_n, settle};
 use crate::model::linked::{Linked, LinkedParams};
-use crate::{Edit, Reaction, Snapshot, Tissue, Tool, Vec3};
+use crate::{Edit, Instrument, Reaction, Snapshot, Tissue, Tool, Vec3};
 
 /// A block with its surface at z = 0 and its ground pinned, `size` elements, spacing 1 mm.
 pub(super) fn slab(size: [i32; 3], matters: Vec<Matter>, of: impl Fn([i32; 3]) -> u8) -> Linked {
@@ -47,6 +47,7 @@ pub(super) fn ball(at_m: Vec3, radius_m: f64) -> Tool {
         radius_m,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
         jaws: None,
     }
 }

@@ -20,7 +20,7 @@ fn pressed(params: &Params) -> Explicit {
     tissue
 }
 
-fn stiffen(factor: f64, passive: bool) -> Edit {
+fn stiffen(factor: f64, passive: bool) -> Edit<'static> {
     Edit::Stiffen {
         center_m: Vec3::zeros(),
         radius_m: 0.03,
@@ -86,7 +86,7 @@ fn small_updates_step_the_force_by_less_than_a_hundredth() {
     );
 }
 
-fn scale(shape: Shape, factor: f64) -> Edit {
+fn scale(shape: Shape, factor: f64) -> Edit<'static> {
     Edit::Scale {
         shape,
         factor,

@@ -10,7 +10,7 @@ use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
 use crate::model::linked::tests::matter;
 use crate::model::linked::{Linked, LinkedParams};
-use crate::{Reaction, Tissue, Tool, Vec3};
+use crate::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Radii of the ball and of the probe, in spacings.
 const BALL: f64 = 20.0;
@@ -139,6 +139,7 @@ fn cd_04_the_hand_feels_the_ball_within_a_cell_of_its_surface() {
                 radius_m: PROBE * h,
                 stiffness_npm: 300.0,
                 shaft_m: Vec3::zeros(),
+                instrument: Instrument::Blunt,
                 jaws: None,
             };
             for _ in 0..3 {
