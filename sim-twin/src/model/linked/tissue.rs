@@ -8,10 +8,12 @@ use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::Links;
+use crate::model::linked::marks::Marks;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
+use crate::model::linked::rows::Zone;
+use crate::model::linked::skin::Skin;
 use crate::model::linked::surface::Surface;
-use crate::model::linked::sweep;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
 use crate::twin::{
@@ -45,7 +47,15 @@ pub struct Linked {
     pub(super) drift_m: Vec<f32>,
     pub(super) steps: u64,
     /// Runs of the sweep at hand.
-    pub(super) awake: Vec<u32>,
+    pub(super) awake: Marks,
+    /// Runs that went some way in the last sweep.
+    pub(super) stirring: Marks,
+    /// Runs that moved since the surface was seen.
+    pub(super) moved: Marks,
+    /// Runs whose bounds are to be looked at again.
+    pub(super) drifted: Marks,
+    /// Where runs are, so many at once.
+    pub(super) zones: Vec<Zone>,
     pub(super) controls: Vec<Control<f32>>,
     /// What the chain moved, and where to \[m\].
     pub(super) chain: Vec<(u32, [f32; 3])>,
@@ -59,9 +69,7 @@ pub struct Linked {
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
     surface: Surface,
-    /// Where the elements of the surface are and were \[m\].
-    skin_m: Vec<Vec3>,
-    skin_rest_m: Vec<Vec3>,
+    skin: Skin,
 }
 
 impl Linked {
@@ -91,7 +99,11 @@ impl Linked {
             bounds: vec![[(0.0, 0.0); 3]; slots],
             drift_m: vec![0.0; slots],
             steps: 0,
-            awake: Vec::with_capacity(slots),
+            awake: Marks::new(slots),
+            stirring: Marks::new(slots),
+            moved: Marks::new(slots),
+            drifted: Marks::new(slots),
+            zones: Vec::with_capacity(slots),
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
             in_chain: vec![false; slots],
@@ -101,8 +113,7 @@ impl Linked {
             ledger: Ledger::default(),
             hold: Hold::default(),
             surface: Surface::new(&elements),
-            skin_m: Vec::with_capacity(slots),
-            skin_rest_m: Vec::with_capacity(slots),
+            skin: Skin::new(slots),
             elements,
             weave,
             params,
@@ -150,31 +161,31 @@ impl Linked {
                 self.weave.renew_gain(&self.elements, element);
             }
         }
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
+        self.survey_all();
+        self.stirring.clear();
+        for run in 0..self.weave.runs.len() {
+            if self.stir_m[run] > 0.0 {
+                self.stirring.add(run);
+            }
         }
         if changed {
             self.surface.rebuild(&self.elements);
-            self.show_rest();
         }
-        self.show();
+        self.show_rest();
     }
 
-    /// Puts the surface where its elements rest, and then where they are: after its elements changed.
+    /// Puts the surface where its elements rest and are: after its elements or their runs changed.
     fn show_rest(&mut self) {
-        let vertices = self.surface.vertices().iter();
-        self.skin_rest_m.clear();
-        self.skin_rest_m
-            .extend(vertices.map(|&element| self.elements.rest_m(element)));
-        self.show();
+        let vertices = self.surface.vertices();
+        self.skin.lay(vertices, &self.elements, &self.weave);
+        self.moved.clear();
     }
 
     /// Puts the surface where its elements are.
-    fn show(&mut self) {
-        self.skin_m.clear();
-        let vertices = self.surface.vertices().iter();
-        self.skin_m
-            .extend(vertices.map(|&element| self.elements.at_m(element)));
+    pub(super) fn show(&mut self) {
+        let moved = (self.surface.vertices(), &self.moved);
+        self.skin.follow(moved, &self.elements, &self.weave);
+        self.moved.clear();
     }
 }
 
@@ -233,8 +244,8 @@ impl Tissue for Linked {
 
     fn view(&self) -> View<'_> {
         View {
-            positions_m: &self.skin_m,
-            rest_m: &self.skin_rest_m,
+            positions_m: self.skin.at_m(),
+            rest_m: self.skin.rest_m(),
             faces: self.surface.faces(),
             ledger: self.ledger,
             topology: None,
