@@ -11,6 +11,7 @@ mod charts;
 mod detect;
 mod heat;
 pub mod identify;
+mod linked;
 mod lump;
 mod map;
 mod numbers;
@@ -26,6 +27,7 @@ use crate::summary::{ContactSummary, Summary};
 
 pub use atlas::render as atlas;
 pub use detect::render as detect;
+pub use linked::render as linked;
 pub(crate) use words::quick;
 
 /// The same session in another mode, to be shown beside.
