@@ -7,6 +7,7 @@
 use crate::Vec3;
 use crate::model::hold::Hold;
 use crate::model::linked::Linked;
+use crate::model::linked::blade::Held;
 use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::knife::Blade;
 use crate::model::linked::links::{Links, NONE};
@@ -18,7 +19,7 @@ use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 /// Numbers beside those of elements and tools: the ledger and the time owed.
 const NUMBERS: usize = 9;
 /// Numbers of a tool: its force, its rod and its instrument.
-const TOOL: usize = 3 + 8 + 8;
+const TOOL: usize = 3 + 8 + 15;
 /// Integers beside those of elements, runs and surgery.
 const INTEGERS: usize = 5 + TOOLS;
 /// Integers of a run.
@@ -116,12 +117,14 @@ impl Linked {
         let rod = self.rods[index].unwrap_or(none);
         numbers.extend(rod.from_m.iter().chain(rod.shaft_m.iter()));
         numbers.extend([rod.radius_m, rod.stiffness_npm]);
-        let (blade, radius_m, reach_m) = match &self.acts[index] {
-            Some(act) => (act.blade, act.radius_m, reach_m(act.instrument)),
-            None => (Blade::default(), 0.0, 0.0),
+        let (blade, held, radius_m, reach_m) = match &self.acts[index] {
+            Some(act) => (act.blade, act.held, act.radius_m, reach_m(act.instrument)),
+            None => Default::default(),
         };
-        numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
-        numbers.extend([radius_m, reach_m]);
+        for blade in [blade, held.proxy] {
+            numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
+        }
+        numbers.extend([held.stiffness_npm, radius_m, reach_m]);
     }
 
     /// Takes the state from a snapshot.
@@ -225,15 +228,20 @@ impl Linked {
                 stiffness_npm: tool[10],
             };
             self.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
-            let blade = Blade {
-                from_m: vector(11),
-                to_m: vector(14),
+            let blade = |at: usize| Blade {
+                from_m: vector(at),
+                to_m: vector(at + 3),
             };
-            let instrument = instrument(code, blade.to_m - blade.from_m, tool[18]);
+            let own = blade(11);
+            let instrument = instrument(code, own.to_m - own.from_m, tool[25]);
             self.acts[index] = instrument.map(|instrument| Act {
                 instrument,
-                blade,
-                radius_m: tool[17],
+                blade: own,
+                held: Held {
+                    proxy: blade(17),
+                    stiffness_npm: tool[23],
+                },
+                radius_m: tool[24],
             });
         }
     }
