@@ -11,12 +11,11 @@ use crate::model::linked::Linked;
 use crate::model::linked::elements::colour_of;
 use crate::model::linked::links::NONE;
 use crate::model::linked::sweep;
-use crate::model::linked::touch::Rod;
 
 /// Way of a run's elements, over the spacing, after which its bounds are looked at again.
 const DRIFT: f32 = 0.25;
 /// Runs of a zone.
-const ZONE: usize = 64;
+pub(super) const ZONE: usize = 64;
 
 /// Where the elements of some runs may be: corners of a box, and how far they may have gone out of it.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +35,7 @@ impl Zone {
     }
 
     /// Whether it may reach into a box.
-    fn meets(&self, (low_m, high_m): &(Vec3, Vec3)) -> bool {
+    fn meets(&self, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
         let drift_m = f64::from(self.drift_m);
         (0..3).all(|along| {
             self.most_m[along] + drift_m >= low_m[along]
@@ -46,21 +45,24 @@ impl Zone {
 }
 
 impl Linked {
-    /// The runs that may be near a tool, in order, by zones: the next ones from a zone on, and that zone.
+    /// The runs that may be in a box, in order, by zones: the next ones from a zone on, and that zone.
     pub(super) fn zone_near(
         &self,
         from: usize,
-        corners_m: &(Vec3, Vec3),
+        corners_m: (&Vec3, &Vec3),
     ) -> Option<(usize, std::ops::Range<usize>)> {
         let zone = (from..self.zones.len()).find(|&zone| self.zones[zone].meets(corners_m))?;
         let runs = ZONE * zone..(ZONE * (zone + 1)).min(self.weave.runs.len());
         Some((zone, runs))
     }
 
-    /// The part of a run that may be near a tool.
-    pub(super) fn near(&self, index: usize, rod: &Rod, margin_m: f64) -> std::ops::Range<usize> {
+    /// The part of a run that may be in a box.
+    pub(super) fn near(
+        &self,
+        index: usize,
+        (low_m, high_m): (&Vec3, &Vec3),
+    ) -> std::ops::Range<usize> {
         let run = &self.weave.runs[index];
-        let (low_m, high_m) = rod.corners_m(margin_m);
         let rest_m = self
             .elements
             .rest_m(u32::try_from(run.start).unwrap_or(NONE));
@@ -160,6 +162,16 @@ impl Linked {
     pub(super) fn stir(&mut self, run: usize, way_m: f32) {
         self.stir_m[run] = self.stir_m[run].max(way_m);
         self.stirring.add(run);
+    }
+
+    /// Lists who is to be looked at anew, by how far runs went.
+    pub(super) fn restir(&mut self) {
+        self.stirring.clear();
+        for run in 0..self.weave.runs.len() {
+            if self.stir_m[run] > 0.0 {
+                self.stirring.add(run);
+            }
+        }
     }
 
     /// Finds the runs that moved in the last sweep, or beside one that did.

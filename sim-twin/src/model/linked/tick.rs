@@ -12,6 +12,7 @@ use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::colour_of;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::operate::Act;
 use crate::model::linked::touch::{Gave, Rod, TOOLS, give_way};
 use crate::twin::{Reaction, Tool};
 
@@ -52,11 +53,15 @@ impl Linked {
         let rods: [Option<Rod>; TOOLS] =
             std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
         let before_j = self.ledger.stored_j();
+        // instruments part what is in their way before it is pressed
+        let pressed_j = self.contact_j();
+        let worked = self.operate(tools);
+        let still_j = self.contact_j();
         self.touch(&rods);
-        let came_j = self.contact_j() - self.ledger.contact_j;
+        let came_j = self.contact_j() - still_j;
         let rode = self.ride();
-        let work_j = came_j - rode.held_j;
-        let mut lost_j = rode.left_j + self.unfold();
+        let work_j = worked.work_j + came_j - rode.held_j;
+        let mut lost_j = worked.lost_j + pressed_j - still_j + rode.left_j + self.unfold();
         // what the motion met; relaxation comes after it
         let met_n = self.forces_n();
         for _ in 0..self.sweeps_due(dt_s) {
@@ -67,7 +72,8 @@ impl Linked {
         lost_j += rode.held_j + rode.left_j;
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
-        self.ledger.contact_j = self.contact_j();
+        let blades = self.acts.iter().flatten();
+        self.ledger.contact_j = self.contact_j() + blades.map(Act::stored_j).sum::<f64>();
         self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
         self.steps += 1;
         if self.steps.is_multiple_of(AUDIT) {
@@ -82,7 +88,12 @@ impl Linked {
             let mut felt = self.felt(rod);
             self.felt_n[index] = felt.force_n;
             // the mean over the motion, whose product with the way is the work that was booked
-            felt.force_n = 0.5 * (was_n + met_n[index]);
+            let mut mean_n = 0.5 * (was_n + met_n[index]);
+            if let (Some(act), Some(drawn)) = (&self.acts[index], &worked.drawn[index]) {
+                mean_n += drawn.mean_n[0] + drawn.mean_n[1];
+                act.add_to(drawn, &mut felt);
+            }
+            felt.force_n = mean_n;
             if let Some(slot) = reactions.get_mut(index) {
                 *slot = felt;
             }
@@ -124,11 +135,11 @@ impl Linked {
         self.rods = *rods;
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
-            let corners_m = rod.corners_m(margin_m);
+            let (low_m, high_m) = rod.corners_m(margin_m);
             let mut zone = 0;
-            while let Some((met, runs)) = self.zone_near(zone, &corners_m) {
+            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
                 for run in runs {
-                    for slot in self.near(run, rod, margin_m) {
+                    for slot in self.near(run, (&low_m, &high_m)) {
                         self.touch_one(slot, rod, margin_m);
                     }
                 }
@@ -159,6 +170,7 @@ impl Linked {
     pub(super) fn contact_j(&self) -> f64 {
         let touched = self.touched.iter().flatten();
         touched
+            .filter(|&&element| self.elements.alive(element))
             .map(|&element| {
                 let at_m = self.elements.at_m(element);
                 let rods = self.rods.iter().flatten();

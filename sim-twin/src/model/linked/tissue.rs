@@ -4,16 +4,17 @@
 
 use crate::Vec3;
 use crate::model::hold::Hold;
-use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::Links;
 use crate::model::linked::marks::Marks;
+use crate::model::linked::operate::Act;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
-use crate::model::linked::rows::Zone;
+use crate::model::linked::rows::{ZONE, Zone};
 use crate::model::linked::skin::Skin;
 use crate::model::linked::surface::Surface;
+use crate::model::linked::surgery::Surgery;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
 use crate::twin::{
@@ -68,8 +69,12 @@ pub struct Linked {
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
-    surface: Surface,
     skin: Skin,
+    pub(super) surgery: Surgery,
+    /// What instruments are at, by tool.
+    pub(super) acts: [Option<Act>; TOOLS],
+    /// An instrument met tissue in the last step: what it does next is part of the same stroke.
+    pub(super) stroking: bool,
 }
 
 impl Linked {
@@ -77,10 +82,13 @@ impl Linked {
     ///
     /// # Errors
     /// [`LinkedError`] if a parameter is out of range.
-    pub fn new(elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
+    pub fn new(mut elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
         params.check()?;
-        let weave = Weave::new(&elements);
+        let surgery = Surgery::new(&mut elements, params.undo);
+        let mut weave = Weave::new(&elements);
         let slots = elements.slots() as usize;
+        // a join may leave any of them without a row
+        weave.loose.reserve(slots - weave.loose.len());
         let spacing_m = elements
             .frame()
             .spacing_m
@@ -103,7 +111,7 @@ impl Linked {
             stirring: Marks::new(slots),
             moved: Marks::new(slots),
             drifted: Marks::new(slots),
-            zones: Vec::with_capacity(slots),
+            zones: Vec::with_capacity(slots.div_ceil(ZONE)),
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
             in_chain: vec![false; slots],
@@ -112,8 +120,10 @@ impl Linked {
             refused: 0,
             ledger: Ledger::default(),
             hold: Hold::default(),
-            surface: Surface::new(&elements),
             skin: Skin::new(slots),
+            surgery,
+            acts: [None; TOOLS],
+            stroking: false,
             elements,
             weave,
             params,
@@ -132,7 +142,7 @@ impl Linked {
     /// The surface: which element every vertex of the [`View`] is.
     #[must_use]
     pub const fn surface(&self) -> &Surface {
-        &self.surface
+        self.surgery.surface()
     }
 
     /// Presses that links and what holds them would not let the tissue follow.
@@ -147,13 +157,15 @@ impl Linked {
         self.ledger
     }
 
-    /// Makes anew what is derived from links, if they changed, and from places.
+    /// Surgery on the volume: its pieces and its log.
+    #[must_use]
+    pub const fn surgery(&self) -> &Surgery {
+        &self.surgery
+    }
+
+    /// Makes anew what is derived from links, if they changed, and from places; elements that tools touch are
+    /// not swept with their rows.
     pub(super) fn reload(&mut self, changed: bool) {
-        self.touched.iter_mut().for_each(Vec::clear);
-        self.rods = [None; TOOLS];
-        if changed {
-            self.weave.lay(&self.elements);
-        }
         for element in 0..self.elements.slots() {
             if changed {
                 self.weave.renew(&self.elements, element);
@@ -161,29 +173,25 @@ impl Linked {
                 self.weave.renew_gain(&self.elements, element);
             }
         }
+        for &element in self.touched.iter().flatten() {
+            self.weave.gain[element as usize] = 0.0;
+        }
+        self.weave.lay_beside();
         self.survey_all();
-        self.stirring.clear();
-        for run in 0..self.weave.runs.len() {
-            if self.stir_m[run] > 0.0 {
-                self.stirring.add(run);
-            }
-        }
-        if changed {
-            self.surface.rebuild(&self.elements);
-        }
+        self.restir();
         self.show_rest();
     }
 
     /// Puts the surface where its elements rest and are: after its elements or their runs changed.
-    fn show_rest(&mut self) {
-        let vertices = self.surface.vertices();
+    pub(super) fn show_rest(&mut self) {
+        let vertices = self.surgery.surface().vertices();
         self.skin.lay(vertices, &self.elements, &self.weave);
         self.moved.clear();
     }
 
     /// Puts the surface where its elements are.
     pub(super) fn show(&mut self) {
-        let moved = (self.surface.vertices(), &self.moved);
+        let moved = (self.surgery.surface().vertices(), &self.moved);
         self.skin.follow(moved, &self.elements, &self.weave);
         self.moved.clear();
     }
@@ -206,7 +214,7 @@ impl Tissue for Linked {
             region_edits: false,
             edits_keep_force: false,
             cuts: true,
-            instruments: false,
+            instruments: true,
         }
     }
 
@@ -221,35 +229,17 @@ impl Tissue for Linked {
     }
 
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        let Edit::Cut { point_m, normal } = *edit else {
-            return Err(EditError::Kind(edit.kind()));
-        };
-        let length = normal.norm();
-        if !(length > 0.0 && length.is_finite()) {
-            return Err(EditError::Field {
-                field: "normal",
-                value: length,
-                expected: "a vector longer than 0",
-            });
-        }
-        if !point_m.iter().all(|x| x.is_finite()) {
-            return Err(EditError::Field {
-                field: "point_m",
-                value: point_m.norm(),
-                expected: "finite numbers",
-            });
-        }
-        Ok(self.cut_plane(&point_m, &(normal / length)))
+        self.revise(edit)
     }
 
     fn view(&self) -> View<'_> {
         View {
             positions_m: self.skin.at_m(),
             rest_m: self.skin.rest_m(),
-            faces: self.surface.faces(),
+            faces: self.surgery.surface().faces(),
             ledger: self.ledger,
-            topology: None,
-            changes: &[],
+            topology: Some(self.surgery.log().hash()),
+            changes: self.surgery.changes(),
         }
     }
 
@@ -261,38 +251,5 @@ impl Tissue for Linked {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.read(snapshot)
-    }
-}
-
-impl Linked {
-    /// Cuts every link that crosses a plane; no element is lost.
-    fn cut_plane(&mut self, point_m: &Vec3, normal: &Vec3) -> EditReport {
-        let mut report = EditReport::default();
-        let above =
-            |tissue: &Self, element| (tissue.elements.at_m(element) - point_m).dot(normal) > 0.0;
-        for element in 0..self.elements.slots() {
-            for to in Direction::UP {
-                let Some(other) = self.elements.neighbour(element, to) else {
-                    continue;
-                };
-                if above(self, element) == above(self, other) {
-                    continue;
-                }
-                report.energy_j -= self.link_j(element, to, other);
-                report.elements += 1;
-                self.elements.cut(element, to);
-                for end in [element, other] {
-                    self.weave.renew(&self.elements, end);
-                    self.surface.touch(&self.elements, end);
-                    self.stirred(end, self.still_m * 2.0);
-                }
-            }
-        }
-        self.ledger.edit_j += report.energy_j;
-        self.ledger.elastic_j += report.energy_j;
-        self.audit();
-        self.surface.update(&self.elements);
-        self.show_rest();
-        report
     }
 }

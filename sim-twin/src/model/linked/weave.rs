@@ -114,23 +114,21 @@ impl Weave {
                 }
             }
         }
-        self.lay_beside(elements);
+        self.lay_beside();
     }
 
-    /// Finds which runs are linked.
-    fn lay_beside(&mut self, elements: &Elements<f32>) {
+    /// Finds which runs lie where neighbours of a run do: after the runs changed.
+    pub(super) fn lay_beside(&mut self) {
         self.next_to.clear();
         self.next_from.clear();
         for run in &self.runs {
             let from = self.next_to.len();
             // at most six a slot
             self.next_from.push(u32::try_from(from).unwrap_or(NONE));
-            for neighbour in &elements.neighbour {
-                for &other in &neighbour[run.start..run.start + run.len] {
-                    let other = self.run_of.get(other as usize).copied();
-                    let other = other.filter(|&other| other != NONE);
-                    if let Some(other) = other.filter(|other| !self.next_to[from..].contains(other))
-                    {
+            for start in run.beside.into_iter().filter(|&start| start != run.start) {
+                let there = self.run_of.get(start..start + run.len);
+                for &other in there.unwrap_or_default() {
+                    if other != NONE && !self.next_to[from..].contains(&other) {
                         self.next_to.push(other);
                     }
                 }
@@ -140,7 +138,7 @@ impl Weave {
         self.next_from.push(end);
     }
 
-    /// The runs that links of a run led to when runs were found; cuts make none more.
+    /// The runs that links of a run may lead to; none of an edit leads elsewhere before runs are found anew.
     #[inline]
     pub(super) fn beside(&self, run: usize) -> &[u32] {
         let ends = (self.next_from.get(run), self.next_from.get(run + 1));
