@@ -17,6 +17,7 @@ mod map;
 mod numbers;
 mod plot;
 pub mod trial;
+mod volume;
 pub mod what_if;
 mod words;
 
@@ -28,6 +29,7 @@ use crate::summary::{ContactSummary, Summary};
 pub use atlas::render as atlas;
 pub use detect::render as detect;
 pub use linked::render as linked;
+pub use volume::render as volume;
 pub(crate) use words::quick;
 
 /// The same session in another mode, to be shown beside.
