@@ -15,7 +15,7 @@ use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::links::Links;
 
 /// Where a blade is: its edge.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Blade {
     /// One end \[m\].
     pub from_m: Vec3,
@@ -151,6 +151,11 @@ impl Knife {
             crossings: Vec::with_capacity(3 * slots),
             reach_m: reach_m(elements),
         }
+    }
+
+    /// The longest link \[m\].
+    pub(super) const fn reach_m(&self) -> f64 {
+        self.reach_m
     }
 
     /// What the last [`Knife::find`] found.

@@ -7,7 +7,8 @@
 //! elements so that no limit is broken, [`bounds`] says the same in closed form for a block; [`chain`] and
 //! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
 //! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
-//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `tick` one step.
+//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `operate` what instruments do,
+//! `tick` one step.
 //!
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
@@ -31,6 +32,7 @@ pub mod limits;
 pub mod links;
 pub mod listed;
 pub mod matter;
+mod operate;
 pub mod ordered;
 pub mod params;
 pub mod pieces;

@@ -20,6 +20,8 @@ pub struct LinkedParams {
     pub deep: f32,
     /// How whoever must follow then is found.
     pub propagation: Propagation,
+    /// Most changes by instruments that can be taken back; a stroke of more cannot.
+    pub undo: usize,
 }
 
 impl Default for LinkedParams {
@@ -30,6 +32,7 @@ impl Default for LinkedParams {
             still: 1e-6,
             deep: 0.1,
             propagation: Propagation::Exact,
+            undo: 1 << 16,
         }
     }
 }

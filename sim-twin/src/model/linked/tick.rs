@@ -55,11 +55,13 @@ impl Linked {
         let rods: [Option<Rod>; TOOLS] =
             std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
         let before_j = self.ledger.stored_j();
+        // instruments part what is in their way before it is pressed
+        let parted_j = self.operate(tools);
         self.touch(&rods);
         let came_j = self.contact_j() - self.ledger.contact_j;
         let rode = self.ride();
         let work_j = came_j - rode.held_j;
-        let mut lost_j = rode.left_j + self.unfold();
+        let mut lost_j = parted_j + rode.left_j + self.unfold();
         // what the motion met; relaxation comes after it
         let met_n = self.forces_n();
         for _ in 0..self.sweeps_due(dt_s) {
@@ -127,8 +129,9 @@ impl Linked {
         self.rods = *rods;
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
+            let (low_m, high_m) = rod.corners_m(margin_m);
             for index in 0..self.weave.runs.len() {
-                for slot in self.near(index, rod, margin_m) {
+                for slot in self.near(index, (&low_m, &high_m)) {
                     self.touch_one(slot, rod, margin_m);
                 }
             }
@@ -138,10 +141,13 @@ impl Linked {
         }
     }
 
-    /// The part of a run that may be near a tool.
-    fn near(&self, index: usize, rod: &Rod, margin_m: f64) -> std::ops::Range<usize> {
+    /// The part of a run that may be in a box.
+    pub(super) fn near(
+        &self,
+        index: usize,
+        (low_m, high_m): (&Vec3, &Vec3),
+    ) -> std::ops::Range<usize> {
         let run = &self.weave.runs[index];
-        let (low_m, high_m) = rod.corners_m(margin_m);
         let rest_m = self
             .elements
             .rest_m(u32::try_from(run.start).unwrap_or(NONE));
@@ -193,9 +199,10 @@ impl Linked {
     }
 
     /// Energy of all contact springs \[J\].
-    fn contact_j(&self) -> f64 {
+    pub(super) fn contact_j(&self) -> f64 {
         let touched = self.touched.iter().flatten();
         touched
+            .filter(|&&element| self.elements.alive(element))
             .map(|&element| {
                 let at_m = self.elements.at_m(element);
                 let rods = self.rods.iter().flatten();

@@ -4,13 +4,14 @@
 
 use crate::Vec3;
 use crate::model::hold::Hold;
-use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::Links;
+use crate::model::linked::operate::Act;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
 use crate::model::linked::surface::Surface;
+use crate::model::linked::surgery::Surgery;
 use crate::model::linked::sweep;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
@@ -58,7 +59,11 @@ pub struct Linked {
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
-    surface: Surface,
+    pub(super) surgery: Surgery,
+    /// What instruments are at, by tool.
+    pub(super) acts: [Option<Act>; TOOLS],
+    /// An instrument met tissue in the last step: what it does next is part of the same stroke.
+    pub(super) stroking: bool,
     /// Where the elements of the surface are and were \[m\].
     skin_m: Vec<Vec3>,
     skin_rest_m: Vec<Vec3>,
@@ -69,10 +74,13 @@ impl Linked {
     ///
     /// # Errors
     /// [`LinkedError`] if a parameter is out of range.
-    pub fn new(elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
+    pub fn new(mut elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
         params.check()?;
-        let weave = Weave::new(&elements);
+        let surgery = Surgery::new(&mut elements, params.undo);
+        let mut weave = Weave::new(&elements);
         let slots = elements.slots() as usize;
+        // a join may leave any of them without a row
+        weave.loose.reserve(slots - weave.loose.len());
         let spacing_m = elements
             .frame()
             .spacing_m
@@ -100,7 +108,9 @@ impl Linked {
             refused: 0,
             ledger: Ledger::default(),
             hold: Hold::default(),
-            surface: Surface::new(&elements),
+            surgery,
+            acts: [None; TOOLS],
+            stroking: false,
             skin_m: Vec::with_capacity(slots),
             skin_rest_m: Vec::with_capacity(slots),
             elements,
@@ -121,7 +131,7 @@ impl Linked {
     /// The surface: which element every vertex of the [`View`] is.
     #[must_use]
     pub const fn surface(&self) -> &Surface {
-        &self.surface
+        self.surgery.surface()
     }
 
     /// Presses that links and what holds them would not let the tissue follow.
@@ -136,13 +146,15 @@ impl Linked {
         self.ledger
     }
 
-    /// Makes anew what is derived from links, if they changed, and from places.
+    /// Surgery on the volume: its pieces and its log.
+    #[must_use]
+    pub const fn surgery(&self) -> &Surgery {
+        &self.surgery
+    }
+
+    /// Makes anew what is derived from links, if they changed, and from places; elements that tools touch are
+    /// not swept with their rows.
     pub(super) fn reload(&mut self, changed: bool) {
-        self.touched.iter_mut().for_each(Vec::clear);
-        self.rods = [None; TOOLS];
-        if changed {
-            self.weave.lay(&self.elements);
-        }
         for element in 0..self.elements.slots() {
             if changed {
                 self.weave.renew(&self.elements, element);
@@ -150,19 +162,23 @@ impl Linked {
                 self.weave.renew_gain(&self.elements, element);
             }
         }
+        for &element in self.touched.iter().flatten() {
+            self.weave.gain[element as usize] = 0.0;
+        }
+        self.survey();
+        self.show_rest();
+    }
+
+    /// Finds the bounds of all runs.
+    pub(super) fn survey(&mut self) {
         for (index, run) in self.weave.runs.iter().enumerate() {
             self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
         }
-        if changed {
-            self.surface.rebuild(&self.elements);
-            self.show_rest();
-        }
-        self.show();
     }
 
     /// Puts the surface where its elements rest, and then where they are: after its elements changed.
-    fn show_rest(&mut self) {
-        let vertices = self.surface.vertices().iter();
+    pub(super) fn show_rest(&mut self) {
+        let vertices = self.surgery.surface().vertices().iter();
         self.skin_rest_m.clear();
         self.skin_rest_m
             .extend(vertices.map(|&element| self.elements.rest_m(element)));
@@ -172,7 +188,7 @@ impl Linked {
     /// Puts the surface where its elements are.
     fn show(&mut self) {
         self.skin_m.clear();
-        let vertices = self.surface.vertices().iter();
+        let vertices = self.surgery.surface().vertices().iter();
         self.skin_m
             .extend(vertices.map(|&element| self.elements.at_m(element)));
     }
@@ -195,7 +211,7 @@ impl Tissue for Linked {
             region_edits: false,
             edits_keep_force: false,
             cuts: true,
-            instruments: false,
+            instruments: true,
         }
     }
 
@@ -210,35 +226,17 @@ impl Tissue for Linked {
     }
 
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        let Edit::Cut { point_m, normal } = *edit else {
-            return Err(EditError::Kind(edit.kind()));
-        };
-        let length = normal.norm();
-        if !(length > 0.0 && length.is_finite()) {
-            return Err(EditError::Field {
-                field: "normal",
-                value: length,
-                expected: "a vector longer than 0",
-            });
-        }
-        if !point_m.iter().all(|x| x.is_finite()) {
-            return Err(EditError::Field {
-                field: "point_m",
-                value: point_m.norm(),
-                expected: "finite numbers",
-            });
-        }
-        Ok(self.cut_plane(&point_m, &(normal / length)))
+        self.revise(edit)
     }
 
     fn view(&self) -> View<'_> {
         View {
             positions_m: &self.skin_m,
             rest_m: &self.skin_rest_m,
-            faces: self.surface.faces(),
+            faces: self.surgery.surface().faces(),
             ledger: self.ledger,
-            topology: None,
-            changes: &[],
+            topology: Some(self.surgery.log().hash()),
+            changes: self.surgery.changes(),
         }
     }
 
@@ -250,38 +248,5 @@ impl Tissue for Linked {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.read(snapshot)
-    }
-}
-
-impl Linked {
-    /// Cuts every link that crosses a plane; no element is lost.
-    fn cut_plane(&mut self, point_m: &Vec3, normal: &Vec3) -> EditReport {
-        let mut report = EditReport::default();
-        let above =
-            |tissue: &Self, element| (tissue.elements.at_m(element) - point_m).dot(normal) > 0.0;
-        for element in 0..self.elements.slots() {
-            for to in Direction::UP {
-                let Some(other) = self.elements.neighbour(element, to) else {
-                    continue;
-                };
-                if above(self, element) == above(self, other) {
-                    continue;
-                }
-                report.energy_j -= self.link_j(element, to, other);
-                report.elements += 1;
-                self.elements.cut(element, to);
-                for end in [element, other] {
-                    self.weave.renew(&self.elements, end);
-                    self.surface.touch(&self.elements, end);
-                    self.stirred(end, self.still_m * 2.0);
-                }
-            }
-        }
-        self.ledger.edit_j += report.energy_j;
-        self.ledger.elastic_j += report.energy_j;
-        self.audit();
-        self.surface.update(&self.elements);
-        self.show_rest();
-        report
     }
 }

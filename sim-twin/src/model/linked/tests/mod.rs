@@ -7,6 +7,7 @@ mod drawn;
 mod force;
 mod joining;
 mod looks;
+mod operate;
 mod preserve;
 mod press;
 mod propagation;
