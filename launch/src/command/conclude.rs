@@ -86,7 +86,10 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         live: live.is_some(),
         passive: config.coupling.mode.is_passive(),
         delays_known: facts.oneway_truth.is_some(),
+        networked: facts.networked,
     });
+    let rehearsed = facts.rehearsal.iter().flat_map(|done| &done.checks);
+    summary.checks.extend(rehearsed.cloned());
     (summary, audit)
 }
 
@@ -125,6 +128,7 @@ pub fn written(
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
     let mut remarks = evidence.remarks.to_vec();
     remarks.extend(switched(evidence.config));
+    remarks.extend(unjudged(evidence));
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: "simulated operator",
@@ -151,6 +155,17 @@ fn switched(config: &Config) -> Option<String> {
             "The method was switched ({}), and records do not have the mode of their tick: errors of the felt force \
              against the met one, and of the twin, are not known.",
             config.modes()
+        )
+    })
+}
+
+/// That the post-conditions of a script were not judged, where nobody could look at the twin.
+fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
+    let count = evidence.config.after.len();
+    (count > 0 && evidence.facts.rehearsal.is_none()).then(|| {
+        format!(
+            "The {count} post-conditions of the script were not judged: only `palpate rehearse` and `palpate lab` \
+             can look at the twin while it is cut."
         )
     })
 }

@@ -78,7 +78,11 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let stop = interrupt::on_ctrl_c()?;
     let mut recording = match arguments.no_recording {
         true => None,
-        false => Some(Recording::create(&folder.join("recording.mcap"), &config)?),
+        false => Some(Recording::create(
+            &folder.join("recording.mcap"),
+            &config,
+            ("lab", &[Side::Master, Side::Slave]),
+        )?),
     };
     let progress = Progress::bar("lab", session.ticks(), wanted.quiet || wanted.json);
     let run = play(session, &progress, &stop, |record| match &mut recording {
@@ -242,18 +246,23 @@ fn shortened(run: &VirtualRun) -> Option<String> {
 }
 
 /// The recording, written while the session runs.
-struct Recording {
+pub(super) struct Recording {
     path: PathBuf,
     recorder: Recorder<BufWriter<File>>,
 }
 
 impl Recording {
-    fn create(path: &Path, config: &Config) -> Result<Self, Failure> {
+    /// Begins the recording of a command with so many sides.
+    pub(super) fn create(
+        path: &Path,
+        config: &Config,
+        (command, sides): (&str, &[Side]),
+    ) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| refused(path, &error))?;
         let session = record::Session {
-            sides: vec![Side::Master, Side::Slave],
+            sides: sides.to_vec(),
             config: config.to_toml(),
-            facts: [(same::COMMAND.to_owned(), "lab".to_owned())].into(),
+            facts: [(same::COMMAND.to_owned(), command.to_owned())].into(),
         };
         let recorder = Recorder::create(BufWriter::new(file), &session);
         Ok(Self {
@@ -262,12 +271,14 @@ impl Recording {
         })
     }
 
-    fn push(&mut self, record: &TickRecord) -> Result<(), Failure> {
+    /// Writes one tick.
+    pub(super) fn push(&mut self, record: &TickRecord) -> Result<(), Failure> {
         let pushed = self.recorder.push(record);
         pushed.map_err(|error| refused(&self.path, &error))
     }
 
-    fn finish(self, concluded: &Concluded) -> Result<(), Failure> {
+    /// Writes the summary and the end.
+    pub(super) fn finish(self, concluded: &Concluded) -> Result<(), Failure> {
         let finished = self.recorder.finish(Some(&concluded.summary.to_json()));
         finished
             .map(|_| ())

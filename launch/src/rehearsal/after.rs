@@ -178,12 +178,16 @@ impl After {
             }
             What::Left(what) => format!("`{}` left{after}", what.label),
             What::Margin(what) => format!("margin around `{}`{after}", what.label),
-            What::Untouched(what) => format!("elements of `{}` that were touched{after}", what.label),
+            What::Untouched(what) => {
+                format!("elements of `{}` that were touched{after}", what.label)
+            }
             What::Force(_) => {
                 let within = when.map_or(String::new(), |step| format!(" in `{step}`"));
                 format!("most force on the hand{within}")
             }
-            What::Ledger(_) => format!("energy that the account of the tissue does not explain{after}"),
+            What::Ledger(_) => {
+                format!("energy that the account of the tissue does not explain{after}")
+            }
             What::SameTopology(_) => format!("the remote tissue is cut as the twin is{after}"),
             What::Undone(what) => format!("linked as after `{}`{after}", what.to),
         }
@@ -223,21 +227,28 @@ pub fn validate(after: &[After], procedure: &ProcedureParams) -> Result<(), Stri
         };
         let known = |field: &str, name: &str| match procedure.index_of(name) {
             Some(index) => Ok(index),
-            None => Err(wrong(format!("{field} is {name}; expected one of the steps: {}", steps()))),
+            None => Err(wrong(format!(
+                "{field} is {name}; expected one of the steps: {}",
+                steps()
+            ))),
         };
         if let Some(step) = &one.step {
             known("step", step)?;
         }
         let at_least_0 = |field: &str, value: f64| match (0.0..f64::INFINITY).contains(&value) {
             true => Ok(()),
-            false => Err(wrong(format!("{field} is {value}; expected a number, 0 or more"))),
+            false => Err(wrong(format!(
+                "{field} is {value}; expected a number, 0 or more"
+            ))),
         };
         match &one.what {
             What::Crossing(what) => {
                 let kind = procedure.step[known("cut", &what.cut)?].action.kind();
                 if kind != "incise" {
                     let cut = &what.cut;
-                    return Err(wrong(format!("cut is {cut}, a step `{kind}`; expected a step `incise`")));
+                    return Err(wrong(format!(
+                        "cut is {cut}, a step `{kind}`; expected a step `incise`"
+                    )));
                 }
                 at_least_0("margin_m", what.margin_m.unwrap_or(0.0))?;
             }

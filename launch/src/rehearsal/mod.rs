@@ -4,10 +4,11 @@
 //! the steps of a procedure and [`after`], its post-conditions. [`specimen`] is a second tissue that is told what
 //! instruments did to the first and does the same, so that whatever is measured on it could be measured at the other
 //! end of a network as well; [`swept`] is where a blade went. [`watch`] follows a session tick by tick and judges at
-//! the end of every step; [`solo`] is the operator's side without another, in virtual time. The same script drives
+//! the end of every step; [`picture`] is what a report draws; [`solo`] is the operator's side without another, in virtual time. The same script drives
 //! `palpate lab`.
 
 pub mod after;
+pub mod picture;
 pub mod script;
 pub mod solo;
 pub mod specimen;
@@ -15,8 +16,9 @@ pub mod swept;
 pub mod watch;
 
 pub use after::After;
+pub use picture::Pictures;
 pub use script::Script;
-pub use watch::{Outcome, Watch};
+pub use watch::{Outcome, Rehearsed, Watch};
 
 #[cfg(test)]
 mod tests;

@@ -126,7 +126,10 @@ impl Script {
 /// The name of a file without folder and ending.
 fn stem(source_name: &str) -> String {
     let stem = std::path::Path::new(source_name).file_stem();
-    stem.map_or_else(|| "script".into(), |stem| stem.to_string_lossy().into_owned())
+    stem.map_or_else(
+        || "script".into(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
 }
 
 /// Reads one entry after the other; an error names the first that is wrong.

@@ -131,7 +131,11 @@ impl Specimen {
             let is_there = self.tissue.elements().alive(element);
             amount.elements_before += u64::from(origin.there);
             amount.elements += u64::from(is_there);
-            amount.removed_m3 += if origin.there && !is_there { element_m3 } else { 0.0 };
+            amount.removed_m3 += if origin.there && !is_there {
+                element_m3
+            } else {
+                0.0
+            };
         }
         amounts
     }
@@ -184,9 +188,9 @@ impl Specimen {
                 }
             }
         }
-        let counted = self.all().filter(|(element, origin)| {
-            touched[*element as usize] && self.is_of(origin, label)
-        });
+        let counted = self
+            .all()
+            .filter(|(element, origin)| touched[*element as usize] && self.is_of(origin, label));
         counted.count() as u64
     }
 
@@ -201,20 +205,94 @@ impl Specimen {
         })
     }
 
+    /// Distance of neighbours along the three axes \[m\].
+    #[must_use]
+    pub const fn spacings_m(&self) -> [f64; 3] {
+        self.spacing_m
+    }
+
     /// Distance of neighbours, the largest of the three axes \[m\].
     #[must_use]
     pub fn spacing_m(&self) -> f64 {
         self.spacing_m.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Place at the start, colour, and whether it is still there, of every element \[m\].
-    pub fn cells(&self) -> impl Iterator<Item = (Vec3, [u8; 4], bool)> {
+    /// Where tissue was taken out, its middle; where links were cut, if none was; of all of it, if neither \[m\].
+    #[must_use]
+    pub fn middle_m(&self) -> Vec3 {
         let elements = self.tissue.elements();
-        self.all().filter(|(_, origin)| origin.there).map(|(element, origin)| {
-            let colour = self.labels.get(usize::from(origin.label));
-            let colour = colour.map_or([0; 4], |(_, colour)| *colour);
-            (origin.at_m, colour, elements.alive(element))
+        let mean = |places_m: Vec<Vec3>| {
+            let count = places_m.len() as f64;
+            (count > 0.0).then(|| places_m.iter().sum::<Vec3>() / count)
+        };
+        let there = || self.all().filter(|(_, origin)| origin.there);
+        let gone = there().filter(|&(element, _)| !elements.alive(element));
+        let cut = there().filter(|&(element, origin)| self.is_cut(element, origin).any(|cut| cut));
+        mean(gone.map(|(_, origin)| origin.at_m).collect())
+            .or_else(|| mean(cut.map(|(_, origin)| origin.at_m).collect()))
+            .or_else(|| mean(there().map(|(_, origin)| origin.at_m).collect()))
+            .unwrap_or_default()
+    }
+
+    /// The layer of elements nearest to a place along an axis: places, neighbours to the right, top and front from
+    /// which an element was cut off though both are there, colour, and whether it is there.
+    pub fn layer(
+        &self,
+        (axis, at_m): (usize, f64),
+    ) -> impl Iterator<Item = (Vec3, [bool; 3], [u8; 4], bool)> {
+        let half_m = 0.5 * self.spacing_m[axis] * (1.0 + 1e-9);
+        let far_m = move |origin: &Origin| (origin.at_m[axis] - at_m).abs();
+        let there = self.all().filter(|(_, origin)| origin.there);
+        let nearest_m = there
+            .map(|(_, origin)| far_m(origin))
+            .fold(half_m, f64::min);
+        let layer = self.all().filter(move |(_, origin)| {
+            origin.there && (far_m(origin) - nearest_m).abs() < 1e-3 * half_m
+        });
+        layer.map(|(element, origin)| {
+            let mut cuts = [false; 3];
+            cuts.iter_mut()
+                .zip(self.is_cut(element, origin))
+                .for_each(|(to, cut)| *to = cut);
+            let is_there = self.tissue.elements().alive(element);
+            (origin.at_m, cuts, self.colour(origin.label), is_there)
         })
+    }
+
+    /// The surface at rest: places, triangles, and the colour of every place.
+    #[must_use]
+    pub fn surface(&self) -> (Vec<Vec3>, Vec<[u32; 3]>, Vec<[u8; 4]>) {
+        let (elements, surface) = (self.tissue.elements(), self.tissue.surface());
+        let vertices = || surface.vertices().iter();
+        (
+            vertices()
+                .map(|&element| elements.rest_m(element))
+                .collect(),
+            surface.faces().to_vec(),
+            vertices()
+                .map(|&element| self.colour(elements.matter(element)))
+                .collect(),
+        )
+    }
+
+    /// Whether the links of an element to the right, top and front were cut though both ends are there.
+    fn is_cut(&self, element: u32, origin: &Origin) -> impl Iterator<Item = bool> {
+        let elements = self.tissue.elements();
+        Direction::UP
+            .into_iter()
+            .zip(origin.up)
+            .map(move |(to, other)| {
+                other.is_some_and(|other| {
+                    elements.alive(element)
+                        && elements.alive(other)
+                        && elements.neighbour(element, to).is_none()
+                })
+            })
+    }
+
+    fn colour(&self, label: u8) -> [u8; 4] {
+        let of = self.labels.get(usize::from(label));
+        of.map_or([128, 128, 128, 255], |(_, colour)| *colour)
     }
 
     fn all(&self) -> impl Iterator<Item = (u32, &Origin)> {

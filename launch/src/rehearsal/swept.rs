@@ -49,21 +49,21 @@ impl Swept {
     #[must_use]
     pub fn crosses(&self, (a_m, b_m): (Vec3, Vec3), margin_m: f64) -> bool {
         let whole_m = self.way_m.last().copied().unwrap_or(0.0);
-        self.blades.windows(2).zip(self.way_m.windows(2)).any(|(pair, way_m)| {
-            let (p, q) = (pair[0], pair[1]);
-            let near_end = way_m[0] < margin_m || way_m[1] > whole_m - margin_m;
-            let halves = [
-                [p.tip_m, q.tip_m, q.top_m],
-                [p.tip_m, q.top_m, p.top_m],
-            ];
-            !near_end
-                && halves.iter().any(|corners| {
-                    meets(corners, &a_m, &b_m).is_some_and(|at_m| {
-                        let deep_m = distance_m(&at_m, &p.tip_m, &q.tip_m);
-                        deep_m >= margin_m
+        self.blades
+            .windows(2)
+            .zip(self.way_m.windows(2))
+            .any(|(pair, way_m)| {
+                let (p, q) = (pair[0], pair[1]);
+                let near_end = way_m[0] < margin_m || way_m[1] > whole_m - margin_m;
+                let halves = [[p.tip_m, q.tip_m, q.top_m], [p.tip_m, q.top_m, p.top_m]];
+                !near_end
+                    && halves.iter().any(|corners| {
+                        meets(corners, &a_m, &b_m).is_some_and(|at_m| {
+                            let deep_m = distance_m(&at_m, &p.tip_m, &q.tip_m);
+                            deep_m >= margin_m
+                        })
                     })
-                })
-        })
+            })
     }
 }
 

@@ -13,6 +13,7 @@ use palpate_twin::{Instrument, Ledger, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::after::{After, START, What};
+use super::picture::Pictures;
 use super::specimen::{Amount, Specimen};
 use super::swept::{Blade, Swept};
 use crate::audit::TOLERANCE_J;
@@ -64,6 +65,17 @@ pub struct Outcome {
     pub removed_m3: Option<f64>,
     /// The number that says which elements are there, linked and held at the end.
     pub topology: Option<String>,
+}
+
+/// All that is known of a rehearsed script.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rehearsed {
+    /// What it did.
+    pub outcome: Outcome,
+    /// Whether what must hold did.
+    pub checks: Vec<Check>,
+    /// What the tissue looks like in the end.
+    pub pictures: Pictures,
 }
 
 /// Most pieces that are listed.
@@ -168,7 +180,10 @@ impl Watch {
             specimen.replay(view.changes);
         }
         let force_n = &record.port_force_n;
-        let felt_n = (0..3).map(|axis| force_n[axis] * force_n[axis]).sum::<f64>().sqrt();
+        let felt_n = (0..3)
+            .map(|axis| force_n[axis] * force_n[axis])
+            .sum::<f64>()
+            .sqrt();
         self.peak_n = self.peak_n.max(felt_n);
         if let Some(step) = step {
             self.count(step, view.changes, felt_n);
@@ -238,7 +253,7 @@ impl Watch {
     /// Ends the session: what was done, and all checks. `remote` is the number of the remote tissue's links, where
     /// there is a remote tissue; without one, it is the specimen that must be cut as the twin is.
     #[must_use]
-    pub fn finish(mut self, remote: Option<Option<u64>>) -> (Outcome, Vec<Check>) {
+    pub fn finish(mut self, remote: Option<Option<u64>>) -> Rehearsed {
         self.end_step();
         let over = Check::at_least(
             "steps of the script that came to their end",
@@ -249,7 +264,12 @@ impl Watch {
         let mut checks = vec![over];
         if remote.is_none() {
             let name = "least energy in the twin and its coupling, at the handle";
-            checks.push(Check::at_least(name, Some(self.hand_least_j), -TOLERANCE_J, "J"));
+            checks.push(Check::at_least(
+                name,
+                Some(self.hand_least_j),
+                -TOLERANCE_J,
+                "J",
+            ));
         }
         for index in 0..self.after.len() {
             let one = self.after[index].clone();
@@ -271,26 +291,34 @@ impl Watch {
             scene: self.scene.clone(),
             pieces_count: pieces.as_ref().map(|pieces| pieces.len() as u64),
             pieces: pieces.map_or(Vec::new(), |pieces| {
-                pieces.iter().take(LISTED).map(|&count| count as u64).collect()
+                pieces
+                    .iter()
+                    .take(LISTED)
+                    .map(|&count| count as u64)
+                    .collect()
             }),
             amounts: specimen.map_or(Vec::new(), Specimen::amounts),
             removed_m3: specimen.map(|specimen| specimen.amount(None).removed_m3),
             topology: specimen.map(|specimen| hex(specimen.topology())),
             steps: self.steps,
         };
-        (outcome, checks)
-    }
-
-    /// The tissue to which was done what was done to the twin.
-    #[must_use]
-    pub const fn specimen(&self) -> Option<&Specimen> {
-        self.specimen.as_ref()
+        Rehearsed {
+            outcome,
+            checks,
+            pictures: self
+                .specimen
+                .as_ref()
+                .map_or(Pictures::default(), Pictures::of),
+        }
     }
 
     /// One post-condition, now.
     fn judge(&mut self, after: &After, remote: Option<Option<u64>>) -> Check {
         let name = after.name();
-        let step = after.step.as_ref().and_then(|step| self.params.index_of(step));
+        let step = after
+            .step
+            .as_ref()
+            .and_then(|step| self.params.index_of(step));
         let count = |value: Option<u64>| value.map(|value| value as f64);
         match &after.what {
             What::Pieces(what) => {
@@ -299,7 +327,12 @@ impl Watch {
                     let least = what.elements_min as usize;
                     sizes.into_iter().filter(|&size| size >= least).count() as f64
                 };
-                Check::within(&name, sizes.map(large), (f64::from(what.count), 0.0), "pieces")
+                Check::within(
+                    &name,
+                    sizes.map(large),
+                    (f64::from(what.count), 0.0),
+                    "pieces",
+                )
             }
             What::Crossing(what) => {
                 let value = self.crossing(&what.cut, what.margin_m);
@@ -343,7 +376,12 @@ impl Watch {
             }
             What::Force(what) => {
                 let in_step = step.map(|step| self.steps[step].peak_force_n);
-                Check::at_most(&name, Some(in_step.unwrap_or(self.peak_n)), what.most_n, "N")
+                Check::at_most(
+                    &name,
+                    Some(in_step.unwrap_or(self.peak_n)),
+                    what.most_n,
+                    "N",
+                )
             }
             What::Ledger(what) => {
                 Check::at_most(&name, Some(self.unexplained()), what.share_max, "of 1")
@@ -351,13 +389,18 @@ impl Watch {
             What::SameTopology(_) => {
                 let own = self.specimen.as_ref().map(Specimen::topology);
                 let other = remote.unwrap_or(own);
-                let same = self.twin.zip(other).map(|(one, other)| f64::from(u8::from(one == other)));
+                let same = self
+                    .twin
+                    .zip(other)
+                    .map(|(one, other)| f64::from(u8::from(one == other)));
                 Check::at_least(&name, same, 1.0, "of 1")
             }
             What::Undone(what) => {
                 let then = self.topology_after(&what.to);
                 let now = self.specimen.as_ref().map(Specimen::topology);
-                let same = then.zip(now).map(|(one, other)| f64::from(u8::from(one == other)));
+                let same = then
+                    .zip(now)
+                    .map(|(one, other)| f64::from(u8::from(one == other)));
                 Check::at_least(&name, same, 1.0, "of 1")
             }
         }
@@ -377,7 +420,9 @@ impl Watch {
         let specimen = self.specimen.as_ref()?;
         let swept = self.swept.get(self.params.index_of(cut)?)?;
         let margin_m = margin_m.unwrap_or(specimen.spacing_m());
-        let crossing = specimen.links_m().filter(|&link| swept.crosses(link, margin_m));
+        let crossing = specimen
+            .links_m()
+            .filter(|&link| swept.crosses(link, margin_m));
         Some(crossing.count() as f64)
     }
 
@@ -393,7 +438,10 @@ impl Watch {
 
 /// Whether tissue of a scene can do what the steps need.
 fn able(params: &ProcedureParams, scene: &Scene) -> Result<(), String> {
-    let caps = scene.build().map_err(|error| format!("twin: {error}"))?.caps();
+    let caps = scene
+        .build()
+        .map_err(|error| format!("twin: {error}"))?
+        .caps();
     for (index, step) in params.step.iter().enumerate() {
         let lacks = if step.action.needs_instruments() && !caps.instruments {
             "be cut, carved or joined"

@@ -105,7 +105,7 @@ impl ProcedureParams {
         let legs = Layout::draw(self);
         let mut spans: Vec<Span> = Vec::with_capacity(self.step.len());
         for leg in &legs {
-            let index = usize::from(leg.phase.saturating_sub(PHASE_FIRST));
+            let index = usize::from(leg.phase.wrapping_sub(PHASE_FIRST));
             let Some(step) = self.step.get(index) else {
                 continue;
             };
