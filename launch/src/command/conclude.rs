@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use palpate_master::device::script::ScriptParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -202,7 +203,9 @@ pub fn wants_comparison(config: &Config) -> bool {
     let short = config.duration_s <= COMPARED_S_MAX;
     // one that switches its method is no session of one twin, and would switch beside it as well
     let twin = config.coupling.mode.resolved() == Mode::Mmt && config.coupling.switch.is_empty();
-    twin && delayed && short
+    // a script of steps is judged by what it did, not by how stiff it felt
+    let palpates = !matches!(config.operator.script, ScriptParams::Procedure(_));
+    twin && delayed && short && palpates
 }
 
 /// Longest session that is run a second time for the comparison \[s\].

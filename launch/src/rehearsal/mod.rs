@@ -5,7 +5,7 @@
 //! instruments did to the first and does the same, so that whatever is measured on it could be measured at the other
 //! end of a network as well; [`swept`] is where a blade went. [`watch`] follows a session tick by tick and judges at
 //! the end of every step; [`picture`] is what a report draws; [`solo`] is the operator's side without another, in virtual time. The same script drives
-//! `palpate lab`.
+//! `palpate lab`. [`task`] are tasks to practise, with their scores.
 
 pub mod after;
 pub mod picture;
@@ -13,6 +13,7 @@ pub mod script;
 pub mod solo;
 pub mod specimen;
 pub mod swept;
+pub mod task;
 pub mod watch;
 
 pub use after::After;

@@ -29,6 +29,8 @@ pub struct Solo {
 pub fn alone(config: &mut Config) {
     config.coupling.mode = Mode::Mmt;
     config.coupling.switch = Default::default();
+    // no slave has a tank to be filled by the hand
+    config.coupling.tank_target_j = 0.0;
     config.codec = Default::default();
     config.link = crate::config::LinkConfig {
         forward: LinkParams::default(),

@@ -1,7 +1,9 @@
 //! Follows a session tick by tick, takes account of every step of its script, and judges what must hold after it.
 //!
 //! Source: ours. What instruments changed is taken from [`palpate_twin::View::changes`] of the twin after each tick,
-//! in which edits that were asked for come last.
+//! in which edits that were asked for come last; `judge` judges.
+
+mod judge;
 
 use palpate_master::device::procedure::{PHASE_FIRST, Procedure, ProcedureParams, Span};
 use palpate_master::device::script::ScriptParams;
@@ -12,7 +14,7 @@ use palpate_twin::scene::Scene;
 use palpate_twin::{Instrument, Ledger, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 
-use super::after::{After, START, What};
+use super::after::After;
 use super::picture::Pictures;
 use super::specimen::{Amount, Specimen};
 use super::swept::{Blade, Swept};
@@ -310,129 +312,6 @@ impl Watch {
                 .as_ref()
                 .map_or(Pictures::default(), Pictures::of),
         }
-    }
-
-    /// One post-condition, now.
-    fn judge(&mut self, after: &After, remote: Option<Option<u64>>) -> Check {
-        let name = after.name();
-        let step = after
-            .step
-            .as_ref()
-            .and_then(|step| self.params.index_of(step));
-        let count = |value: Option<u64>| value.map(|value| value as f64);
-        match &after.what {
-            What::Pieces(what) => {
-                let sizes = self.specimen.as_mut().map(Specimen::pieces);
-                let large = |sizes: Vec<usize>| {
-                    let least = what.elements_min as usize;
-                    sizes.into_iter().filter(|&size| size >= least).count() as f64
-                };
-                Check::within(
-                    &name,
-                    sizes.map(large),
-                    (f64::from(what.count), 0.0),
-                    "pieces",
-                )
-            }
-            What::Crossing(what) => {
-                let value = self.crossing(&what.cut, what.margin_m);
-                match what.links_min {
-                    Some(least) => Check::at_least(&name, value, f64::from(least), "links"),
-                    None => {
-                        let most = f64::from(what.links_max.unwrap_or(0));
-                        Check::at_most(&name, value, most, "links")
-                    }
-                }
-            }
-            What::Removed(what) => {
-                let specimen = self.specimen.as_ref();
-                let amount = specimen.map(|specimen| specimen.amount(what.label.as_deref()));
-                match (what.elements, what.volume_m3) {
-                    (Some(elements), _) => {
-                        let gone = amount.map(|a| a.elements_before.saturating_sub(a.elements));
-                        let limit = (f64::from(elements), what.tolerance);
-                        Check::within(&name, count(gone), limit, "elements")
-                    }
-                    (None, volume_m3) => {
-                        let limit = (volume_m3.unwrap_or(0.0), what.tolerance);
-                        Check::within(&name, amount.map(|a| a.removed_m3), limit, "m^3")
-                    }
-                }
-            }
-            What::Left(what) => {
-                let specimen = self.specimen.as_ref();
-                let left = specimen.map(|specimen| specimen.amount(Some(&what.label)).elements);
-                Check::at_most(&name, count(left), f64::from(what.elements_max), "elements")
-            }
-            What::Margin(what) => {
-                let specimen = self.specimen.as_ref();
-                let margin_m = specimen.and_then(|specimen| specimen.margin_m(&what.label));
-                Check::at_least(&name, margin_m, what.least_m, "m")
-            }
-            What::Untouched(what) => {
-                let specimen = self.specimen.as_ref();
-                let touched = specimen.map(|specimen| specimen.touched(&what.label));
-                Check::at_most(&name, count(touched), 0.0, "elements")
-            }
-            What::Force(what) => {
-                let in_step = step.map(|step| self.steps[step].peak_force_n);
-                Check::at_most(
-                    &name,
-                    Some(in_step.unwrap_or(self.peak_n)),
-                    what.most_n,
-                    "N",
-                )
-            }
-            What::Ledger(what) => {
-                Check::at_most(&name, Some(self.unexplained()), what.share_max, "of 1")
-            }
-            What::SameTopology(_) => {
-                let own = self.specimen.as_ref().map(Specimen::topology);
-                let other = remote.unwrap_or(own);
-                let same = self
-                    .twin
-                    .zip(other)
-                    .map(|(one, other)| f64::from(u8::from(one == other)));
-                Check::at_least(&name, same, 1.0, "of 1")
-            }
-            What::Undone(what) => {
-                let then = self.topology_after(&what.to);
-                let now = self.specimen.as_ref().map(Specimen::topology);
-                let same = then
-                    .zip(now)
-                    .map(|(one, other)| f64::from(u8::from(one == other)));
-                Check::at_least(&name, same, 1.0, "of 1")
-            }
-        }
-    }
-
-    fn topology_after(&self, step: &str) -> Option<u64> {
-        let index = match self.params.index_of(step) {
-            Some(index) => index + 1,
-            None if step == START => 0,
-            None => return None,
-        };
-        self.topologies.get(index).copied().flatten()
-    }
-
-    /// Links that cross where the blade of a step went, at a margin \[m\] from the edge.
-    fn crossing(&self, cut: &str, margin_m: Option<f64>) -> Option<f64> {
-        let specimen = self.specimen.as_ref()?;
-        let swept = self.swept.get(self.params.index_of(cut)?)?;
-        let margin_m = margin_m.unwrap_or(specimen.spacing_m());
-        let crossing = specimen
-            .links_m()
-            .filter(|&link| swept.crosses(link, margin_m));
-        Some(crossing.count() as f64)
-    }
-
-    /// Share of what went through the tissue's account that it does not explain.
-    fn unexplained(&self) -> f64 {
-        let ledger = &self.ledger;
-        let came_j = ledger.tool_work_j + ledger.edit_j + ledger.mass_j - ledger.dissipated_j;
-        let stored_j = ledger.stored_j() - self.stored_first_j.unwrap_or(0.0);
-        let passed_j = ledger.tool_work_j.abs() + ledger.edit_j.abs() + ledger.dissipated_j.abs();
-        (stored_j - came_j).abs() / passed_j.max(TOLERANCE_J)
     }
 }
 
