@@ -50,6 +50,19 @@ impl Sweep {
         ways.next()
     }
 
+    /// Unit normal of what it sweeps; zero if that has no area.
+    #[must_use]
+    pub fn normal(&self) -> Vec3 {
+        let across =
+            (self.after.to_m - self.before.from_m).cross(&(self.after.from_m - self.before.to_m));
+        let size = across.norm();
+        if size > 0.0 {
+            across / size
+        } else {
+            Vec3::zeros()
+        }
+    }
+
     /// Corners of a box around it, `wider_m` larger on all sides \[m\].
     #[must_use]
     pub fn corners_m(&self, wider_m: f64) -> (Vec3, Vec3) {

@@ -7,7 +7,8 @@
 //! elements so that no limit is broken, [`bounds`] says the same in closed form for a block; [`chain`] and
 //! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
 //! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
-//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `operate` what instruments do,
+//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `operate` what instruments do, `blade` how a knife feels,
+//! `cling` what rubs and what jaws hold,
 //! `tick` one step.
 //!
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
@@ -15,10 +16,12 @@
 
 pub mod attach;
 pub mod bench1d;
+mod blade;
 pub mod bounds;
 pub mod carve;
 pub mod cells;
 pub mod chain;
+mod cling;
 pub mod collide;
 pub mod compact;
 pub mod direction;

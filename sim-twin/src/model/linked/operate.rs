@@ -3,27 +3,34 @@
 //! Source: seed-001 sections 3.5 and 3.7 (rows TP-01 to TP-11), by [`Surgery`]. An instrument works along the
 //! way from where its tool was to where it is, so nothing is tunnelled through. What a tool does as long as it meets
 //! tissue is one stroke, which can be taken back as one. Energy of links that are cut is lost in a step, and an
-//! edit's own between steps.
+//! edit's own between steps: an undo or a replay that links what has come apart puts energy in, and says so.
+//!
+//! A finger that presses where links are cut feels its force fall by a tenth in a tick at most, under a blade of up
+//! to half a metre a second, and by a quarter where all links of a plane go at once (measured: `tests/feel.rs`).
 
 use crate::Vec3;
 use crate::contact::{TOOL_RANGE, usable};
 use crate::model::linked::Linked;
+use crate::model::linked::blade::{Drawn, Held};
 use crate::model::linked::carve::Scoop;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::Change;
 use crate::model::linked::knife::{Blade, Sweep};
 use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::surgery::Stroke;
 use crate::model::linked::touch::TOOLS;
-use crate::twin::{Edit, EditError, EditReport, Instrument, Tool};
+use crate::twin::{Edit, EditError, EditReport, Instrument, Reaction, Tool};
 
 /// An instrument at work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Act {
     /// What it is.
     pub(super) instrument: Instrument,
-    /// Its edge, or twice its place \[m\].
+    /// The edge of its tool, or twice its place \[m\].
     pub(super) blade: Blade,
+    /// Where its edge is held, if it is a blade.
+    pub(super) held: Held,
     /// Radius of its tool \[m\].
     pub(super) radius_m: f64,
 }
@@ -40,14 +47,43 @@ impl Act {
         let within = |x: &f64| (-TOOL_RANGE..=TOOL_RANGE).contains(x);
         let fits =
             usable(tool) && edge_m.iter().all(within) && (0.0..TOOL_RANGE).contains(&reach_m);
+        let blade = Blade {
+            from_m: tool.position_m,
+            to_m: tool.position_m + edge_m,
+        };
         fits.then(|| Self {
             instrument: tool.instrument,
-            blade: Blade {
-                from_m: tool.position_m,
-                to_m: tool.position_m + edge_m,
+            blade,
+            held: Held {
+                proxy: blade,
+                stiffness_npm: tool.stiffness_npm,
             },
             radius_m: tool.radius_m,
         })
+    }
+
+    /// Energy of what holds it \[J\].
+    pub(super) fn stored_j(&self) -> f64 {
+        self.held.stored_j(&self.blade)
+    }
+
+    /// Adds what the blade feels to what its tool does.
+    pub(super) fn add_to(&self, drawn: &Drawn, felt: &mut Reaction) {
+        let ends_n = self.held.forces_n(&self.blade);
+        felt.force_n += ends_n[0] + ends_n[1];
+        let size_n = felt.force_n.norm();
+        if size_n == 0.0 {
+            return;
+        }
+        felt.normal = felt.force_n / size_n;
+        felt.torque_nm += (self.blade.to_m - self.blade.from_m).cross(&ends_n[1]);
+        let [from, to] = self.held.from(&self.blade);
+        felt.to_proxy_m += 0.5 * (from + to);
+        if drawn.lost_j <= 0.0 {
+            // it is held; one that is being drawn feels the same however far
+            felt.stiffness_npm += self.held.stiffness_npm;
+        }
+        felt.contacts += 1;
     }
 
     /// Whether another is the same kind of instrument.
@@ -57,29 +93,79 @@ impl Act {
     }
 }
 
+/// What instruments did in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Worked {
+    /// Energy that their tools put in, but for what they press \[J\].
+    pub(super) work_j: f64,
+    /// Energy that this took out of links and of what held blades \[J\].
+    pub(super) lost_j: f64,
+    /// How blades were drawn.
+    pub(super) drawn: [Option<Drawn>; TOOLS],
+}
+
 impl Linked {
-    /// Lets instruments do their work on the way of their tools; gives the energy that this took out \[J\],
-    /// that of contacts included, which it takes from the books.
-    pub(super) fn operate(&mut self, tools: &[Tool]) -> f64 {
+    /// Lets instruments do their work on the way of their tools.
+    pub(super) fn operate(&mut self, tools: &[Tool]) -> Worked {
         self.surgery.forget_changes();
-        let (mut met, mut lost_j) = (false, 0.0);
+        let (mut met, mut worked) = (false, Worked::default());
         for index in 0..TOOLS {
             let now = tools.get(index).and_then(Act::of);
             let was = std::mem::replace(&mut self.acts[index], now);
-            let Some(now) = now else {
+            let like = was.filter(|was| now.is_some_and(|now| was.is_like(&now)));
+            if like.is_none() {
+                // laid down: what held it is gone
+                worked.lost_j += was.map_or(0.0, |was| was.stored_j());
+            }
+            let Some(mut now) = now else {
                 continue;
             };
-            let was = was.filter(|was| was.is_like(&now));
             // what is taken up anew begins a stroke
-            self.stroking &= was.is_some();
+            self.stroking &= like.is_some();
             self.surgery.go_on(self.stroking || met);
-            if let Some(stroke) = self.work(&was.unwrap_or(now), &now) {
+            let was = like.unwrap_or(now);
+            let stroke = match now.instrument {
+                Instrument::Scalpel { .. } => {
+                    let (stroke, drawn) = self.draw(&was, &mut now);
+                    worked.work_j += drawn.work_j;
+                    worked.lost_j += drawn.lost_j;
+                    worked.drawn[index] = Some(drawn);
+                    self.acts[index] = Some(now);
+                    stroke
+                }
+                _ => self.work(&was, &now),
+            };
+            if let Some(stroke) = stroke {
                 met = true;
-                lost_j += self.book(&stroke);
+                worked.lost_j -= stroke.stored_j;
+                self.mend();
             }
         }
         self.stroking = met;
-        lost_j
+        worked
+    }
+
+    /// Draws a blade through the tissue, as far as its tool pulls; the stroke is none if no tissue was near.
+    fn draw(&mut self, was: &Act, now: &mut Act) -> (Option<Stroke>, Drawn) {
+        let spacing_m = self.spacing_m;
+        let mut held = was.held;
+        let Some((sweep, share)) = held.ahead(&now.blade, spacing_m) else {
+            let drawn = held.draw((&was.blade, &now.blade), None);
+            now.held = held;
+            return (None, drawn);
+        };
+        let (low_m, high_m) = sweep.corners_m(self.surgery.knife_reach_m());
+        let mut way = 1.0 / share;
+        let near = self.follow_near((&low_m, &high_m));
+        let stroke = near.then(|| {
+            self.surgery.draw(&mut self.elements, &sweep, |crossings| {
+                way = held.way(&now.blade, (&sweep, share), (crossings, spacing_m));
+                (crossings.partition_point(|c| c.way <= way), way)
+            })
+        });
+        let drawn = held.draw((&was.blade, &now.blade), Some((&sweep, way)));
+        now.held = held;
+        (stroke, drawn)
     }
 
     /// One instrument's work from where it was to where it is; none if no tissue was near.
@@ -93,7 +179,6 @@ impl Linked {
         let surgery = &self.surgery;
         let reach_m = match now.instrument {
             Instrument::Glue { reach_m } => reach_m + surgery.glue_reach_m(),
-            Instrument::Scalpel { .. } => surgery.knife_reach_m(),
             _ => now.radius_m,
         };
         let (low_m, high_m) = sweep.corners_m(reach_m);
@@ -102,8 +187,7 @@ impl Linked {
         }
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         Some(match now.instrument {
-            Instrument::Blunt => return None,
-            Instrument::Scalpel { .. } => surgery.cut(elements, &sweep, f64::INFINITY),
+            Instrument::Blunt | Instrument::Scalpel { .. } => return None,
             Instrument::Curette => surgery.carve(elements, &ball),
             Instrument::Glue { reach_m } => surgery.join(elements, (to_m, reach_m)),
             Instrument::Tack => surgery.pin(elements, &ball, true),
@@ -129,20 +213,37 @@ impl Linked {
         any
     }
 
-    /// Tells sweeps and books what the last stroke did; gives the energy that it took out \[J\].
-    fn book(&mut self, stroke: &Stroke) -> f64 {
-        if self.surgery.ends().is_empty() {
+    /// Breaks links that jaws pull farther than they go (row TP-05), if the tissue tears; what moves then is seen
+    /// to by later steps. Gives the energy that was in them \[J\].
+    pub(super) fn tear(&mut self, dt_s: f64) -> f64 {
+        let Some(tearing) = &mut self.tearing else {
             return 0.0;
-        }
-        let contact_j = self.contact_j();
-        let freed_j = self.ledger.contact_j - contact_j;
-        self.ledger.contact_j = contact_j;
+        };
+        let (clings, cling_of) = (&self.clings, &self.cling_of);
+        self.controls.retain(|control| {
+            let cling = clings.get(cling_of[control.element as usize] as usize);
+            cling.is_some_and(Cling::grasped)
+        });
+        self.surgery.go_on(self.stroking || self.tore);
+        let (tearing, exact) = (&mut tearing.0, &mut tearing.1);
+        let elements = &mut self.elements;
+        let (_, stroke) = self
+            .surgery
+            .pull(elements, (tearing, exact), (&self.controls, dt_s));
+        exact.restore(elements);
+        self.tore = stroke.links > 0;
         self.mend();
-        freed_j - stroke.stored_j
+        for &element in self.touched.iter().flatten() {
+            self.weave.gain[element as usize] = 0.0;
+        }
+        -stroke.stored_j
     }
 
     /// Weaves in what the last stroke changed.
     fn mend(&mut self) {
+        if self.surgery.ends().is_empty() {
+            return;
+        }
         let mut fits = true;
         for nth in 0..self.surgery.ends().len() {
             let end = self.surgery.ends()[nth];
@@ -182,6 +283,7 @@ impl Linked {
     /// The body of [`crate::Tissue::edit`].
     pub(super) fn revise(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         self.surgery.go_on(false);
+        let pressed_j = self.contact_j();
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         let stroke = match *edit {
             Edit::Cut { point_m, normal } => {
@@ -194,11 +296,13 @@ impl Linked {
             Edit::Stiffen { .. } | Edit::Scale { .. } => return Err(EditError::Kind(edit.kind())),
         };
         self.stroking = false;
-        let contact_j = self.ledger.contact_j;
-        let energy_j = -self.book(&stroke);
+        // what presses an element that was taken out is gone
+        let freed_j = pressed_j - self.contact_j();
+        let energy_j = stroke.stored_j - freed_j;
+        self.mend();
         self.ledger.edit_j += energy_j;
-        // the books of contacts have theirs already
-        self.ledger.elastic_j += energy_j + contact_j - self.ledger.contact_j;
+        self.ledger.contact_j -= freed_j;
+        self.ledger.elastic_j += stroke.stored_j;
         Ok(EditReport {
             elements: stroke.links + stroke.elements,
             energy_j,

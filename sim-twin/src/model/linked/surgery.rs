@@ -12,7 +12,7 @@ use crate::model::linked::edits::{Change, EditLog};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::join::{Glue, carried};
-use crate::model::linked::knife::{Knife, Sweep, stored_j};
+use crate::model::linked::knife::{Crossing, Knife, Sweep, stored_j};
 use crate::model::linked::links::Links;
 use crate::model::linked::pieces::Pieces;
 use crate::model::linked::surface::Surface;
@@ -271,16 +271,32 @@ impl Surgery {
         sweep: &Sweep,
         budget_j: f64,
     ) -> Stroke {
+        self.draw(elements, sweep, |crossings| {
+            let mut paid_j = 0.0;
+            let dear = crossings.iter().position(|crossing| {
+                paid_j += crossing.tough_j;
+                paid_j > budget_j
+            });
+            dear.map_or((crossings.len(), 1.0), |count| {
+                (count, crossings[count].way)
+            })
+        })
+    }
+
+    /// Takes a blade through as many links as `way` says, which is told all that it may cross, and which share
+    /// of its sweep that is.
+    pub fn draw<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        sweep: &Sweep,
+        way: impl FnOnce(&[Crossing]) -> (usize, f64),
+    ) -> Stroke {
         self.begin();
         self.knife.find(elements, &mut self.watch.cells, sweep);
+        let (count, way) = way(self.knife.crossings());
         let mut paid_j = 0.0;
-        let mut way = 1.0;
-        for nth in 0..self.knife.crossings().len() {
+        for nth in 0..count.min(self.knife.crossings().len()) {
             let crossing = self.knife.crossings()[nth];
-            if paid_j + crossing.tough_j > budget_j {
-                way = crossing.way;
-                break;
-            }
             paid_j += crossing.tough_j;
             self.make(elements, crossing.cut());
         }

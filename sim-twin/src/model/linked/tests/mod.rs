@@ -4,6 +4,7 @@ mod bench1d;
 mod chain;
 mod cutting;
 mod drawn;
+mod feel;
 mod force;
 mod joining;
 mod looks;
