@@ -6,6 +6,7 @@
 mod atlas;
 mod detect;
 pub mod flags;
+mod rehearse;
 mod replay;
 mod trial;
 mod tune;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 pub use atlas::AtlasArgs;
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
 pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
@@ -35,7 +37,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, keys, and the console.";
+Not in this version: keys, and the console.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -86,6 +88,13 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
+    /// Offline on the twin alone, by a script: no slave, no network; judged by the script's post-conditions
+    #[command(
+        after_help = "Example:\n  palpate rehearse --script biopsy --out runs/biopsy\n\
+        \nWrites summary.json, report.html, surface.ply, recording.mcap and config.toml. Exit status: 1 if a \
+        post-condition does not hold."
+    )]
+    Rehearse(RehearseArgs),
     /// Many sessions, in virtual time or live: a grid or list of conditions, seeds, all cores, in shards
     #[command(after_help = "Examples:\n  \
         palpate trial trials/delay-and-mode.toml --out runs/delays\n  \

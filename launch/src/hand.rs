@@ -6,7 +6,7 @@
 use palpate_master::device::grip::{Grip, Grips, Hand, Regrip};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
 use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
-use palpate_master::device::{Handle, HandleCaps, Reading};
+use palpate_master::device::{Handle, HandleCaps, Reading, Revisions};
 use palpate_transport::{AXES, Axes, Span, Time};
 use palpate_twin::Instrument;
 
@@ -172,6 +172,7 @@ impl Handle for TracedHandle {
             velocity_mps: self.velocity_mps,
             closed: held && meant.closed,
             instrument: Instrument::Blunt,
+            revisions: Revisions::default(),
             present: held && meant.present,
             intended_m: if held {
                 meant.position_m

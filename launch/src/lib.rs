@@ -1,7 +1,7 @@
 //! The shells round the pure core: everything that touches a file, a process or a network.
 //!
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
-//! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
+//! builds the impaired network; [`rehearsal`] does it on the twin alone, by a script; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
 //! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
@@ -27,6 +27,7 @@ pub mod netlab;
 pub mod pool;
 pub mod progress;
 pub mod record;
+pub mod rehearsal;
 pub mod replay;
 pub mod report;
 pub mod run;

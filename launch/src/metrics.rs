@@ -26,6 +26,7 @@ use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
 use crate::lab::Reconstruction;
+use crate::rehearsal::Rehearsed;
 use crate::summary::{
     ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
 };
@@ -164,6 +165,10 @@ pub struct SessionFacts {
     pub frame_bytes: Option<u64>,
     /// True delays, where they are known.
     pub oneway_truth: Option<OnewayTruth>,
+    /// What the steps of a script did, and what had to hold after them.
+    pub rehearsal: Option<Rehearsed>,
+    /// Whether there is another side at all.
+    pub networked: bool,
     /// Set for live sessions; without it nothing is said about the servo loops.
     pub live: Option<LiveFacts>,
 }
@@ -190,6 +195,8 @@ impl Default for SessionFacts {
             reconstruction: [None; 2],
             frame_bytes: None,
             oneway_truth: None,
+            rehearsal: None,
+            networked: true,
             live: None,
         }
     }
@@ -258,6 +265,7 @@ pub fn measure(
             ..loops::servo(traces, facts)
         },
         safety: tally.safety(),
+        rehearsal: facts.rehearsal.as_ref().map(|done| done.outcome.clone()),
         checks: Vec::new(),
     }
 }

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
 use crate::metrics::{CorrectionCell, LocalStiffness};
+use crate::rehearsal::Outcome;
 
 mod check;
 
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.7";
+pub const SCHEMA: &str = "palpate-summary/1.8";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -60,6 +61,9 @@ pub struct Summary {
     pub servo: ServoSummary,
     /// Limits and faults.
     pub safety: SafetySummary,
+    /// What the script of the session did to the twin, if it had steps.
+    #[serde(default)]
+    pub rehearsal: Option<Outcome>,
     /// What the run states about itself.
     pub checks: Vec<Check>,
 }

@@ -11,7 +11,9 @@
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
-use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+
+use crate::device::Revisions;
 
 pub mod correction;
 pub mod hunt_crossley;
@@ -112,6 +114,8 @@ pub struct Predictor {
     went: [f64; 2],
     /// Whether the twin is another one than lessons are about.
     outdated: bool,
+    /// What of the operator's wishes was done.
+    revised: Revisions,
 }
 
 impl Predictor {
@@ -128,6 +132,7 @@ impl Predictor {
             towards: None,
             went: [0.0; 2],
             outdated: false,
+            revised: Revisions::default(),
         }
     }
 
@@ -200,6 +205,20 @@ impl Predictor {
         Prediction {
             updated: learnt || changed,
             ..self.prediction(params, handle, &felt)
+        }
+    }
+
+    /// Take back, or do again, what the operator asked for since the last call: one stroke of each a tick, after
+    /// the tick's step, so that [`palpate_twin::View::changes`] tells of it. Tissue that cannot be revised stays.
+    pub fn revise(&mut self, asked: Revisions) {
+        for (asked, done, edit) in [
+            (asked.undo, &mut self.revised.undo, Edit::Undo),
+            (asked.redo, &mut self.revised.redo, Edit::Redo),
+        ] {
+            if asked > *done {
+                *done += 1;
+                let _ = self.twin.edit(&edit);
+            }
         }
     }
 

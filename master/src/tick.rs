@@ -343,7 +343,9 @@ impl State {
                 .then_some(frame.contact_force_n),
             fresh: frame.sequence != heard,
         });
-        predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s)
+        let prediction = predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s);
+        predictor.revise(reading.revisions);
+        prediction
     }
 
     /// Force and outgoing wave of one axis.

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use palpate_master::device::script::ScriptParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -86,7 +87,10 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         live: live.is_some(),
         passive: config.coupling.mode.is_passive(),
         delays_known: facts.oneway_truth.is_some(),
+        networked: facts.networked,
     });
+    let rehearsed = facts.rehearsal.iter().flat_map(|done| &done.checks);
+    summary.checks.extend(rehearsed.cloned());
     (summary, audit)
 }
 
@@ -125,6 +129,7 @@ pub fn written(
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
     let mut remarks = evidence.remarks.to_vec();
     remarks.extend(switched(evidence.config));
+    remarks.extend(unjudged(evidence));
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: "simulated operator",
@@ -151,6 +156,17 @@ fn switched(config: &Config) -> Option<String> {
             "The method was switched ({}), and records do not have the mode of their tick: errors of the felt force \
              against the met one, and of the twin, are not known.",
             config.modes()
+        )
+    })
+}
+
+/// That the post-conditions of a script were not judged, where nobody could look at the twin.
+fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
+    let count = evidence.config.after.len();
+    (count > 0 && evidence.facts.rehearsal.is_none()).then(|| {
+        format!(
+            "The {count} post-conditions of the script were not judged: only `palpate rehearse` and `palpate lab` \
+             can look at the twin while it is cut."
         )
     })
 }
@@ -187,7 +203,9 @@ pub fn wants_comparison(config: &Config) -> bool {
     let short = config.duration_s <= COMPARED_S_MAX;
     // one that switches its method is no session of one twin, and would switch beside it as well
     let twin = config.coupling.mode.resolved() == Mode::Mmt && config.coupling.switch.is_empty();
-    twin && delayed && short
+    // a script of steps is judged by what it did, not by how stiff it felt
+    let palpates = !matches!(config.operator.script, ScriptParams::Procedure(_));
+    twin && delayed && short && palpates
 }
 
 /// Longest session that is run a second time for the comparison \[s\].

@@ -14,6 +14,7 @@ pub mod live;
 pub mod model;
 pub mod output;
 pub mod pace;
+pub mod rehearse;
 pub mod replay;
 pub mod table;
 pub mod trial;
@@ -82,6 +83,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Master(arguments) => live::master(&arguments),
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::Trial(arguments) => trial::trial(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),

@@ -61,6 +61,7 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
         velocity_mps: record.velocity_mps,
         closed: has(record, Given::CLOSED),
         instrument: palpate_twin::Instrument::Blunt,
+        revisions: palpate_master::device::Revisions::default(),
         present: has(record, Given::PRESENT),
         intended_m: record.intended_m,
         phase: record.phase,

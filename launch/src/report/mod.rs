@@ -2,7 +2,7 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
-//! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
+//! the lump could be told, `rehearsal` what the steps of a script did, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
 //! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency;
 //! [`trial`], what a trial found; [`what_if`], the same hand under other circumstances.
 
@@ -16,6 +16,7 @@ mod lump;
 mod map;
 mod numbers;
 mod plot;
+mod rehearsal;
 pub mod trial;
 mod volume;
 pub mod what_if;
@@ -84,6 +85,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
     }
     html += "</header>\n";
     html += &words::cards(input);
+    html += &rehearsal::sections(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &patch(input);
         let told = lump::body(&summary.contact);
@@ -173,11 +175,12 @@ fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
 }
 
 fn sections(input: &ReportInput<'_>) -> String {
-    let mut html = section(
-        "force",
-        "Force and position",
-        &(charts::force(input) + &charts::position(input)),
-    );
+    let mut html = String::new();
+    // without another side, the steps of a script have shown it
+    if input.facts.networked || input.facts.rehearsal.is_none() {
+        let body = charts::force(input) + &charts::position(input);
+        html += &section("force", "Force and position", &body);
+    }
     if !presses(input.traces.master).is_empty() {
         html += &section("press", "One press, close", &charts::press(input));
     }

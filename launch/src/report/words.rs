@@ -62,6 +62,11 @@ pub(crate) fn quick(contact: &ContactSummary) -> Option<String> {
 /// The first paragraph: what happened, what was felt, whether all checks held.
 pub(super) fn opening(input: &ReportInput<'_>) -> String {
     let s = input.summary;
+    if let Some(done) = &input.facts.rehearsal
+        && !input.facts.networked
+    {
+        return super::rehearsal::opening(input, done) + &verdict(&s.checks);
+    }
     let mut text = format!(
         "A {} palpated for {}",
         escape(input.operator),

@@ -112,6 +112,7 @@ impl Handle for MassHandle {
             velocity_mps: self.mass.velocity_mps,
             closed: present && intent.closed,
             instrument: intent.instrument_if(present),
+            revisions: intent.revisions,
             present,
             intended_m: if present {
                 intent.position_m

@@ -1,5 +1,7 @@
 //! Which simulated operator and handle a session has, as data (ours).
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
@@ -60,7 +62,7 @@ const DAY_S: f64 = 86_400.0;
 #[error("{field} is {value}; expected {expected}")]
 pub struct OperatorError {
     /// Name of the field.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Value found.
     pub value: f64,
     /// What would be right.
@@ -70,7 +72,7 @@ pub struct OperatorError {
 impl OperatorError {
     /// Refuse a named value outside `low..=high`, not-a-number included.
     pub(crate) fn between(
-        (field, value): (&'static str, f64),
+        (field, value): (impl Into<Cow<'static, str>>, f64),
         low: f64,
         high: f64,
     ) -> Result<(), Self> {
@@ -78,7 +80,7 @@ impl OperatorError {
             return Ok(());
         }
         Err(Self {
-            field,
+            field: field.into(),
             value,
             expected: format!("{low} to {high}"),
         })

@@ -8,7 +8,7 @@
 //! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
 //! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
 //! tissue: `weave` its links as `sweep` wants them, `rows` which of them move, `touch` what tools do, `operate` what
-//! instruments do, `blade` how a knife feels, `tick` one step.
+//! instruments do, `blade` how a knife feels, `cling` what rubs and what jaws hold, `tick` one step.
 //!
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
@@ -20,6 +20,7 @@ pub mod bounds;
 pub mod carve;
 pub mod cells;
 pub mod chain;
+mod cling;
 pub mod collide;
 pub mod compact;
 pub mod direction;

@@ -13,6 +13,7 @@ use crate::contact::{TOOL_RANGE, usable};
 use crate::model::linked::Linked;
 use crate::model::linked::blade::{Drawn, Held};
 use crate::model::linked::carve::Scoop;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::Change;
 use crate::model::linked::knife::{Blade, Sweep};
@@ -213,6 +214,32 @@ impl Linked {
             self.surgery.follow(&self.elements, element);
         }
         any
+    }
+
+    /// Breaks links that jaws pull farther than they go (row TP-05), if the tissue tears; what moves then is seen
+    /// to by later steps. Gives the energy that was in them \[J\].
+    pub(super) fn tear(&mut self, dt_s: f64) -> f64 {
+        let Some(tearing) = &mut self.tearing else {
+            return 0.0;
+        };
+        let (clings, cling_of) = (&self.clings, &self.cling_of);
+        self.controls.retain(|control| {
+            let cling = clings.get(cling_of[control.element as usize] as usize);
+            cling.is_some_and(Cling::grasped)
+        });
+        self.surgery.go_on(self.stroking || self.tore);
+        let (tearing, exact) = (&mut tearing.0, &mut tearing.1);
+        let elements = &mut self.elements;
+        let (_, stroke) = self
+            .surgery
+            .pull(elements, (tearing, exact), (&self.controls, dt_s));
+        exact.restore(elements);
+        self.tore = stroke.links > 0;
+        self.mend();
+        for &element in self.touched.iter().flatten() {
+            self.weave.gain[element as usize] = 0.0;
+        }
+        -stroke.stored_j
     }
 
     /// Weaves in what the last stroke changed.

@@ -8,6 +8,7 @@ use crate::Vec3;
 use crate::model::hold::Hold;
 use crate::model::linked::Linked;
 use crate::model::linked::blade::Held;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::knife::Blade;
 use crate::model::linked::links::{Links, NONE};
@@ -19,11 +20,22 @@ use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 /// Numbers beside those of elements and tools: the ledger and the time owed.
 const NUMBERS: usize = 9;
 /// Numbers of a tool: its force, its rod and its instrument.
-const TOOL: usize = 3 + 8 + 15;
+const TOOL: usize = 3 + 11 + 15;
 /// Integers beside those of elements, runs and surgery.
-const INTEGERS: usize = 5 + TOOLS;
+const INTEGERS: usize = 6 + 2 * TOOLS;
 /// Integers of a run.
 const RUN: usize = 4;
+/// Numbers of an element that is tied to a tool, which also has an integer.
+const CLING: usize = 7;
+
+/// Lists of a snapshot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lists<'a> {
+    /// Touched elements by colour, and those that are pinned.
+    touched: [&'a [u64]; 3],
+    clings: &'a [u64],
+    runs: &'a [u64],
+}
 
 /// The next integers of a snapshot.
 fn next<'a>(integers: &mut &'a [u64], count: usize) -> &'a [u64] {
@@ -42,22 +54,23 @@ const fn halves(pair: u64) -> [usize; 2] {
 
 impl Linked {
     /// Numbers of a snapshot of this volume, those of [`Hold`] included.
-    fn numbers(&self) -> usize {
-        6 * self.elements.slots() as usize + NUMBERS + TOOL * TOOLS + Hold::NUMBERS
+    fn numbers(&self, clings: usize) -> usize {
+        let slots = self.elements.slots() as usize;
+        6 * slots + NUMBERS + TOOL * TOOLS + CLING * clings + Hold::NUMBERS
     }
 
     /// Integers of the longest snapshot.
     fn integers_max(&self) -> usize {
         let slots = self.elements.slots() as usize;
         let elements = Elements::<f32>::integers(slots);
-        // as many runs and touched elements as there are slots
-        elements + INTEGERS + (RUN + 1) * slots + self.surgery.integers_max()
+        // as many runs, touched and tied elements as there are slots
+        elements + INTEGERS + (RUN + 2) * slots + self.surgery.integers_max()
     }
 
     /// Appends the state.
     pub(super) fn write(&self, snapshot: &mut Snapshot) {
         let numbers = &mut snapshot.numbers;
-        numbers.reserve(self.numbers());
+        numbers.reserve(self.numbers(self.elements.slots() as usize));
         for moved_m in &self.elements.moved_m {
             numbers.extend(moved_m.iter().map(|&x| to_f64(x)));
         }
@@ -82,17 +95,30 @@ impl Linked {
         let integers = &mut snapshot.integers;
         integers.reserve(self.integers_max());
         self.elements.write(integers);
-        integers.extend([self.steps, self.refused, self.stroking.into()]);
+        integers.extend([
+            self.steps,
+            self.refused,
+            u64::from(self.stroking) | u64::from(self.tore) << 1,
+        ]);
         integers.extend(
             self.acts
                 .map(|act| act.map_or(0, |act| code(act.instrument))),
         );
+        integers.extend(self.closed.map(u64::from));
         let touched = &self.touched;
         integers.extend([
             pair(touched[0].len(), touched[1].len()),
+            pair(self.fixed.len(), self.clings.len()),
             self.weave.runs.len() as u64,
         ]);
-        integers.extend(touched.iter().flatten().map(|&element| u64::from(element)));
+        let touched = touched.iter().chain([&self.fixed]).flatten();
+        integers.extend(touched.map(|&element| u64::from(element)));
+        let clings = self.clings.iter();
+        integers.extend(clings.map(|cling| pair(cling.tool, cling.element as usize)));
+        for cling in &self.clings {
+            numbers.extend(cling.arm_m.iter().chain(cling.free.iter()));
+            numbers.push(cling.share);
+        }
         for run in &self.weave.runs {
             // slots are numbers of 32 bits, and the colour is 0 or 1
             let own = pair(run.start, run.len << 1 | run.colour);
@@ -113,9 +139,11 @@ impl Linked {
             shaft_m: Vec3::zeros(),
             radius_m: 0.0,
             stiffness_npm: 0.0,
+            jaw_m: Vec3::zeros(),
         };
         let rod = self.rods[index].unwrap_or(none);
-        numbers.extend(rod.from_m.iter().chain(rod.shaft_m.iter()));
+        let vectors = [rod.from_m, rod.shaft_m, rod.jaw_m];
+        numbers.extend(vectors.iter().flat_map(|vector| vector.iter()));
         numbers.extend([rod.radius_m, rod.stiffness_npm]);
         let (blade, held, radius_m, reach_m) = match &self.acts[index] {
             Some(act) => (act.blade, act.held, act.radius_m, reach_m(act.instrument)),
@@ -133,24 +161,28 @@ impl Linked {
     /// [`ThawError`] if it is of another size; nothing has changed then.
     pub(super) fn read(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let slots = self.elements.slots() as usize;
-        let expected = self.numbers();
+        let mut expected = self.numbers(0);
         let mut integers = snapshot.integers.as_slice();
         let of_elements = next(&mut integers, Elements::<f32>::integers(slots));
         let more = next(&mut integers, INTEGERS);
-        let mut fits = snapshot.numbers.len() == expected;
-        let [mut of_touched, mut of_runs]: [&[u64]; 2] = [&[]; 2];
-        let mut colour = 0;
-        if let Some(&[touched, runs]) = more.last_chunk::<2>() {
-            let [first, second] = halves(touched);
-            colour = first;
+        let mut lists = Lists::default();
+        if let Some(&[touched, others, runs]) = more.last_chunk::<3>() {
+            let ([first, second], [fixed, clings]) = (halves(touched), halves(others));
             let runs = usize::try_from(runs).unwrap_or(usize::MAX);
-            fits &= first <= slots && second <= slots && runs <= slots;
-            if fits {
-                of_touched = next(&mut integers, first + second);
-                of_runs = next(&mut integers, RUN * runs);
+            if [first, second, fixed, clings, runs]
+                .into_iter()
+                .all(|count| count <= slots)
+            {
+                expected = self.numbers(clings);
+                lists = Lists {
+                    touched: [first, second, fixed].map(|count| next(&mut integers, count)),
+                    clings: next(&mut integers, clings),
+                    runs: next(&mut integers, RUN * runs),
+                };
             }
         }
-        if !(fits && more.len() == INTEGERS && self.surgery.fits(integers)) {
+        let fits = snapshot.numbers.len() == expected && more.len() == INTEGERS;
+        if !(fits && self.surgery.fits(integers)) {
             return Err(ThawError {
                 expected,
                 found: snapshot.numbers.len(),
@@ -159,17 +191,23 @@ impl Linked {
         self.read_numbers(&snapshot.numbers);
         let changed = self.elements.read(of_elements);
         if let Some((&[steps, refused, stroking], rest)) = more.split_first_chunk::<3>() {
-            (self.steps, self.refused, self.stroking) = (steps, refused, stroking != 0);
-            self.read_acts(&snapshot.numbers, rest);
+            (self.steps, self.refused) = (steps, refused);
+            (self.stroking, self.tore) = (stroking & 1 != 0, stroking & 2 != 0);
+            let (codes, closed) = rest.split_at(TOOLS);
+            self.read_acts(&snapshot.numbers, codes);
+            for (own, &closed) in self.closed.iter_mut().zip(closed) {
+                *own = closed != 0;
+            }
         }
-        let (first, second) = of_touched.split_at(colour.min(of_touched.len()));
-        for (own, from) in self.touched.iter_mut().zip([first, second]) {
+        let own = self.touched.iter_mut().chain([&mut self.fixed]);
+        for (own, from) in own.zip(lists.touched) {
             own.clear();
             // slots before
             own.extend(from.iter().map(|&element| element as u32));
             own.retain(|&element| (element as usize) < slots);
         }
-        self.read_runs(of_runs);
+        self.read_clings(&snapshot.numbers, lists.clings);
+        self.read_runs(lists.runs);
         self.surgery.read(&self.elements, integers, changed);
         self.hold.thaw(snapshot);
         self.reload(changed);
@@ -215,6 +253,31 @@ impl Linked {
         }
     }
 
+    /// Takes what is tied to tools.
+    fn read_clings(&mut self, numbers: &[f64], clings: &[u64]) {
+        self.clings.clear();
+        self.cling_of.fill(NONE);
+        let from = self.numbers(0) - Hold::NUMBERS;
+        let all = numbers[from..].as_chunks::<CLING>().0;
+        for (&[a, b, c, d, e, f, share], &own) in all.iter().zip(clings) {
+            let [tool, element] = halves(own);
+            // at most as many as slots
+            let index = u32::try_from(self.clings.len()).unwrap_or(NONE);
+            let Some(at) = self.cling_of.get_mut(element).filter(|_| tool < TOOLS) else {
+                continue;
+            };
+            *at = index;
+            self.clings.push(Cling {
+                // a slot before
+                element: element as u32,
+                tool,
+                arm_m: Vec3::new(a, b, c),
+                share,
+                free: Vec3::new(d, e, f),
+            });
+        }
+    }
+
     /// Takes what is known of tools, whose instruments have these codes.
     fn read_acts(&mut self, numbers: &[f64], codes: &[u64]) {
         let tools = &numbers[6 * self.elements.slots() as usize + NUMBERS..];
@@ -224,24 +287,25 @@ impl Linked {
             let rod = Rod {
                 from_m: vector(3),
                 shaft_m: vector(6),
-                radius_m: tool[9],
-                stiffness_npm: tool[10],
+                jaw_m: vector(9),
+                radius_m: tool[12],
+                stiffness_npm: tool[13],
             };
             self.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
             let blade = |at: usize| Blade {
                 from_m: vector(at),
                 to_m: vector(at + 3),
             };
-            let own = blade(11);
-            let instrument = instrument(code, own.to_m - own.from_m, tool[25]);
+            let own = blade(14);
+            let instrument = instrument(code, own.to_m - own.from_m, tool[28]);
             self.acts[index] = instrument.map(|instrument| Act {
                 instrument,
                 blade: own,
                 held: Held {
-                    proxy: blade(17),
-                    stiffness_npm: tool[23],
+                    proxy: blade(20),
+                    stiffness_npm: tool[26],
                 },
-                radius_m: tool[24],
+                radius_m: tool[27],
             });
         }
     }

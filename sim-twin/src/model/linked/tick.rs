@@ -56,12 +56,17 @@ impl Linked {
         // instruments part what is in their way before it is pressed
         let pressed_j = self.contact_j();
         let worked = self.operate(tools);
+        self.let_go(tools, &rods);
         let still_j = self.contact_j();
         self.touch(&rods);
         let came_j = self.contact_j() - still_j;
+        let turned_j = self.turn_ties();
+        let slipped = self.slip();
+        let grasped_j = self.grasp(tools);
         let rode = self.ride();
-        let work_j = worked.work_j + came_j - rode.held_j;
-        let mut lost_j = worked.lost_j + pressed_j - still_j + rode.left_j + self.unfold();
+        let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
+        let mut lost_j = worked.lost_j + pressed_j - still_j + slipped.lost_j;
+        lost_j += turned_j + grasped_j + rode.left_j + self.unfold(dt_s);
         // what the motion met; relaxation comes after it
         let met_n = self.forces_n();
         for _ in 0..self.sweeps_due(dt_s) {
@@ -69,7 +74,8 @@ impl Linked {
         }
         // the next motion starts from rest under the tools: what they do then is work and nothing else
         let rode = self.ride();
-        lost_j += rode.held_j + rode.left_j;
+        let slipped = self.slip();
+        lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
         let blades = self.acts.iter().flatten();
@@ -85,7 +91,7 @@ impl Linked {
             let Some(rod) = rod else {
                 continue;
             };
-            let mut felt = self.felt(rod);
+            let mut felt = self.felt(index, rod);
             self.felt_n[index] = felt.force_n;
             // the mean over the motion, whose product with the way is the work that was booked
             let mut mean_n = 0.5 * (was_n + met_n[index]);
@@ -102,8 +108,11 @@ impl Linked {
 
     /// Force on every tool now \[N\].
     fn forces_n(&self) -> [Vec3; TOOLS] {
-        let of = |rod: &Option<Rod>| rod.as_ref().map(|rod| self.felt(rod).force_n);
-        std::array::from_fn(|index| of(&self.rods[index]).unwrap_or_default())
+        let of = |index: usize| {
+            let rod = self.rods[index].as_ref()?;
+            Some(self.felt(index, rod).force_n)
+        };
+        std::array::from_fn(|index| of(index).unwrap_or_default())
     }
 
     /// Sweeps that are due after this much more time.
@@ -132,6 +141,7 @@ impl Linked {
             }
         }
         self.touched.iter_mut().for_each(Vec::clear);
+        self.fixed.clear();
         self.rods = *rods;
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
@@ -149,34 +159,50 @@ impl Linked {
                 self.touch_one(self.weave.loose[index] as usize, rod, margin_m);
             }
         }
+        self.fixed.sort_unstable();
+        self.fixed.dedup();
+        for index in 0..self.clings.len() {
+            self.list(self.clings[index].element);
+        }
+    }
+
+    /// Takes an element out of the sweeps of rows.
+    pub(super) fn list(&mut self, element: u32) {
+        let gain = &mut self.weave.gain[element as usize];
+        // without a gain it is in the list already, or has no links to hold it
+        if *gain > 0.0 {
+            *gain = 0.0;
+            self.touched[colour_of(self.elements.site(element))].push(element);
+        }
     }
 
     fn touch_one(&mut self, slot: usize, rod: &Rod, margin_m: f64) {
         let Ok(element) = u32::try_from(slot) else {
             return;
         };
-        let alive = self.elements.alive(element) && !self.elements.pinned(element);
+        let alive = self.elements.alive(element);
         if !alive || rod.depth_m(&self.elements.at_m(element)).0 <= -margin_m {
             return;
         }
-        // without a gain it is in the list already, or has no links to hold it
-        if self.weave.gain[slot] > 0.0 {
-            self.weave.gain[slot] = 0.0;
-            self.touched[colour_of(self.elements.site(element))].push(element);
+        if self.elements.pinned(element) {
+            self.fixed.push(element);
+        } else {
+            self.list(element);
         }
     }
 
-    /// Energy of all contact springs \[J\].
+    /// Energy of all springs of contacts and ties \[J\].
     pub(super) fn contact_j(&self) -> f64 {
-        let touched = self.touched.iter().flatten();
-        touched
+        let touched = self.touched.iter().chain([&self.fixed]).flatten();
+        let pressed_j: f64 = touched
             .filter(|&&element| self.elements.alive(element))
             .map(|&element| {
                 let at_m = self.elements.at_m(element);
                 let rods = self.rods.iter().flatten();
                 rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
             })
-            .sum()
+            .sum();
+        pressed_j + self.clung_j()
     }
 
     /// Lets touched elements follow the tools.
@@ -196,7 +222,8 @@ impl Linked {
         for index in 0..self.touched[colour].len() {
             let element = self.touched[colour][index];
             let slot = element as usize;
-            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, &self.rods);
+            let tools = (&self.rods, self.grip(element));
+            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, tools);
             self.stirred(element, gave.farthest_m);
             let (held_j, left_j) = if gave.held {
                 (gave.lost_j, 0.0)
@@ -239,7 +266,7 @@ impl Linked {
 
     /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
     /// and keeps what it did if that cost no energy; gives what it took out \[J\].
-    fn unfold(&mut self) -> f64 {
+    fn unfold(&mut self, dt_s: f64) -> f64 {
         self.controls.clear();
         let deep_m = f64::from(self.params.deep) * self.spacing_m;
         for &element in self.touched.iter().flatten() {
@@ -253,6 +280,21 @@ impl Linked {
                 self.controls.push(Control { element, to_m });
             }
         }
+        for cling in self.clings.iter().filter(|cling| cling.grasped()) {
+            let Some(rod) = &self.rods[cling.tool] else {
+                continue;
+            };
+            let (at_m, place_m) = (self.elements.at_m(cling.element), cling.place_m(rod));
+            if (place_m - at_m).norm() > deep_m {
+                let to_m = place_m - self.elements.rest_m(cling.element);
+                #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+                let to_m = std::array::from_fn(|along| to_m[along] as f32);
+                let element = cling.element;
+                // it may be deep in its tool too
+                self.controls.retain(|control| control.element != element);
+                self.controls.push(Control { element, to_m });
+            }
+        }
         if self.controls.is_empty() {
             return 0.0;
         }
@@ -262,7 +304,7 @@ impl Linked {
             .is_err()
         {
             self.refused += 1;
-            return 0.0;
+            return self.tear(dt_s);
         }
         self.dispose()
     }
@@ -359,10 +401,10 @@ impl Linked {
     }
 
     /// What a tool feels: the slope of the contact energy.
-    fn felt(&self, rod: &Rod) -> Reaction {
+    fn felt(&self, index: usize, rod: &Rod) -> Reaction {
         let mut felt = Reaction::default();
         let mut pairs = 0.0;
-        for &element in self.touched.iter().flatten() {
+        for &element in self.touched.iter().chain([&self.fixed]).flatten() {
             let at_m = self.elements.at_m(element);
             let (depth_m, out) = rod.depth_m(&at_m);
             if depth_m <= 0.0 {
@@ -375,8 +417,15 @@ impl Linked {
             felt.penetration_m = felt.penetration_m.max(depth_m);
             felt.contacts += 1;
             let sum = f64::from(self.weave.sum[element as usize]);
-            pairs += sum * rod.stiffness_npm / (sum + rod.stiffness_npm);
+            // what is pinned gives nothing
+            let sum = if self.elements.pinned(element) {
+                f64::INFINITY
+            } else {
+                sum
+            };
+            pairs += rod.stiffness_npm / (1.0 + rod.stiffness_npm / sum);
         }
+        self.add_ties(index, &mut felt);
         let pressed_n = felt.force_n.norm();
         if pressed_n > 0.0 {
             felt.normal = felt.force_n / pressed_n;

@@ -4,9 +4,10 @@
 
 use crate::Vec3;
 use crate::model::hold::Hold;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::elements::Elements;
-use crate::model::linked::exact::Control;
-use crate::model::linked::links::Links;
+use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::marks::Marks;
 use crate::model::linked::operate::Act;
 use crate::model::linked::params::{LinkedError, LinkedParams};
@@ -15,6 +16,7 @@ use crate::model::linked::rows::{ZONE, Zone};
 use crate::model::linked::skin::Skin;
 use crate::model::linked::surface::Surface;
 use crate::model::linked::surgery::Surgery;
+use crate::model::linked::tear::{TearRule, Tearing};
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
 use crate::twin::{
@@ -38,6 +40,13 @@ pub struct Linked {
     pub(super) rods: [Option<Rod>; TOOLS],
     /// Elements that tools touch or might, by colour.
     pub(super) touched: [Vec<u32>; 2],
+    /// Those of them that are pinned.
+    pub(super) fixed: Vec<u32>,
+    /// What is tied to tools, and where in that list an element is.
+    pub(super) clings: Vec<Cling>,
+    pub(super) cling_of: Vec<u32>,
+    /// Whether the jaws of a tool were closed.
+    pub(super) closed: [bool; TOOLS],
     /// Farthest way in the last sweep, by run \[m\].
     pub(super) stir_m: Vec<f32>,
     /// How far the elements of a run may go before a link of theirs can be at a limit, at least \[m\].
@@ -75,6 +84,10 @@ pub struct Linked {
     pub(super) acts: [Option<Act>; TOOLS],
     /// An instrument met tissue in the last step: what it does next is part of the same stroke.
     pub(super) stroking: bool,
+    /// Links broke in the last step that could not follow a pull.
+    pub(super) tore: bool,
+    /// What breaks them, and its own propagation, if the tissue tears.
+    pub(super) tearing: Option<Box<(Tearing, Exact<f32>)>>,
 }
 
 impl Linked {
@@ -102,6 +115,11 @@ impl Linked {
             still_m,
             rods: [None; TOOLS],
             touched: std::array::from_fn(|_| Vec::with_capacity(slots)),
+            // twice: two tools may touch the same before that is seen
+            fixed: Vec::with_capacity(TOOLS * slots),
+            clings: Vec::with_capacity(slots),
+            cling_of: vec![NONE; slots],
+            closed: [false; TOOLS],
             stir_m: vec![0.0; slots],
             spare_m: vec![-1.0; slots],
             bounds: vec![[(0.0, 0.0); 3]; slots],
@@ -124,6 +142,11 @@ impl Linked {
             surgery,
             acts: [None; TOOLS],
             stroking: false,
+            tore: false,
+            tearing: params.tears.then(|| {
+                let slots = elements.slots();
+                Box::new((Tearing::new(slots, TearRule::default()), Exact::new(slots)))
+            }),
             elements,
             weave,
             params,
@@ -207,7 +230,7 @@ impl Tissue for Linked {
             tools_max: TOOLS,
             shafts: true,
             points: false,
-            jaws: false,
+            jaws: true,
             dt_s_max: 1.0,
             dt_s_best: self.params.sweep_s,
             stiffness_edits: false,

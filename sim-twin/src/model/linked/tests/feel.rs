@@ -158,13 +158,12 @@ fn fu_10_a_pressed_finger_feels_no_step_of_force_where_links_are_cut() {
             tissue.step(&[finger, tool], 1e-3, &mut felt);
         }
         let before = felt[0].force_n;
-        let (mut last_n, mut jump_n, mut links) = (before, 0.0_f64, 0);
+        let (mut last_n, mut jump_n) = (before, 0.0_f64);
         while tool.position_m.x < 17e-3 {
             tool.position_m.x += speed_m;
             tissue.step(&[finger, tool], 1e-3, &mut felt);
             jump_n = jump_n.max((felt[0].force_n - last_n).norm());
             last_n = felt[0].force_n;
-            links += tissue.view().changes.len();
             assert!(out_j(&tissue).abs() < 1e-12, "{:?}", tissue.ledger());
         }
         worst = worst.max(jump_n / before.norm());
