@@ -2,7 +2,7 @@
 //!
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
-//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
+//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it with a [`still`]; [`tables`] keeps what is
 //! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
 //! look at the machine.
@@ -30,6 +30,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod still;
 pub mod summary;
 pub mod tables;
 pub mod trial;
