@@ -15,6 +15,7 @@ use crate::cli::OutputArgs;
 use crate::config::Config;
 use crate::metrics::{self, SessionFacts, Tally, Traces};
 use crate::report::{self, Comparison, ReportInput};
+use crate::still::pressed;
 use crate::summary::{Expected, Summary};
 
 /// Points over time in the plots.
@@ -130,6 +131,9 @@ pub fn written(
     let mut remarks = evidence.remarks.to_vec();
     remarks.extend(switched(evidence.config));
     remarks.extend(unjudged(evidence));
+    let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
+        .into_iter()
+        .collect();
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: "simulated operator",
@@ -142,6 +146,7 @@ pub fn written(
         facts: evidence.facts,
         comparison: evidence.comparison,
         config: &evidence.config.to_toml(),
+        stills: &stills,
         notes: &remarks,
     });
     output::write(&folder.join("report.html"), &page)?;

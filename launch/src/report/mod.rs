@@ -23,8 +23,12 @@ pub mod what_if;
 mod words;
 
 use crate::audit::Audit;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
+use crate::still::Still;
 use crate::summary::{ContactSummary, Summary};
 
 pub use atlas::render as atlas;
@@ -65,6 +69,8 @@ pub struct ReportInput<'a> {
     pub comparison: Option<&'a Comparison>,
     /// The effective configuration, as TOML.
     pub config: &'a str,
+    /// Pictures of the tissue.
+    pub stills: &'a [Still],
     /// Further sentences that a reader must know, such as how the network was impaired.
     pub notes: &'a [String],
 }
@@ -87,6 +93,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
     html += &words::cards(input);
     html += &rehearsal::sections(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
+        html += &stills(input.stills);
         html += &patch(input);
         let told = lump::body(&summary.contact);
         html += &told.map_or(String::new(), |body| {
@@ -113,6 +120,23 @@ fn head((title, command, tag): (&str, &str, &str), class: &str, lead: &str) -> S
         escape(command),
         escape(tag),
     )
+}
+
+/// Pictures with what they show; nothing without one.
+fn stills(stills: &[Still]) -> String {
+    let figure = |still: &Still| {
+        format!(
+            "<figure class=\"still\"><img alt=\"{caption}\" src=\"data:image/png;base64,{}\">\
+             <figcaption>{caption}</figcaption></figure>\n",
+            BASE64.encode(&still.png),
+            caption = escape(&still.caption),
+        )
+    };
+    if stills.is_empty() {
+        return String::new();
+    }
+    let figures: String = stills.iter().map(figure).collect();
+    section("tissue", "The tissue", &figures)
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.
