@@ -102,7 +102,11 @@ pub fn render(input: &ReportInput<'_>) -> String {
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
-    html += &section("numbers", "All numbers", &numbers::table(summary));
+    html += &section(
+        "numbers",
+        "All numbers",
+        &numbers::table(summary, input.facts.networked),
+    );
     html += &closing(input);
     html + "</main></body></html>\n"
 }

@@ -188,7 +188,7 @@ fn pictures(pictures: &Pictures) -> String {
     } else {
         let _ = writeln!(
             html,
-            "<figure>{}<figcaption>The surface at rest, seen from above and in front; faces that tools have \
+            "<figure class=\"still\">{}<figcaption>The surface at rest, seen from above and in front; faces that tools have \
              opened show what is inside.</figcaption></figure>",
             surface(&pictures.surface)
         );

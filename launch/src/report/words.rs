@@ -169,6 +169,19 @@ pub(super) fn cards(input: &ReportInput<'_>) -> String {
         card("Round trip", number(rtt), "ms", p99, "");
     }
     contact_cards(input, &mut card);
+    if let Some(done) = &s.rehearsal {
+        let mm3 = done.removed_m3.map(|m3| number((m3 * 1e9).round()));
+        if let Some((mm3, pieces)) = mm3.zip(done.pieces_count) {
+            card("Taken out", mm3, "mm\u{b3}", "of tissue".to_owned(), "");
+            card(
+                "Pieces",
+                pieces.to_string(),
+                "",
+                "at the end".to_owned(),
+                "",
+            );
+        }
+    }
     if let Some(least) = s.passivity.min_channel_energy_j {
         // what the judge forgives as rounding is no energy
         let least_mj = if least.abs() <= TOLERANCE_J {
