@@ -6,6 +6,7 @@ mod cutting;
 mod drawn;
 mod feel;
 mod force;
+mod grip;
 mod joining;
 mod looks;
 mod operate;
