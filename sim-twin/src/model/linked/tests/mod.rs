@@ -7,6 +7,7 @@ mod dragged;
 mod drawn;
 mod feel;
 mod force;
+mod grip;
 mod joining;
 mod looks;
 mod operate;
