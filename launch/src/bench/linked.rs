@@ -60,7 +60,7 @@ pub struct Curve {
     /// Its law and gain.
     pub name: String,
     /// Mean length of a link, total force and force of the last link, out and back.
-    pub loop_: Vec<[f64; 3]>,
+    pub out_and_back: Vec<[f64; 3]>,
     /// Sweeps, total force and force of the last link of a hold.
     pub hold: Vec<[f64; 3]>,
     /// Where the total force of the hold ends.
@@ -131,7 +131,7 @@ fn curves(stop: &AtomicBool) -> Result<Vec<Curve>, BenchError> {
         let held = bench.hold(&HELD).map_err(LinkedBenchError::Row)?;
         curves.push(Curve {
             name: name.to_owned(),
-            loop_: out.iter().map(|s| point(s, s.mean_length)).collect(),
+            out_and_back: out.iter().map(|s| point(s, s.mean_length)).collect(),
             hold: held.iter().map(|s| point(s, s.time as f64)).collect(),
             settled: bench.settled(),
         });
@@ -146,10 +146,10 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     ((now() - begun).0 as f64 * 1e-3, gave)
 }
 
-/// Median of times; not a number if there are none.
-fn median_us(spent: &mut [f64]) -> f64 {
-    spent.sort_unstable_by(f64::total_cmp);
-    spent.get(spent.len() / 2).copied().unwrap_or(f64::NAN)
+/// Median; not a number if there are none.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Share of the spread of y that a line through these points explains; not a number below three points.
@@ -250,7 +250,7 @@ impl LinkedReport {
     pub fn curves_csv(&self) -> String {
         let mut text = String::from("row,part,along,total_force,end_force\n");
         for curve in &self.curves {
-            for (part, points) in [("loop", &curve.loop_), ("hold", &curve.hold)] {
+            for (part, points) in [("loop", &curve.out_and_back), ("hold", &curve.hold)] {
                 for [along, total, end] in points {
                     text += &format!("\"{}\",{part},{along},{total},{end}\n", curve.name);
                 }
@@ -269,8 +269,8 @@ mod tests {
         let line: Vec<(f64, f64)> = (0..5).map(|x| (f64::from(x), 3.0 - f64::from(x))).collect();
         assert!((linear(&line) - 1.0).abs() < 1e-12);
         assert!(linear(&[(0.0, 0.0), (1.0, 1.0), (2.0, 0.0)]) < 1e-12);
-        assert!(linear(&line[..2]).is_nan() && median_us(&mut []).is_nan());
-        assert_eq!(median_us(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert!(linear(&line[..2]).is_nan() && median(&mut []).is_nan());
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         let curves = curves(&AtomicBool::new(false)).expect("fixed");
         assert_eq!(curves.len(), 5);
         for curve in &curves {
-            assert_eq!((curve.loop_.len(), curve.hold.len()), (501, 16));
+            assert_eq!((curve.out_and_back.len(), curve.hold.len()), (501, 16));
             let last = curve.hold.last().expect("16");
             assert!(last[1] >= curve.settled - 1e-9, "{}", curve.name);
         }

@@ -101,7 +101,7 @@ fn points(of: &[[f64; 3]], force: usize) -> Vec<(f64, f64)> {
 
 fn loading(curves: &[Curve]) -> String {
     let line = |(index, curve): (usize, &Curve)| {
-        let out = &curve.loop_[..curve.loop_.len().div_ceil(2)];
+        let out = &curve.out_and_back[..curve.out_and_back.len().div_ceil(2)];
         Series::numbered(&curve.name, &INKS, index, points(out, 1))
     };
     let chart = Chart {
@@ -129,7 +129,7 @@ fn quadratic(curves: &[Curve]) -> impl Iterator<Item = (usize, &Curve)> {
 
 fn hysteresis(curves: &[Curve]) -> String {
     let line = |(index, curve): (usize, &Curve)| {
-        Series::numbered(&curve.name, &INKS, index, points(&curve.loop_, 1))
+        Series::numbered(&curve.name, &INKS, index, points(&curve.out_and_back, 1))
     };
     let chart = Chart {
         x: "mean length of a link".to_owned(),

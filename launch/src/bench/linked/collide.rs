@@ -10,7 +10,7 @@ use palpate_twin::model::linked::direction::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::printed::Map;
-use super::{linear, median_us, timed};
+use super::{linear, median, timed};
 use crate::bench::goal::Goal;
 use crate::bench::{BenchError, go_on};
 
@@ -60,7 +60,7 @@ pub(super) fn table(stop: &AtomicBool) -> Result<Vec<CollisionRow>, BenchError> 
             let by = if nth % 20 < 10 { 5.0 } else { -5.0 };
             spent.push(timed(|| black_box(printed.step(by))).0);
         }
-        let printed_us = median_us(&mut spent);
+        let printed_us = median(&mut spent);
         for hashed in [false, true] {
             go_on(stop)?;
             // the numbers are fixed, and fit
@@ -102,7 +102,7 @@ fn steps_us(course: &mut Course) -> [f64; 5] {
         }
         for (spent, (sum, count)) in spent.iter_mut().zip(&mut sum) {
             if !spent.is_empty() {
-                *sum += median_us(spent);
+                *sum += median(spent);
                 *count += 1;
             }
         }

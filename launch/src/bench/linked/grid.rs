@@ -17,7 +17,7 @@ use palpate_twin::model::linked::propagation::{Propagation, Propagator};
 use serde::{Deserialize, Serialize};
 
 use super::printed::{Give, Volume};
-use super::{LinkedBenchError, linear, median_us, timed};
+use super::{LinkedBenchError, linear, median, timed};
 use crate::bench::goal::Goal;
 use crate::bench::{BenchError, go_on};
 
@@ -182,7 +182,7 @@ pub(super) fn goals(rows: &[GridRow]) -> Vec<Goal> {
         ),
         Goal::at_least(
             "lists as printed over ours, median",
-            median_us(&mut ratios),
+            median(&mut ratios),
             10.0,
             "times",
         ),

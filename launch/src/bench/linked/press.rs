@@ -20,7 +20,7 @@ use palpate_twin::{Instrument, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::printed::{Give, Volume};
-use super::{LinkedBenchError, median_us, timed};
+use super::{LinkedBenchError, median, timed};
 use crate::bench::goal::Goal;
 use crate::bench::{BenchError, Stats, go_on};
 
@@ -175,7 +175,7 @@ fn press((edge, goal_us): (i32, f64), stop: &AtomicBool) -> Result<PressRow, Ben
         cpu: Stats::of(&cpu).unwrap_or_default(),
         wall: Stats::of(&wall).unwrap_or_default(),
         printed_us,
-        sweep_us: median_us(&mut sweeps),
+        sweep_us: median(&mut sweeps),
         printed_sweep_us,
         goal_us,
     })
@@ -205,7 +205,7 @@ fn printed(edge: i32, stop: &AtomicBool) -> Result<(f64, f64), BenchError> {
         }));
         sweeps.push(cpu_us(|| volume.relax(Some(control), 0.5)));
     }
-    Ok((median_us(&mut ticks), median_us(&mut sweeps)))
+    Ok((median(&mut ticks), median(&mut sweeps)))
 }
 
 /// Pokes of all sizes.
@@ -245,9 +245,9 @@ fn poke(edge: i32, stop: &AtomicBool) -> Result<PokeRow, BenchError> {
     }
     Ok(PokeRow {
         edge,
-        chain_us: median_us(&mut chain),
+        chain_us: median(&mut chain),
         moved,
-        tick_us: median_us(&mut ticks),
+        tick_us: median(&mut ticks),
     })
 }
 
@@ -295,7 +295,7 @@ pub(super) fn drag(stop: &AtomicBool) -> Result<DragReport, BenchError> {
         elements: elements as usize,
         exact: exact.unwrap_or_default(),
         lists: lists.unwrap_or_default(),
-        printed_us: median_us(&mut spent),
+        printed_us: median(&mut spent),
     })
 }
 

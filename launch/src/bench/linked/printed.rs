@@ -128,13 +128,13 @@ impl Volume {
         let from = self.elements[sponsor].at;
         let own = &mut self.elements[element];
         let mut moved = false;
-        for axis in 0..3 {
+        for (axis, &from) in from.iter().enumerate() {
             let (least, most) = match (axis == list / 2, list % 2 == 1) {
                 (true, true) => (shortest, longest),
                 (true, false) => (-longest, -shortest),
                 (false, _) => (-aside, aside),
             };
-            let to = own.at[axis].clamp(from[axis] + least, from[axis] + most);
+            let to = own.at[axis].clamp(from + least, from + most);
             moved |= to != own.at[axis];
             own.at[axis] = to;
         }

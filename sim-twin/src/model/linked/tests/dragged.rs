@@ -1,5 +1,5 @@
 //! Elements held and dragged through a volume (row DF-13), what that looks at (DF-14, FU-10), and sweeps of rows
-//! against those of single elements (FU-07).
+//! against those of single elements (FU-07), and what is drawn (RN-01).
 
 use super::{Draw, matter, volume};
 use crate::Tissue as _;
@@ -10,7 +10,7 @@ use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links as _;
 use crate::model::linked::matter::Matter;
 use crate::model::linked::sweep::{pass_one, pass_run};
-use crate::model::linked::tests::press::slab;
+use crate::model::linked::tests::press::{ball, slab};
 use crate::model::linked::weave::Weave;
 
 /// Row DF-13: an element is dragged about; all limits are kept, the surface shows where it is, and the account of
@@ -170,4 +170,42 @@ fn fu_07_rows_at_once_do_as_one_by_one() {
     }
     assert_eq!(rows.moved_m(taken), before_m);
     assert_ne!(rows, *tissue.elements());
+}
+
+/// Row RN-01: what is drawn as points are the elements of the surface and no others, where they are, also though a
+/// step looks at those alone whose rows moved.
+#[test]
+fn rn_01_points_are_those_of_the_surface_and_follow_it() {
+    let mut tissue = slab([30; 3], vec![matter(Limits::LOOSE)], |_| 0);
+    assert_eq!(tissue.view().positions_m.len(), 30 * 30 * 30 - 28 * 28 * 28);
+    let shown = |tissue: &crate::model::linked::Linked| {
+        let vertices = tissue.surface().vertices();
+        let bare = |element: u32| {
+            let links = crate::model::linked::direction::Direction::ALL.into_iter();
+            let mut links = links.map(|to| tissue.elements().neighbour(element, to));
+            links.any(|other| other.is_none())
+        };
+        assert!(vertices.iter().all(|&element| bare(element)));
+        let at_m = vertices
+            .iter()
+            .map(|&element| tissue.elements().at_m(element));
+        assert!(at_m.eq(tissue.view().positions_m.iter().copied()));
+    };
+    let mut felt = [crate::Reaction::default()];
+    for tick in 0..60 {
+        let aside_m = 2e-4 * f64::from(tick);
+        let at_m = crate::Vec3::new(aside_m, 0.0, 4e-3 - aside_m.min(2e-3));
+        tissue.step(&[ball(at_m, 4e-3)], 1e-3, &mut felt);
+        shown(&tissue);
+        if tick == 30 {
+            let before = tissue.view().positions_m.len();
+            let cut = crate::Edit::Cut {
+                point_m: crate::Vec3::new(0.2e-3, 0.0, 0.0),
+                normal: crate::Vec3::x(),
+            };
+            tissue.edit(&cut).expect("can");
+            assert!(tissue.view().positions_m.len() >= before + 2 * 28 * 28);
+        }
+    }
+    assert!(felt[0].contacts > 0);
 }
