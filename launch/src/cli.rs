@@ -9,6 +9,7 @@ pub mod flags;
 mod replay;
 mod trial;
 mod tune;
+mod volume;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use flags::SessionArgs;
 pub use replay::ReplayArgs;
 pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
+pub use volume::{BuildArgs, LabelArgs, SurfaceArgs};
 
 use crate::bench::Part;
 
@@ -123,7 +125,7 @@ pub enum Command {
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
-    /// Inspect, check, convert and drape tissue models and meshes; study which lumps can be felt
+    /// Build, inspect, check, convert and drape tissue models, meshes and volumes; study which lumps can be felt
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
         /// What to do with the model.
@@ -252,7 +254,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Flags of `palpate bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Folder for bench.json (default: `runs/<time>-bench`)
+    /// Folder for bench.json, and report.html and curves.csv of linked volumes (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Measure only these parts, separated by commas [default: all]
@@ -297,7 +299,7 @@ pub struct OutputArgs {
 }
 
 /// What `palpate model` can do. A model is a .fem file, whose .plg file of the same stem gives
-/// the faces, one of the built-in data sets `printed` and `regular`, a mesh of another program, or a
+/// the faces, one of the built-in data sets `printed` and `regular`, a mesh or a volume of another program, or a
 /// scene: a built-in one by its name, or a .toml file.
 #[derive(Debug, Subcommand)]
 pub enum ModelAction {
@@ -305,11 +307,11 @@ pub enum ModelAction {
     #[command(
         after_help = "Examples:\n  palpate model inspect regular --units inch\n  \
         palpate model inspect liver.msh --units mm\n  \
-        palpate model inspect layered"
+        palpate model inspect layered\n  palpate model inspect labels.nrrd"
     )]
     Inspect {
-        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
-        /// `regular`, or a built-in scene
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, .nrrd, .nii, .nii.gz, or a scene in .toml), a
+        /// folder with a DICOM series, `printed`, `regular`, or a built-in scene
         model: String,
         /// What the file counts in
         #[command(flatten)]
@@ -319,23 +321,26 @@ pub enum ModelAction {
     #[command(after_help = "Examples:\n  palpate model validate patch.fem\n  \
         palpate model validate liver.msh --units mm")]
     Validate {
-        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
-        /// `regular`, or a built-in scene
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, .nrrd, .nii, .nii.gz, or a scene in .toml), a
+        /// folder with a DICOM series, `printed`, `regular`, or a built-in scene
         model: String,
         /// What the file counts in
         #[command(flatten)]
         units: UnitArgs,
     },
-    /// Write a lattice as .fem and .plg, a mesh as .vtu, or the outside of either as .ply
+    /// Write a lattice as .fem and .plg, a mesh as .vtu, the outside of either as .ply or .obj, a volume as .nrrd,
+    /// and linked volumes as any of these, in colours
     #[command(after_help = "Examples:\n  \
         palpate model convert regular patch.fem --units inch --to-units si\n  \
         palpate model convert liver.msh liver.vtu --units mm\n  \
-        palpate model convert layered-lump layers.vtu --to-units mm")]
+        palpate model convert layered-lump layers.vtu --to-units mm\n  \
+        palpate model convert limb half.ply --clip y=0\n  \
+        palpate model convert scan.nii.gz tissues.vtu --bands 0.2..0.6,0.6.. --spacing-mm 2")]
     Convert {
-        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, or a scene in .toml), `printed`,
-        /// `regular`, or a built-in scene
+        /// Model: a file (.fem, .plg, .msh, .vtu, .obj, .stl, .ply, .nrrd, .nii, .nii.gz, or a scene in .toml), a
+        /// folder with a DICOM series, `printed`, `regular`, or a built-in scene
         model: String,
-        /// File to write: .fem, with the faces beside it as .plg, or .vtu, or .ply
+        /// File to write: .fem, with the faces beside it as .plg, or .vtu, .ply, .obj or .nrrd
         target: PathBuf,
         /// What the file counts in
         #[command(flatten)]
@@ -343,7 +348,23 @@ pub enum ModelAction {
         /// What the written file counts in [default: as --units]
         #[arg(long, value_enum, value_name = "UNITS")]
         to_units: Option<UnitName>,
+        /// How labels come from a volume
+        #[command(flatten)]
+        labels: LabelArgs,
+        /// What of a linked volume is written
+        #[command(flatten)]
+        shape: SurfaceArgs,
     },
+    /// Build a scene of linked elements from a volume, or from the synthetic layered phantom
+    #[command(
+        after_help = "Examples:\n  palpate model build --seed 7 --out runs/limb\n  \
+        palpate model build labels.nrrd --spacing-mm 2 --out runs/own\n  \
+        palpate model build scan.nii.gz --bands 0.2..0.6,0.6.. --up -y\n  \
+        palpate lab --tissue runs/limb/scene.toml --twin runs/limb/scene.toml\n\
+        \nWrites labels.nrrd, scene.toml with a material for each label to edit, and report.html; of the phantom \
+        also intensity.nrrd."
+    )]
+    Build(BuildArgs),
     /// Condense a block scene into the table that a late tick asks, and keep it in the cache
     #[command(after_help = "Example:\n  palpate model condense layered\n\
         \nSessions use the table if it is there; without it a late tick goes on with the last stiffness.")]

@@ -8,6 +8,7 @@ use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
 use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
 use palpate_master::device::{Handle, HandleCaps, Reading};
 use palpate_transport::{AXES, Axes, Span, Time};
+use palpate_twin::Instrument;
 
 use crate::lab::PERIOD;
 
@@ -170,6 +171,7 @@ impl Handle for TracedHandle {
             position_m: self.position_m,
             velocity_mps: self.velocity_mps,
             closed: held && meant.closed,
+            instrument: Instrument::Blunt,
             present: held && meant.present,
             intended_m: if held {
                 meant.position_m

@@ -29,7 +29,7 @@ use crate::replay::given;
 use crate::tables;
 
 use scene::wrong_scene;
-pub use scene::{load_scene, read_scene, scene_text};
+pub use scene::{list_folder, load_scene, read_scene, scene_text};
 pub use stream::Reconstruction;
 pub(crate) use stream::Watch;
 

@@ -39,6 +39,8 @@ pub struct Touch {
     pub velocity_mps: Axes,
     /// Whether the jaws are closed.
     pub closed: bool,
+    /// What the tool does beside pressing.
+    pub instrument: Instrument,
 }
 
 /// What the remote side reported.
@@ -334,7 +336,7 @@ fn touch(tissue: &mut dyn Tissue, params: &PredictParams, touch: &Touch, dt_s: f
         radius_m: params.tool_radius_m,
         stiffness_npm: params.tool_stiffness_npm,
         shaft_m: Vec3::zeros(),
-        instrument: Instrument::Blunt,
+        instrument: touch.instrument,
         jaws: Some(Jaws {
             opening_m,
             opening_velocity_mps,
@@ -395,6 +397,7 @@ mod tests {
             position_m: [0.0; AXES],
             velocity_mps: [0.0; AXES],
             closed: false,
+            instrument: Instrument::Blunt,
         };
         let remote = Remote {
             touch,

@@ -12,6 +12,7 @@ use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
+use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
@@ -323,6 +324,7 @@ impl State {
             position_m: reading.position_m,
             velocity_mps: reading.velocity_mps,
             closed: reading.closed,
+            instrument: reading.instrument,
         };
         if inputs.masked && predictor.may_ask() {
             return predictor.ask(&params.predict, &handle);
@@ -335,6 +337,7 @@ impl State {
                 position_m: frame.position_m,
                 velocity_mps: frame.velocity_mps,
                 closed: frame.flags & FrameFlags::CLOSED != 0,
+                instrument: Instrument::Blunt,
             },
             contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
                 .then_some(frame.contact_force_n),

@@ -1,7 +1,7 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
 //! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
-//! in layers, `linked` those of elements and links, `volume` those of a mesh file, `table` what is condensed of a block, `press` measures one,
+//! in layers, `linked` those of elements and links, `voxels` those of labelled voxels, `volume` those of a mesh file, `paint` colours the surface of a linked volume, `table` what is condensed of a block, `press` measures one,
 //! `change` goes over to another while a hand feels it. The built-in scenes lie in `scenes/`.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
@@ -11,11 +11,13 @@ mod change;
 mod lattice;
 mod law;
 mod linked;
+mod paint;
 mod parts;
 mod press;
 mod table;
 mod text;
 mod volume;
+mod voxels;
 
 use serde::Deserialize;
 
@@ -26,13 +28,15 @@ use crate::{Instrument, Tissue, Tool, Vec3};
 
 pub use block::{Block, BlockError, BlockSolver, Inclusion, Layer};
 pub use change::{ChangeError, STEP_LOG, Steps};
-pub use linked::{LinkedBlock, LinkedBlockError};
+pub use linked::{LinkedBlock, LinkedBlockError, cells};
+pub use paint::{clip, painted};
 pub use press::Press;
 pub use table::TableError;
 pub use volume::{Part, Volume, VolumeError};
+pub use voxels::{LabelMatter, LinkedVoxels, LinkedVoxelsError};
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -65,12 +69,14 @@ const BUILT_IN: [(&str, &str); 14] = [
         "linked-nodule",
         include_str!("../../scenes/linked-nodule.toml"),
     ),
+    ("limb", include_str!("../../scenes/limb.toml")),
 ];
 
 /// Name and bytes of the mesh files of built-in scenes.
 const MESHES: [(&str, &[u8]); 1] = [("mound.msh", include_bytes!("../../scenes/mound.msh"))];
 
-/// Gives the bytes of a file that a scene names, or why it cannot.
+/// Gives the bytes of a file that a scene names, or why it cannot. A name that ends in `/` is that of a folder: its
+/// bytes are the sorted names of its files, one a line.
 pub type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// A tissue that can be built as often as wanted, and the tool meant for it.
@@ -104,6 +110,8 @@ pub enum Body {
     Mesh(Volume),
     /// Elements and links in layers, that can be cut.
     Linked(LinkedBlock),
+    /// Elements and links where voxels are, that can be cut.
+    Voxels(LinkedVoxels),
 }
 
 /// Stiffer tissue, as seen from above: a column of a sheet as deep as it, or a ball in a block.
@@ -161,6 +169,9 @@ pub enum SceneError {
     /// A block of elements and links is unfit.
     #[error(transparent)]
     Linked(#[from] LinkedBlockError),
+    /// A body of elements and links from voxels is unfit.
+    #[error(transparent)]
+    Voxels(#[from] LinkedVoxelsError),
 }
 
 /// Names of the built-in scenes.
@@ -219,7 +230,7 @@ impl Scene {
             Body::Lattice { .. } => "idms",
             Body::Block(block) if block.solver == BlockSolver::Explicit => "fem",
             Body::Block(_) | Body::Mesh(_) => "implicit",
-            Body::Linked(_) => "linked",
+            Body::Linked(_) | Body::Voxels(_) => "linked",
         }
     }
 
@@ -233,6 +244,7 @@ impl Scene {
             Body::Block(block) => Ok(block.build()?),
             Body::Mesh(volume) => Ok(Box::new(volume.solver()?)),
             Body::Linked(block) => Ok(Box::new(block.solver()?)),
+            Body::Voxels(body) => Ok(Box::new(body.solver()?)),
         }
     }
 
@@ -279,7 +291,10 @@ mod tests {
                     .fold(rest_m[0][axis], pick)
             };
             // the view of these is more than a flat top
-            let curved = matches!(scene.body, Body::Mesh(_) | Body::Linked(_));
+            let curved = matches!(
+                scene.body,
+                Body::Mesh(_) | Body::Linked(_) | Body::Voxels(_)
+            );
             for axis in if curved { 0..2 } else { 0..3 } {
                 let middle_m = corner(f64::min, axis) + corner(f64::max, axis);
                 assert!(middle_m.abs() < 1e-12, "{name}, axis {axis}: {middle_m}");
@@ -346,7 +361,7 @@ mod tests {
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
              layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, sheet, \
-             sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule"
+             sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule, limb"
         );
         let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));

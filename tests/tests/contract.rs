@@ -265,7 +265,7 @@ fn two_runs_are_equal_by_hash() {
 }
 
 /// A stiffness edit so wide that it is even over the tissue.
-fn everywhere(factor: f64) -> Edit {
+fn everywhere(factor: f64) -> Edit<'static> {
     Edit::Stiffen {
         center_m: Vec3::zeros(),
         radius_m: 1e3,

@@ -57,11 +57,12 @@ impl<'a> Body<'a> {
                 block,
                 searched: block.inclusions.len()..block.inclusions.len(),
             }),
-            SceneBody::Lattice { .. } | SceneBody::Linked(_) | SceneBody::Mesh(_) => {
-                Err(TouchError::NotABlock {
-                    scene: scene.name.clone(),
-                })
-            }
+            SceneBody::Lattice { .. }
+            | SceneBody::Linked(_)
+            | SceneBody::Voxels(_)
+            | SceneBody::Mesh(_) => Err(TouchError::NotABlock {
+                scene: scene.name.clone(),
+            }),
         }
     }
 

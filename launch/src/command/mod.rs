@@ -20,6 +20,8 @@ pub mod trial;
 pub mod truth;
 pub mod tune;
 
+pub use model::{Amount, Built};
+
 use crate::cli::Command;
 use crate::config::ConfigError;
 

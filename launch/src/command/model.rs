@@ -2,12 +2,14 @@
 //!
 //! Source: seed-004 3.9, 3.10 (rows S4-54 to S4-57). Here are only files and words; reading,
 //! checking and draping are those of `palpate_twin::mesh`. A model is a lattice, or a mesh of another
-//! program, as the name of its file says.
+//! program, or a volume, as the name of its file says.
 
+mod build;
 mod condense;
 mod detect;
 mod mesh;
 mod scene;
+mod volume;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +20,9 @@ use palpate_twin::mesh::{Lattice, Parts, Surface, Units, check, fem, fixture, pl
 use palpate_twin::scene::Body;
 
 use super::{Done, Failure};
-use crate::cli::{ModelAction, UnitArgs, UnitName};
+use crate::cli::{LabelArgs, ModelAction, SurfaceArgs, UnitArgs, UnitName};
+
+pub use build::{Amount, Built};
 
 /// Do one action on a model.
 ///
@@ -26,6 +30,12 @@ use crate::cli::{ModelAction, UnitArgs, UnitName};
 /// [`Failure::Usage`] naming the file, its line or field, the value and what would be right.
 pub fn model(action: &ModelAction) -> Result<Done, Failure> {
     match action {
+        ModelAction::Inspect { model, .. } if volume::is_volume(model) => {
+            Ok(volume::inspect(&volume::load(model)?))
+        }
+        ModelAction::Validate { model, .. } if volume::is_volume(model) => {
+            Ok(volume::validate(model, &volume::load(model)?))
+        }
         ModelAction::Inspect { model, units } => match load_mesh(model, *units)? {
             Some(parts) => Ok(mesh::inspect(&parts)),
             None => match scene::load(model)? {
@@ -45,24 +55,16 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
             target,
             units,
             to_units,
+            labels,
+            shape,
         } => {
             let to = si_of(to_units.unwrap_or(units.units));
-            if let Some(parts) = load_mesh(model, *units)? {
-                return mesh::write(&parts, target, &to);
+            if volume::is_volume(model) {
+                return volume::convert(model, target, (labels, shape), &to);
             }
-            let scene = scene::load(model)?;
-            if let Some(parts) = scene.as_ref().map(scene::parts).transpose()?.flatten() {
-                return mesh::write(&parts, target, &to);
-            }
-            let lattice = match scene.map(|scene| scene.body) {
-                Some(Body::Lattice { lattice, .. }) => lattice,
-                _ => load(model, si_of(units.units))?,
-            };
-            match mesh::format_of(target) {
-                Some(_) => mesh::write(&skin(&lattice), target, &to),
-                None => write(&lattice, target, to),
-            }
+            convert((model, target), si_of(units.units), &to, (labels, shape))
         }
+        ModelAction::Build(arguments) => build::build(arguments),
         ModelAction::Condense { scene, anew } => condense::condense(scene, *anew),
         ModelAction::Detect(arguments) => detect::detect(arguments),
         ModelAction::Drape {
@@ -70,6 +72,45 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
             target,
             radius,
         } => drape_over(model, target, *radius),
+    }
+}
+
+/// Write a mesh, a scene or a lattice anew.
+fn convert(
+    (model, target): (&str, &Path),
+    from: Units,
+    to: &Units,
+    (labels, shape): (&LabelArgs, &SurfaceArgs),
+) -> Result<Done, Failure> {
+    if labels.spacing_mm.is_some() || !labels.bands.is_empty() {
+        let expected = "expected a volume for --bands and --spacing-mm";
+        return Err(Failure::Usage(format!("{model}: is no volume; {expected}")));
+    }
+    let scene = match mesh::format_of(Path::new(model)) {
+        Some(_) => None,
+        None => scene::load(model)?,
+    };
+    let linked = scene.as_ref().map(volume::elements).transpose()?.flatten();
+    if let Some(elements) = linked {
+        return volume::write(elements, target, shape, to);
+    }
+    if shape.surface || shape.clip.is_some() {
+        let expected = "expected a volume or a scene of linked elements for --surface and --clip";
+        return Err(Failure::Usage(format!("{model}: has no links; {expected}")));
+    }
+    if let Some(format) = mesh::format_of(Path::new(model)) {
+        return mesh::write(&mesh::load(Path::new(model), format, &from)?, target, to);
+    }
+    if let Some(parts) = scene.as_ref().map(scene::parts).transpose()?.flatten() {
+        return mesh::write(&parts, target, to);
+    }
+    let lattice = match scene.map(|scene| scene.body) {
+        Some(Body::Lattice { lattice, .. }) => lattice,
+        _ => load(model, from)?,
+    };
+    match mesh::format_of(target) {
+        Some(_) => mesh::write(&skin(&lattice), target, to),
+        None => write(&lattice, target, *to),
     }
 }
 
@@ -229,7 +270,7 @@ fn write(lattice: &Lattice, target: &Path, units: Units) -> Result<Done, Failure
         .is_none_or(|extension| extension != "fem")
     {
         let message = format!(
-            "{}: expected a file that ends in .fem, .vtu or .ply",
+            "{}: expected a file that ends in .fem, .vtu, .ply or .obj",
             target.display()
         );
         return Err(Failure::Usage(message));

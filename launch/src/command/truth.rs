@@ -136,7 +136,7 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         Body::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. } | Body::Linked(_) | Body::Mesh(_) => false,
+        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => false,
     };
     let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
     let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
@@ -172,6 +172,10 @@ fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
     match &scene.body {
         Body::Block(Block { size_m, .. }) | Body::Linked(LinkedBlock { size_m, .. }) => {
             ([0.0; 2], [0.5 * size_m[0], 0.5 * size_m[1]])
+        }
+        Body::Voxels(body) => {
+            let [x_m, y_m, _] = body.size_m();
+            ([0.0; 2], [0.5 * x_m, 0.5 * y_m])
         }
         Body::Mesh(volume) => {
             let [low_m, high_m] = volume.corners_m();

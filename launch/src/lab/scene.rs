@@ -32,8 +32,12 @@ pub fn read_scene(
         scene::load_with(&text, &|file| {
             // a path from the scene's folder; an absolute one stays what it is
             let path = folder.map_or_else(|| file.into(), |folder| folder.join(file));
-            let bytes =
-                std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let named = |error: std::io::Error| format!("{}: {error}", path.display());
+            let bytes = if file.ends_with('/') {
+                list_folder(&path).map_err(named)?.join("\n").into_bytes()
+            } else {
+                std::fs::read(&path).map_err(named)?
+            };
             (heard.borrow_mut())(&bytes);
             Ok(bytes)
         })
@@ -41,6 +45,24 @@ pub fn read_scene(
         scene::load(&text)
     };
     scene.map_err(|error| wrong_scene(field, name, &error))
+}
+
+/// Sorted names of the files in a folder, without hidden ones and folders below.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn list_folder(folder: &std::path::Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string();
+        let shown = name.ok().filter(|name| !name.starts_with('.'));
+        if let Some(name) = shown.filter(|_| entry.path().is_file()) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// The TOML text of a built-in scene by its name, or of a scene file by its path; a file that is
@@ -65,8 +87,8 @@ fn scene_source(name: &str, field: &str) -> Result<(String, bool), ConfigError> 
     if text.contains('=') {
         Ok((text, true))
     } else {
-        let expected = "the file has no field; expected a scene with [tool] and [block], [mesh], \
-                        [sheet] or [fixture]";
+        let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \
+                        [mesh], [sheet] or [fixture]";
         Err(wrong_scene(field, name, &expected))
     }
 }

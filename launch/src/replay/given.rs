@@ -60,6 +60,7 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
         position_m: usable(record, record.position_m),
         velocity_mps: record.velocity_mps,
         closed: has(record, Given::CLOSED),
+        instrument: palpate_twin::Instrument::Blunt,
         present: has(record, Given::PRESENT),
         intended_m: record.intended_m,
         phase: record.phase,

@@ -11,11 +11,13 @@ mod charts;
 mod detect;
 mod heat;
 pub mod identify;
+mod linked;
 mod lump;
 mod map;
 mod numbers;
 mod plot;
 pub mod trial;
+mod volume;
 pub mod what_if;
 mod words;
 
@@ -26,6 +28,8 @@ use crate::summary::{ContactSummary, Summary};
 
 pub use atlas::render as atlas;
 pub use detect::render as detect;
+pub use linked::render as linked;
+pub use volume::render as volume;
 pub(crate) use words::quick;
 
 /// The same session in another mode, to be shown beside.

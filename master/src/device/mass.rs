@@ -111,6 +111,7 @@ impl Handle for MassHandle {
             position_m,
             velocity_mps: self.mass.velocity_mps,
             closed: present && intent.closed,
+            instrument: intent.instrument_if(present),
             present,
             intended_m: if present {
                 intent.position_m

@@ -16,6 +16,7 @@ pub mod watchdog;
 
 use palpate_transport::frame::is_plausible;
 use palpate_transport::{Axes, Time};
+use palpate_twin::Instrument;
 
 pub use params::{HandleKind, OperatorError, OperatorParams, build};
 
@@ -47,6 +48,8 @@ pub struct Reading {
     pub velocity_mps: Axes,
     /// Whether the tweezers' closure switch is on.
     pub closed: bool,
+    /// What the tool does beside pressing.
+    pub instrument: Instrument,
     /// Whether the operator is present.
     pub present: bool,
     /// Where a simulated operator means to be \[m\]; the position itself for a real one.

@@ -6,6 +6,7 @@
 use core::f64::consts::PI;
 
 use palpate_transport::Axes;
+use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
 use super::OperatorError;
@@ -23,9 +24,22 @@ pub struct Intent {
     pub velocity_mps: Axes,
     /// Whether the tweezers are meant to be closed.
     pub closed: bool,
+    /// What the tool is meant to do beside pressing.
+    pub instrument: Instrument,
     /// Phase: 0 approach (and all of a sine), 1 to 9 press, 10 travel, 11 stroke, 12 pinch,
     /// 13 retreat and after.
     pub phase: u16,
+}
+
+impl Intent {
+    /// The instrument of a hand that is there: nobody cuts with a tool that is let go.
+    pub(crate) fn instrument_if(&self, present: bool) -> Instrument {
+        if present {
+            self.instrument
+        } else {
+            Instrument::Blunt
+        }
+    }
 }
 
 /// Which script, with its parameters.
@@ -132,6 +146,7 @@ fn sine_intent(sine: &SineParams, elapsed_s: f64) -> Intent {
         position_m: [0.0, 0.0, -half_m * (1.0 - cos), OPEN_M],
         velocity_mps: [0.0, 0.0, -half_m * 2.0 * PI * sine.hz * sin, 0.0],
         closed: false,
+        instrument: Instrument::Blunt,
         phase: 0,
     }
 }

@@ -203,6 +203,7 @@ mod tests {
             position_m: [0.0, 0.0, 0.008 - depth_m, 0.02],
             velocity_mps: [0.0; 4],
             closed: false,
+            instrument: palpate_twin::Instrument::Blunt,
         }
     }
 

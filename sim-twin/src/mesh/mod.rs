@@ -11,6 +11,7 @@ pub mod hex;
 pub mod lattice;
 pub mod mound;
 pub mod nested;
+pub mod painted;
 pub mod parts;
 pub mod plg;
 pub mod quadratic;
@@ -23,6 +24,7 @@ pub mod units;
 
 pub use file::{Format, MeshError};
 pub use lattice::{Atom, Face, Lattice, Link};
+pub use painted::Painted;
 pub use parts::{Cells, Parts};
 pub use rows::FileError;
 pub use surface::Surface;

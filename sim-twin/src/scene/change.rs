@@ -139,9 +139,11 @@ impl Steps {
 fn block(scene: &Scene) -> Result<&Block, ChangeError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } | Body::Linked(_) | Body::Mesh(_) => Err(ChangeError::NotABlock {
-            scene: scene.name.clone(),
-        }),
+        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => {
+            Err(ChangeError::NotABlock {
+                scene: scene.name.clone(),
+            })
+        }
     }
 }
 

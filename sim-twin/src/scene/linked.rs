@@ -106,37 +106,12 @@ impl LinkedBlock {
         Ok(volume)
     }
 
-    /// Its cells at rest as a mesh: hexahedra between eight elements, of the material of their lowest
-    /// corner, which is numbered from 1.
+    /// Its cells at rest as a mesh, of the material of their lowest corner, which is numbered from 1.
     ///
     /// # Errors
     /// If materials or sizes are unfit.
     pub fn parts(&self) -> Result<Parts, ElementsError> {
-        let volume = self.volume()?;
-        let all = 0..volume.slots();
-        let mut parts = Parts {
-            nodes_m: all.clone().map(|element| volume.rest_m(element)).collect(),
-            ..Parts::default()
-        };
-        for element in all {
-            let site = volume.site(element);
-            let corner = |signs: [f64; 3]| {
-                let next = |axis: usize| site[axis] + i32::from(signs[axis] > 0.0);
-                volume.at_site([next(0), next(1), next(2)])
-            };
-            let nodes: Option<Vec<u32>> = CORNERS.into_iter().map(corner).collect();
-            if let Some(&nodes) = nodes.as_deref().and_then(<[u32]>::first_chunk::<8>) {
-                parts
-                    .hexes
-                    .push(nodes, u32::from(volume.matter(element)) + 1);
-            }
-        }
-        let matters = volume.bonds().matters().iter();
-        parts.names = (1..)
-            .map(|number| (3, number))
-            .zip(matters.map(|matter| matter.name.clone()))
-            .collect();
-        Ok(parts)
+        Ok(cells(&self.volume()?))
     }
 
     /// A new tissue, at rest.
@@ -147,35 +122,70 @@ impl LinkedBlock {
         Ok(Linked::new(self.volume()?, self.params)?)
     }
 
+    /// The material of the layer around a place, whatever balls are there.
+    #[must_use]
+    pub fn host(&self, at_m: &Vec3) -> &Matter {
+        let mut left_m = -at_m.z;
+        let around = self.layers.iter().position(|(thickness_m, _)| {
+            left_m -= thickness_m;
+            left_m <= 0.0
+        });
+        // a block that was read has layers
+        let last = self.layers.len() - 1;
+        &self.layers[around.unwrap_or(last)].1
+    }
+
     /// Balls as seen from above, with their stiffness over that of the layer around them.
     #[must_use]
     pub fn lumps(&self) -> Vec<Lump> {
-        let lump = |(centre_m, radius_m, matter): &(Vec3, f64, Matter)| {
-            let mut left_m = -centre_m.z;
-            let around = self.layers.iter().find(|(thickness_m, _)| {
-                left_m -= thickness_m;
-                left_m <= 0.0
-            });
-            let host = &around.or(self.layers.last())?.1;
-            Some(Lump {
-                center_m: [centre_m.x, centre_m.y],
-                radius_m: *radius_m,
-                factor: matter.modulus_pa / host.modulus_pa,
-            })
+        let lump = |(centre_m, radius_m, matter): &(Vec3, f64, Matter)| Lump {
+            center_m: [centre_m.x, centre_m.y],
+            radius_m: *radius_m,
+            factor: matter.modulus_pa / self.host(centre_m).modulus_pa,
         };
-        self.balls.iter().filter_map(lump).collect()
+        self.balls.iter().map(lump).collect()
     }
 }
 
+/// Cells of a volume at rest: hexahedra between eight elements that are there, of the material of their lowest
+/// corner, which is numbered from 1.
+#[must_use]
+pub fn cells(volume: &Elements<f32>) -> Parts {
+    let all = 0..volume.slots();
+    let mut parts = Parts {
+        nodes_m: all.clone().map(|element| volume.rest_m(element)).collect(),
+        ..Parts::default()
+    };
+    for element in all {
+        let site = volume.site(element);
+        let corner = |signs: [f64; 3]| {
+            let next = |axis: usize| site[axis] + i32::from(signs[axis] > 0.0);
+            let found = volume.at_site([next(0), next(1), next(2)]);
+            found.filter(|&found| volume.alive(found))
+        };
+        let nodes: Option<Vec<u32>> = CORNERS.into_iter().map(corner).collect();
+        if let Some(&nodes) = nodes.as_deref().and_then(<[u32]>::first_chunk::<8>) {
+            let number = u32::from(volume.matter(element)) + 1;
+            parts.hexes.push(nodes, number);
+        }
+    }
+    let matters = volume.bonds().matters().iter();
+    parts.names = (1..)
+        .map(|number| (3, number))
+        .zip(matters.map(|matter| matter.name.clone()))
+        .collect();
+    parts
+}
+
 /// Most elements of a scene.
-const COUNT_MAX: f64 = 4e6;
+pub(super) const COUNT_MAX: f64 = 4e6;
 
 /// The table `[linked]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkedText {
-    size_m: [f64; 3],
-    spacing_m: f64,
+    size_m: Option<[f64; 3]>,
+    spacing_m: Option<f64>,
     sweep_s: Option<f64>,
     over_relaxation: Option<f32>,
 }
@@ -183,7 +193,7 @@ pub(super) struct LinkedText {
 /// The keys of a material.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MatterText {
+pub(super) struct MatterText {
     young_pa: f64,
     poisson: Option<f64>,
     toughness_jpm2: Option<f64>,
@@ -195,7 +205,7 @@ struct MatterText {
 
 impl MatterText {
     /// The material of a layer or inclusion, from the keys of its entry that are not its `own`.
-    fn matter(
+    pub(super) fn matter(
         keys: &toml::Table,
         (field, name): (&str, &str),
         own: &'static str,
@@ -236,75 +246,102 @@ impl LinkedText {
         layers: &[LayerText],
         inclusions: &[InclusionText],
     ) -> Result<LinkedBlock, LinkedBlockError> {
-        for (axis, &edge_m) in self.size_m.iter().enumerate() {
+        let missing = |field: &str, expected| wrong(field.to_owned(), "missing", expected);
+        let edges = "the edges of a block, or a table [volume]";
+        let size_m = self.size_m.ok_or_else(|| missing("linked.size_m", edges))?;
+        let apart = "the distance of elements";
+        let spacing_m = self
+            .spacing_m
+            .ok_or_else(|| missing("linked.spacing_m", apart))?;
+        for (axis, &edge_m) in size_m.iter().enumerate() {
             positive(format!("linked.size_m[{axis}]"), edge_m)?;
         }
-        positive("linked.spacing_m", self.spacing_m)?;
-        let counts = self
-            .size_m
-            .map(|edge_m| (edge_m / self.spacing_m).round() + 1.0);
+        positive("linked.spacing_m", spacing_m)?;
+        let counts = size_m.map(|edge_m| (edge_m / spacing_m).round() + 1.0);
         if counts.iter().product::<f64>() > COUNT_MAX || counts.iter().any(|&count| count < 2.0) {
             let expected = "2 elements an edge or more, and 4 million at most";
-            return Err(wrong("linked.spacing_m".into(), self.spacing_m, expected).into());
+            return Err(wrong("linked.spacing_m".into(), spacing_m, expected).into());
         }
-        let ours = LinkedParams::default();
         let block = LinkedBlock {
-            size_m: self.size_m,
-            spacing_m: self.spacing_m,
-            layers: self.layers(layers)?,
-            balls: self.balls(inclusions)?,
-            params: LinkedParams {
-                sweep_s: self.sweep_s.unwrap_or(ours.sweep_s),
-                omega: self.over_relaxation.unwrap_or(ours.omega),
-                ..ours
-            },
+            size_m,
+            spacing_m,
+            layers: stack(size_m, layers)?,
+            balls: balls(size_m, inclusions)?,
+            params: self.params(),
         };
         // built once here, so that a scene that loads can also be built
         block.solver()?;
         Ok(block)
     }
 
-    fn layers(&self, texts: &[LayerText]) -> Result<Vec<(f64, Matter)>, LinkedBlockError> {
-        if texts.is_empty() {
-            return Err(wrong("layer".into(), "missing", "at least one [[layer]]").into());
+    fn params(&self) -> LinkedParams {
+        let ours = LinkedParams::default();
+        LinkedParams {
+            sweep_s: self.sweep_s.unwrap_or(ours.sweep_s),
+            omega: self.over_relaxation.unwrap_or(ours.omega),
+            ..ours
         }
-        let mut left_m = self.size_m[2];
-        let mut layers = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            let field = format!("layer[{index}]");
-            let last = index + 1 == texts.len();
-            let thickness_m = text.thickness_m.or(last.then_some(left_m));
-            let Some(thickness_m) = thickness_m else {
-                let expected = "a number; only the last layer goes down to the ground";
-                return Err(wrong(format!("{field}.thickness_m"), "missing", expected).into());
-            };
-            positive(format!("{field}.thickness_m"), thickness_m)?;
-            left_m -= thickness_m;
-            if left_m < -1e-9 * self.size_m[2] {
-                let expected = format!("layers of {} m together", self.size_m[2]);
-                let field = format!("{field}.thickness_m");
-                return Err(wrong(field, thickness_m, &expected).into());
-            }
-            let name = text.name.clone().unwrap_or_else(|| field.clone());
-            let own = "`name` and `thickness_m`";
-            layers.push((
-                thickness_m,
-                MatterText::matter(&text.material, (&field, &name), own)?,
-            ));
-        }
-        Ok(layers)
     }
 
-    fn balls(&self, texts: &[InclusionText]) -> Result<Vec<(Vec3, f64, Matter)>, LinkedBlockError> {
-        let mut balls = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            let field = format!("inclusion[{index}]");
-            let centre_m = text.centre_m(&field, self.size_m)?;
-            let name = text.name.clone().unwrap_or_else(|| field.clone());
-            let own = "`name`, `center_m` and `radius_m`";
-            let matter = MatterText::matter(&text.material, (&field, &name), own)?;
-            balls.push((centre_m, text.radius_m, matter));
+    /// What of it a body of voxels takes: the distance of elements \[m\], if it is not theirs, and the model's
+    /// choices.
+    pub(super) fn of_voxels(&self) -> Result<(Option<f64>, LinkedParams), LinkedBlockError> {
+        if let Some(size_m) = self.size_m {
+            let expected = "no size: that of the volume is taken";
+            return Err(wrong("linked.size_m".into(), format!("{size_m:?}"), expected).into());
         }
-        Ok(balls)
+        if let Some(spacing_m) = self.spacing_m {
+            positive("linked.spacing_m", spacing_m)?;
+        }
+        Ok((self.spacing_m, self.params()))
     }
+}
+
+/// Layers from the top down.
+fn stack(size_m: [f64; 3], texts: &[LayerText]) -> Result<Vec<(f64, Matter)>, LinkedBlockError> {
+    if texts.is_empty() {
+        return Err(wrong("layer".into(), "missing", "at least one [[layer]]").into());
+    }
+    let mut left_m = size_m[2];
+    let mut layers = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let field = format!("layer[{index}]");
+        let last = index + 1 == texts.len();
+        let thickness_m = text.thickness_m.or(last.then_some(left_m));
+        let Some(thickness_m) = thickness_m else {
+            let expected = "a number; only the last layer goes down to the ground";
+            return Err(wrong(format!("{field}.thickness_m"), "missing", expected).into());
+        };
+        positive(format!("{field}.thickness_m"), thickness_m)?;
+        left_m -= thickness_m;
+        if left_m < -1e-9 * size_m[2] {
+            let expected = format!("layers of {} m together", size_m[2]);
+            let field = format!("{field}.thickness_m");
+            return Err(wrong(field, thickness_m, &expected).into());
+        }
+        let name = text.name.clone().unwrap_or_else(|| field.clone());
+        let own = "`name` and `thickness_m`";
+        layers.push((
+            thickness_m,
+            MatterText::matter(&text.material, (&field, &name), own)?,
+        ));
+    }
+    Ok(layers)
+}
+
+/// Balls in a block.
+fn balls(
+    size_m: [f64; 3],
+    texts: &[InclusionText],
+) -> Result<Vec<(Vec3, f64, Matter)>, LinkedBlockError> {
+    let mut balls = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let field = format!("inclusion[{index}]");
+        let centre_m = text.centre_m(&field, size_m)?;
+        let name = text.name.clone().unwrap_or_else(|| field.clone());
+        let own = "`name`, `center_m` and `radius_m`";
+        let matter = MatterText::matter(&text.material, (&field, &name), own)?;
+        balls.push((centre_m, text.radius_m, matter));
+    }
+    Ok(balls)
 }

@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use super::block::{BlockText, InclusionText, LayerText};
 use super::lattice::{FixtureText, ModelText, SheetText};
-use super::linked::LinkedText;
+use super::linked::{LinkedBlockError, LinkedText};
 use super::volume::{MeshText, RegionText};
+use super::voxels::{LabelText, VolumeText};
 use super::{Body, Lump, Read, Scene, SceneError};
 use crate::mesh::check;
 use crate::model::idms::{Contact, Idms};
@@ -49,11 +50,17 @@ impl Text {
         if self.mesh.is_none() && !self.region.is_empty() {
             return Err(field("region", "given", "a table [mesh] beside it"));
         }
+        if self.linked.is_none() && (self.volume.is_some() || !self.material.is_empty()) {
+            return Err(field("volume", "given", "a table [linked] beside it"));
+        }
         let (body, lumps) = match (&self.block, &self.linked, &self.mesh) {
             (Some(block), _, _) => {
                 let block = block.block(&self.layer, &self.inclusion)?;
                 let lumps = block.lumps();
                 (Body::Block(block), lumps)
+            }
+            (None, Some(linked), _) if self.volume.is_some() || !self.material.is_empty() => {
+                self.voxels(linked, read)?
             }
             (None, Some(linked), _) => {
                 let block = linked.block(&self.layer, &self.inclusion)?;
@@ -74,6 +81,20 @@ impl Text {
             tool_stiffness_npm: self.tool.stiffness_npm,
             lumps,
         })
+    }
+
+    fn voxels(&self, linked: &LinkedText, read: Read<'_>) -> Result<(Body, Vec<Lump>), SceneError> {
+        let Some(volume) = &self.volume else {
+            let expected =
+                "a table [volume] beside [[material]]; layers have their materials themselves";
+            return Err(field("volume", "missing", expected));
+        };
+        if !(self.layer.is_empty() && self.inclusion.is_empty()) {
+            return Err(field("layer", "given", "[[material]] with a [volume]"));
+        }
+        let body = volume.body(&self.material, linked.of_voxels()?, read)?;
+        let lumps = body.lumps().map_err(LinkedBlockError::from)?;
+        Ok((Body::Voxels(body), lumps))
     }
 
     fn lattice(&self) -> Result<Body, SceneError> {
@@ -109,6 +130,9 @@ struct Text {
     fixture: Option<FixtureText>,
     block: Option<BlockText>,
     linked: Option<LinkedText>,
+    volume: Option<VolumeText>,
+    #[serde(default)]
+    material: Vec<LabelText>,
     mesh: Option<MeshText>,
     #[serde(default)]
     region: Vec<RegionText>,

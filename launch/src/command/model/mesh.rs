@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use palpate_twin::mesh::file::{self, FORMATS, Format, ply_write, vtu_write};
-use palpate_twin::mesh::{Parts, Surface, TetMesh, Units, defect};
+use palpate_twin::mesh::file::{self, FORMATS, Format, obj_write, ply_write, vtu_write};
+use palpate_twin::mesh::{Painted, Parts, Surface, TetMesh, Units, defect};
 
 use super::{Done, Failure};
 
@@ -133,15 +133,18 @@ fn remarks(parts: &Parts) -> String {
     text
 }
 
-/// Write a mesh as `.vtu`, or its outside as `.ply`.
+/// Write a mesh as `.vtu`, or its outside as `.ply` or `.obj`.
 pub(super) fn write(parts: &Parts, target: &Path, units: &Units) -> Result<Done, Failure> {
     let refused =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", target.display()));
     let bytes = match format_of(target) {
         Some(Format::Vtu) => vtu_write::write(parts, units).map(String::into_bytes),
         Some(Format::Ply) => ply_write::write(parts, units),
+        Some(Format::Obj) => {
+            obj_write::write(&Painted::plain(parts), units).map(String::into_bytes)
+        }
         _ => {
-            let expected = "expected a file that ends in .vtu, or in .ply for the outside; \
+            let expected = "expected a file that ends in .vtu, or in .ply or .obj for the outside; \
                             only a lattice has the masses and links of a .fem file";
             return Err(refused(&expected));
         }

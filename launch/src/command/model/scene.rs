@@ -8,7 +8,9 @@ use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
 use palpate_twin::mesh::Parts;
 use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::scene::{self, Block, BlockError, BlockSolver, Body, LinkedBlock, Scene, Volume};
+use palpate_twin::scene::{
+    self, Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
+};
 
 use super::{Done, Failure};
 use crate::lab;
@@ -53,13 +55,15 @@ pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
         Body::Linked(block) => {
             linked(&mut text, block);
             let caps = scene.build().map_err(|error| named(&error))?.caps();
-            let _ = writeln!(
-                text,
-                "elements {}, {} of them free, {} mm apart, linked to 6 neighbours; can be cut",
-                caps.elements,
-                caps.nodes,
-                block.spacing_m * 1e3
-            );
+            let apart = format!("{}", block.spacing_m * 1e3);
+            text.push_str(&elements(caps.elements, caps.nodes, &apart));
+        }
+        Body::Voxels(body) => {
+            voxels(&mut text, body);
+            let caps = scene.build().map_err(|error| named(&error))?.caps();
+            let [x, y, z] = body.frame.spacing_m.map(|m| m * 1e3);
+            let apart = format!("{x:.3} x {y:.3} x {z:.3}");
+            text.push_str(&elements(caps.elements, caps.nodes, &apart));
         }
         Body::Lattice { .. } => {
             let caps = scene.build().map_err(|error| named(&error))?.caps();
@@ -91,6 +95,42 @@ fn solved(nodes: usize, cells: usize) -> String {
         "cells    {cells}, with {nodes} nodes that move\nstep     solved as a whole: for virtual time \
          (`palpate lab`); `palpate run` measures first\n"
     )
+}
+
+/// Elements and links of either kind of linked volume.
+fn elements(count: usize, free: usize, apart_mm: &str) -> String {
+    format!(
+        "elements {count}, {free} of them free, {apart_mm} mm apart, linked to 6 neighbours; can be cut\n"
+    )
+}
+
+/// Where the voxels of a linked volume come from, and its tissues.
+fn voxels(text: &mut String, body: &LinkedVoxels) {
+    let [x, y, z] = body.size_m().map(|size_m| size_m * 1e3);
+    let bonded = if body.separate {
+        "an object for each label"
+    } else {
+        "one bonded body"
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "voxels   {}\nbody     {x:.1} x {y:.1} x {z:.1} mm, {bonded}, its lowest elements held",
+        body.source
+    );
+    for (tissue, amount) in body.tissues.iter().zip(body.amounts()) {
+        let matter = &tissue.matter;
+        let _ = writeln!(
+            text,
+            "label    {}: {}, {amount} elements, links of {:.0} Pa, cut for {} J/m2{}{}",
+            tissue.label,
+            matter.name,
+            matter.modulus_pa,
+            matter.toughness_jpm2,
+            if tissue.held { ", held" } else { "" },
+            if tissue.is_lump { ", a lump" } else { "" }
+        );
+    }
 }
 
 /// Layers and balls of a linked volume.
@@ -255,6 +295,7 @@ pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
         Body::Mesh(volume) => Some(volume.to_parts()),
         Body::Block(block) => Some(block.parts().map_err(|error| named(&error))?),
         Body::Linked(block) => Some(block.parts().map_err(|error| named(&error))?),
+        Body::Voxels(body) => Some(body.parts().map_err(|error| named(&error))?),
     })
 }
 

@@ -261,6 +261,7 @@ impl Handle for PhantomHandle {
             position_m,
             velocity_mps: self.measured.velocity_mps,
             closed: self.plant.tweezers.switch.closed,
+            instrument: intent.instrument_if(present),
             present,
             intended_m: if present {
                 intent.position_m

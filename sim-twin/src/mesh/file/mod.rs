@@ -7,6 +7,7 @@
 
 pub mod msh;
 pub mod obj;
+pub mod obj_write;
 pub mod ply;
 pub mod ply_write;
 mod scan;

@@ -2,6 +2,7 @@ use super::*;
 use crate::mesh::defect::findings;
 use crate::mesh::grade::even;
 use crate::mesh::hex::HexMesh;
+use crate::mesh::painted::Painted;
 use crate::mesh::surface::Surface;
 use crate::mesh::tet::TetMesh;
 use proptest::prelude::*;
@@ -450,4 +451,44 @@ proptest! {
         prop_assert_eq!(si(Format::Ply, ply), Ok(parts.clone()));
         prop_assert_eq!(si(Format::Obj, obj(&parts)), Ok(parts));
     }
+}
+
+/// Coloured surfaces keep their triangles in every format that is read back, and colours stand where programs look.
+#[test]
+fn rn_03_colours_are_written_beside_places() {
+    let painted = Painted {
+        surface: Surface {
+            nodes_m: [[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, 0.3, 0.0]]
+                .map(Vec3::from)
+                .to_vec(),
+            faces: vec![[0, 1, 2], [2, 1, 0]],
+        },
+        colours: vec![[255, 0, 51], [1, 2, 3], [9, 8, 7]],
+        materials: vec![1, 2, 2],
+    };
+    let ply = ply_write::write_painted(&painted, &Units::SI).unwrap();
+    let obj = obj_write::write(&painted, &Units::SI).unwrap();
+    let vtu = vtu_write::write_painted(&painted, &Units::SI).unwrap();
+    assert!(obj.contains("\nv 0.0 0.0 0.0 1.0000 0.0000 0.2000\n") && obj.contains("\nf 1 2 3\n"));
+    assert!(vtu.contains("<PointData Scalars=\"colour\">") && vtu.contains("\n255 0 51\n"));
+    let header = String::from_utf8_lossy(&ply[..300.min(ply.len())]).into_owned();
+    assert!(header.contains("property uchar red"), "{header}");
+    for (format, bytes) in [
+        (Format::Ply, ply),
+        (Format::Obj, obj.into_bytes()),
+        (Format::Vtu, vtu.into_bytes()),
+    ] {
+        let again = read(format, &bytes, &Units::SI).unwrap();
+        assert_eq!(again.nodes_m, painted.surface.nodes_m, "{format:?}");
+        assert_eq!(again.triangles.nodes, painted.surface.faces, "{format:?}");
+    }
+    let broken = Painted {
+        surface: Surface {
+            faces: vec![[0, 1, 9]],
+            ..painted.surface.clone()
+        },
+        ..painted
+    };
+    assert!(obj_write::write(&broken, &Units::SI).is_err());
+    assert!(ply_write::write_painted(&broken, &Units::SI).is_err());
 }

@@ -5,6 +5,7 @@
 
 use super::{MeshError, check_indices, file_places};
 use crate::Vec3;
+use crate::mesh::painted::Painted;
 use crate::mesh::parts::{Cells, Parts};
 use crate::mesh::units::Units;
 use std::fmt::{Display, Write as _};
@@ -15,6 +16,36 @@ use std::fmt::{Display, Write as _};
 /// # Errors
 /// [`MeshError::Unwritable`] if a number is not finite or an index points at nothing.
 pub fn write(parts: &Parts, units: &Units) -> Result<String, MeshError> {
+    write_with(parts, units, "")
+}
+
+/// A surface as a `.vtu` file that counts in `units`: triangles, with the point arrays `colour` (red, green, blue)
+/// and `material` if it has any.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_painted(painted: &Painted, units: &Units) -> Result<String, MeshError> {
+    let mut points = String::new();
+    if !painted.colours.is_empty() {
+        points.push_str("<PointData Scalars=\"colour\">\n");
+        let rows = painted
+            .colours
+            .iter()
+            .map(|[r, g, b]| format!("{r} {g} {b}"));
+        array(&mut points, "colour", "UInt8", Some(3), rows);
+        array(
+            &mut points,
+            "material",
+            "UInt32",
+            None,
+            painted.materials.iter(),
+        );
+        points.push_str("</PointData>\n");
+    }
+    write_with(&painted.surface.to_parts(), units, &points)
+}
+
+fn write_with(parts: &Parts, units: &Units, points: &str) -> Result<String, MeshError> {
     units.check()?;
     let count = parts.nodes_m.len();
     check_indices("tetrahedron", &parts.tets.nodes, count)?;
@@ -26,6 +57,7 @@ pub fn write(parts: &Parts, units: &Units) -> Result<String, MeshError> {
          <VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n\
          <UnstructuredGrid>\n<Piece NumberOfPoints=\"{count}\" NumberOfCells=\"{cells}\">\n"
     );
+    text.push_str(points);
     text.push_str("<CellData Scalars=\"region\">\n");
     let regions = parts.tets.regions.iter().chain(&parts.hexes.regions);
     array(

@@ -51,7 +51,7 @@ impl Act {
             from_m: tool.position_m,
             to_m: tool.position_m + edge_m,
         };
-        fits.then(|| Self {
+        fits.then_some(Self {
             instrument: tool.instrument,
             blade,
             held: Held {
@@ -197,14 +197,17 @@ impl Linked {
 
     /// Tells the surgery where elements are that may be in a box; whether there are any.
     fn follow_near(&mut self, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
-        let mut any = false;
-        for index in 0..self.weave.runs.len() {
-            for slot in self.near(index, (low_m, high_m)) {
-                any = true;
-                // no more than slots
-                let element = u32::try_from(slot).unwrap_or(NONE);
-                self.surgery.follow(&self.elements, element);
+        let (mut any, mut zone) = (false, 0);
+        while let Some((met, runs)) = self.zone_near(zone, (low_m, high_m)) {
+            for run in runs {
+                for slot in self.near(run, (low_m, high_m)) {
+                    any = true;
+                    // no more than slots
+                    let element = u32::try_from(slot).unwrap_or(NONE);
+                    self.surgery.follow(&self.elements, element);
+                }
             }
+            zone = met + 1;
         }
         for &element in &self.weave.loose {
             any |= self.elements.alive(element);
@@ -259,10 +262,11 @@ impl Linked {
         let carried = |change: &Change| matches!(change, Change::Carry { .. });
         if !fits || self.surgery.changes().iter().any(carried) {
             self.weave.lay(&self.elements);
-            self.survey();
-            self.spare_m.fill(-1.0);
             self.drift_m.fill(0.0);
+            self.survey_all();
+            self.spare_m.fill(-1.0);
             self.stir_m.fill(2.0 * self.still_m);
+            self.restir();
         }
         self.show_rest();
     }

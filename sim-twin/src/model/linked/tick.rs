@@ -13,7 +13,6 @@ use crate::model::linked::elements::colour_of;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::operate::Act;
-use crate::model::linked::sweep;
 use crate::model::linked::touch::{Gave, Rod, TOOLS, give_way};
 use crate::twin::{Reaction, Tool};
 
@@ -25,18 +24,16 @@ const SWEEPS_MAX: u32 = 64;
 const RIDES: usize = 2;
 /// Steps after which the energy is counted anew: what the books missed by rounding is then the residual.
 const AUDIT: u64 = 256;
-/// Way of a run's elements, over the spacing, after which its bounds are looked at again.
-const DRIFT: f32 = 0.25;
 /// Elements this near a tool, over the spacing, might enter it within a sweep.
 const MARGIN: f64 = 0.5;
 
 /// Energy that touched elements lost when they gave way \[J\].
 #[derive(Debug, Clone, Copy, Default)]
-struct Rode {
+pub(super) struct Rode {
     /// Of those that a tool holds still.
-    held_j: f64,
+    pub(super) held_j: f64,
     /// Of those that tools have left.
-    left_j: f64,
+    pub(super) left_j: f64,
 }
 
 impl Rode {
@@ -81,8 +78,7 @@ impl Linked {
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
-        let blades = self.acts.iter().flatten();
-        self.ledger.contact_j = self.contact_j() + blades.map(Act::stored_j).sum::<f64>();
+        self.ledger.contact_j = self.tools_j();
         self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
         self.steps += 1;
         if self.steps.is_multiple_of(AUDIT) {
@@ -149,10 +145,14 @@ impl Linked {
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
             let (low_m, high_m) = rod.corners_m(margin_m);
-            for index in 0..self.weave.runs.len() {
-                for slot in self.near(index, (&low_m, &high_m)) {
-                    self.touch_one(slot, rod, margin_m);
+            let mut zone = 0;
+            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
+                for run in runs {
+                    for slot in self.near(run, (&low_m, &high_m)) {
+                        self.touch_one(slot, rod, margin_m);
+                    }
                 }
+                zone = met + 1;
             }
             for index in 0..self.weave.loose.len() {
                 self.touch_one(self.weave.loose[index] as usize, rod, margin_m);
@@ -173,48 +173,6 @@ impl Linked {
             *gain = 0.0;
             self.touched[colour_of(self.elements.site(element))].push(element);
         }
-    }
-
-    /// The part of a run that may be in a box.
-    pub(super) fn near(
-        &self,
-        index: usize,
-        (low_m, high_m): (&Vec3, &Vec3),
-    ) -> std::ops::Range<usize> {
-        let run = &self.weave.runs[index];
-        let rest_m = self
-            .elements
-            .rest_m(u32::try_from(run.start).unwrap_or(NONE));
-        let drift_m = self.drift_m[index];
-        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
-        let nowhere = run.start..run.start;
-        for along in [1, 2] {
-            let (least, most) = bounds[along];
-            if rest_m[along] + f64::from(most) < low_m[along]
-                || rest_m[along] + f64::from(least) > high_m[along]
-            {
-                return nowhere;
-            }
-        }
-        let pitch_m = 2.0 * self.elements.frame().spacing_m[0];
-        let (least, most) = bounds[0];
-        let from = (low_m.x - f64::from(most) - rest_m.x) / pitch_m;
-        let to = (high_m.x - f64::from(least) - rest_m.x) / pitch_m;
-        if !(from.is_finite() && to.is_finite()) {
-            return nowhere;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a run is shorter than 2^52")]
-        let len = run.len as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "cut to the run before"
-        )]
-        let (from, to) = (
-            from.ceil().clamp(0.0, len) as usize,
-            (to.floor() + 1.0).clamp(0.0, len) as usize,
-        );
-        run.start + from..run.start + to.max(from)
     }
 
     fn touch_one(&mut self, slot: usize, rod: &Rod, margin_m: f64) {
@@ -246,6 +204,12 @@ impl Linked {
         pressed_j + self.clung_j()
     }
 
+    /// Energy of those and of what holds blades \[J\].
+    pub(super) fn tools_j(&self) -> f64 {
+        let blades = self.acts.iter().flatten();
+        self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
+    }
+
     /// Lets touched elements follow the tools.
     fn ride(&mut self) -> Rode {
         let mut rode = Rode::default();
@@ -258,7 +222,7 @@ impl Linked {
     }
 
     /// Touched elements of a colour give way.
-    fn give(&mut self, colour: usize) -> Rode {
+    pub(super) fn give(&mut self, colour: usize) -> Rode {
         let mut rode = Rode::default();
         for index in 0..self.touched[colour].len() {
             let element = self.touched[colour][index];
@@ -282,14 +246,17 @@ impl Linked {
             return;
         }
         let run = self.weave.run_of[element as usize];
-        if let Some(stir) = self.stir_m.get_mut(run as usize) {
-            *stir = stir.max(way_m);
-            self.drift_m[run as usize] += way_m;
+        if run != NONE {
+            self.went(run as usize, way_m);
         }
         self.narrow(element, way_m);
         for to in Direction::ALL {
             if let Some(other) = self.elements.neighbour(element, to) {
                 self.narrow(other, way_m);
+                let beside = self.weave.run_of[other as usize];
+                if run == NONE && beside != NONE {
+                    self.stir(beside as usize, way_m);
+                }
             }
         }
     }
@@ -350,6 +317,16 @@ impl Linked {
     /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
     /// \[J\].
     fn dispose(&mut self) -> f64 {
+        self.gather();
+        let after_j = self.chain_j() + self.contact_j();
+        self.propagator.restore(&mut self.elements);
+        let before_j = self.chain_j() + self.contact_j();
+        self.follow(after_j <= before_j);
+        (before_j - after_j).max(0.0)
+    }
+
+    /// Lists what the chain moved, and where to.
+    pub(super) fn gather(&mut self) {
         self.chain.clear();
         let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
         self.propagator.each_change(|(element, _, _)| {
@@ -358,12 +335,13 @@ impl Linked {
                 chain.push((element, elements.moved_m(element)));
             }
         });
-        let after_j = self.chain_j() + self.contact_j();
-        self.propagator.restore(&mut self.elements);
-        let before_j = self.chain_j() + self.contact_j();
+    }
+
+    /// Puts what the chain moved where it put it, if that is to be.
+    pub(super) fn follow(&mut self, kept: bool) {
         for index in 0..self.chain.len() {
             let (element, to_m) = self.chain[index];
-            if after_j <= before_j {
+            if kept {
                 let mut way_m = 0.0_f32;
                 for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
                     way_m = way_m.max((to - moved_m[element as usize]).abs());
@@ -373,11 +351,10 @@ impl Linked {
             }
             self.in_chain[element as usize] = false;
         }
-        (before_j - after_j).max(0.0)
     }
 
     /// Energy of all links of the elements that the chain moved, each once \[J\].
-    fn chain_j(&self) -> f64 {
+    pub(super) fn chain_j(&self) -> f64 {
         let mut sum_j = 0.0;
         for &(element, _) in &self.chain {
             for to in Direction::ALL {
@@ -398,104 +375,14 @@ impl Linked {
         sum_j
     }
 
-    /// One sweep of both colours over all that is not still; gives the energy that it took out \[J\].
-    fn sweep(&mut self) -> f64 {
-        let mut lost_j = 0.0;
-        self.wake();
-        for colour in 0..2 {
-            for index in 0..self.awake.len() {
-                let index = self.awake[index] as usize;
-                if self.weave.runs[index].colour == colour {
-                    lost_j += self.sweep_run(index);
-                }
-            }
-            for index in 0..self.weave.loose.len() {
-                let element = self.weave.loose[index];
-                if colour_of(self.elements.site(element)) == colour {
-                    let slot = element as usize;
-                    let omega = self.params.omega;
-                    let went = sweep::pass_one(&mut self.elements, &self.weave, slot, omega);
-                    self.stirred(element, went.farthest_m);
-                    lost_j += went.lost_j;
-                }
-            }
-            let gave = self.give(colour);
-            lost_j += gave.held_j + gave.left_j;
-        }
-        lost_j
-    }
-
-    /// Sweeps one run; gives the energy that this took out \[J\].
-    fn sweep_run(&mut self, index: usize) -> f64 {
-        let run = self.weave.runs[index];
-        let went = sweep::pass_run(
-            &mut self.elements,
-            &self.weave,
-            (&run, self.params.omega),
-            &mut self.spare_m[index],
-        );
-        if went.farthest_m == 0.0 {
-            return 0.0;
-        }
-        self.stir_m[index] = self.stir_m[index].max(went.farthest_m);
-        self.drift_m[index] += went.farthest_m;
-        for start in run.beside {
-            let ends = [start, start + run.len - 1].map(|slot| self.weave.run_of[slot]);
-            let [first, last] = ends;
-            let apart = (last != first).then_some(last);
-            for end in [Some(first), apart].into_iter().flatten() {
-                if let Some(spare) = self.spare_m.get_mut(end as usize) {
-                    *spare -= went.farthest_m;
-                }
-            }
-        }
-        went.lost_j
-    }
-
-    /// Lists the runs that moved in the last sweep, or beside one that did.
-    fn wake(&mut self) {
-        let still_m = self.still_m;
-        self.awake.clear();
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            let moving = |slot: usize| {
-                let run = self.weave.run_of.get(slot).copied().unwrap_or(NONE);
-                self.stir_m
-                    .get(run as usize)
-                    .is_some_and(|&stir| stir > still_m)
-            };
-            let last = run.len - 1;
-            let near = |start: usize| moving(start) || moving(start + last);
-            if self.stir_m[index] > still_m || run.beside.iter().any(|&start| near(start)) {
-                self.awake.push(u32::try_from(index).unwrap_or(NONE));
-            }
-        }
-        self.stir_m.fill(0.0);
-    }
-
     /// Counts the energy of all links anew; what the books had besides is the residual.
     pub(super) fn audit(&mut self) {
-        let mut elastic_j = 0.0;
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            let seen = sweep::survey(&self.elements, &self.weave, run);
-            elastic_j += seen.up_j;
-            (self.bounds[index], self.drift_m[index]) = (seen.bounds_m, 0.0);
-        }
+        self.drift_m.fill(0.0);
+        let mut elastic_j = self.survey_all();
         let loose = self.weave.loose.iter();
         elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
         self.ledger.residual_j += elastic_j - self.ledger.elastic_j;
         self.ledger.elastic_j = elastic_j;
-    }
-
-    /// Finds the bounds of runs that have gone far since.
-    fn survey_far(&mut self) {
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-        let far_m = DRIFT * self.spacing_m as f32;
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            if self.drift_m[index] > far_m {
-                self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
-                self.drift_m[index] = 0.0;
-            }
-        }
     }
 
     /// Energy of an element's links to its right, top and front \[J\].

@@ -8,12 +8,14 @@ use crate::model::linked::cling::Cling;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::marks::Marks;
 use crate::model::linked::operate::Act;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
+use crate::model::linked::rows::{ZONE, Zone};
+use crate::model::linked::skin::Skin;
 use crate::model::linked::surface::Surface;
 use crate::model::linked::surgery::Surgery;
-use crate::model::linked::sweep;
 use crate::model::linked::tear::{TearRule, Tearing};
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
@@ -55,7 +57,15 @@ pub struct Linked {
     pub(super) drift_m: Vec<f32>,
     pub(super) steps: u64,
     /// Runs of the sweep at hand.
-    pub(super) awake: Vec<u32>,
+    pub(super) awake: Marks,
+    /// Runs that went some way in the last sweep.
+    pub(super) stirring: Marks,
+    /// Runs that moved since the surface was seen.
+    pub(super) moved: Marks,
+    /// Runs whose bounds are to be looked at again.
+    pub(super) drifted: Marks,
+    /// Where runs are, so many at once.
+    pub(super) zones: Vec<Zone>,
     pub(super) controls: Vec<Control<f32>>,
     /// What the chain moved, and where to \[m\].
     pub(super) chain: Vec<(u32, [f32; 3])>,
@@ -68,6 +78,7 @@ pub struct Linked {
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
+    skin: Skin,
     pub(super) surgery: Surgery,
     /// What instruments are at, by tool.
     pub(super) acts: [Option<Act>; TOOLS],
@@ -77,9 +88,6 @@ pub struct Linked {
     pub(super) tore: bool,
     /// What breaks them, and its own propagation, if the tissue tears.
     pub(super) tearing: Option<Box<(Tearing, Exact<f32>)>>,
-    /// Where the elements of the surface are and were \[m\].
-    skin_m: Vec<Vec3>,
-    skin_rest_m: Vec<Vec3>,
 }
 
 impl Linked {
@@ -117,7 +125,11 @@ impl Linked {
             bounds: vec![[(0.0, 0.0); 3]; slots],
             drift_m: vec![0.0; slots],
             steps: 0,
-            awake: Vec::with_capacity(slots),
+            awake: Marks::new(slots),
+            stirring: Marks::new(slots),
+            moved: Marks::new(slots),
+            drifted: Marks::new(slots),
+            zones: Vec::with_capacity(slots.div_ceil(ZONE)),
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
             in_chain: vec![false; slots],
@@ -126,6 +138,7 @@ impl Linked {
             refused: 0,
             ledger: Ledger::default(),
             hold: Hold::default(),
+            skin: Skin::new(slots),
             surgery,
             acts: [None; TOOLS],
             stroking: false,
@@ -134,8 +147,6 @@ impl Linked {
                 let slots = elements.slots();
                 Box::new((Tearing::new(slots, TearRule::default()), Exact::new(slots)))
             }),
-            skin_m: Vec::with_capacity(slots),
-            skin_rest_m: Vec::with_capacity(slots),
             elements,
             weave,
             params,
@@ -188,32 +199,24 @@ impl Linked {
         for &element in self.touched.iter().flatten() {
             self.weave.gain[element as usize] = 0.0;
         }
-        self.survey();
+        self.weave.lay_beside();
+        self.survey_all();
+        self.restir();
         self.show_rest();
     }
 
-    /// Finds the bounds of all runs.
-    pub(super) fn survey(&mut self) {
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
-        }
-    }
-
-    /// Puts the surface where its elements rest, and then where they are: after its elements changed.
+    /// Puts the surface where its elements rest and are: after its elements or their runs changed.
     pub(super) fn show_rest(&mut self) {
-        let vertices = self.surgery.surface().vertices().iter();
-        self.skin_rest_m.clear();
-        self.skin_rest_m
-            .extend(vertices.map(|&element| self.elements.rest_m(element)));
-        self.show();
+        let vertices = self.surgery.surface().vertices();
+        self.skin.lay(vertices, &self.elements, &self.weave);
+        self.moved.clear();
     }
 
     /// Puts the surface where its elements are.
-    fn show(&mut self) {
-        self.skin_m.clear();
-        let vertices = self.surgery.surface().vertices().iter();
-        self.skin_m
-            .extend(vertices.map(|&element| self.elements.at_m(element)));
+    pub(super) fn show(&mut self) {
+        let moved = (self.surgery.surface().vertices(), &self.moved);
+        self.skin.follow(moved, &self.elements, &self.weave);
+        self.moved.clear();
     }
 }
 
@@ -254,8 +257,8 @@ impl Tissue for Linked {
 
     fn view(&self) -> View<'_> {
         View {
-            positions_m: &self.skin_m,
-            rest_m: &self.skin_rest_m,
+            positions_m: self.skin.at_m(),
+            rest_m: self.skin.rest_m(),
             faces: self.surgery.surface().faces(),
             ledger: self.ledger,
             topology: Some(self.surgery.log().hash()),

@@ -3,6 +3,7 @@
 mod bench1d;
 mod chain;
 mod cutting;
+mod dragged;
 mod drawn;
 mod feel;
 mod force;
