@@ -1,7 +1,7 @@
 //! Handles: what an operator holds.
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
-//! arm with tweezers. [`grip`] is the hand on it and [`script`] what the hand means to do
+//! arm with tweezers, [`pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the hand means to do
 //! ([`palpation`] over a patch). A [`watchdog`] lets go of a force that nobody renews.
 
 pub mod grip;
@@ -11,6 +11,7 @@ mod pace;
 pub mod palpation;
 pub mod params;
 pub mod phantom;
+pub mod pointer;
 pub mod script;
 pub mod watchdog;
 
