@@ -12,6 +12,7 @@ mod reference;
 
 use std::sync::atomic::AtomicBool;
 
+use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::model::linked::LinkedError;
 use palpate_twin::model::linked::bench1d::{Bench, Sample};
 use palpate_twin::model::linked::elements::ElementsError;
@@ -24,7 +25,7 @@ pub use press::{DragReport, PokeRow, PressRow};
 pub use reference::{ReferenceError, ReferenceReport};
 
 use super::goal::{self, Goal};
-use super::{BenchError, go_on, now};
+use super::{BenchError, go_on};
 
 /// Sweeps of a hold at which it is looked at.
 const HELD: [usize; 15] = [
@@ -139,11 +140,11 @@ fn curves(stop: &AtomicBool) -> Result<Vec<Curve>, BenchError> {
     Ok(curves)
 }
 
-/// Wall time of some work \[us\], and what it gave.
+/// Own CPU time of some work \[us\], which a busy machine lengthens less than the wall's, and what it gave.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let begun = now();
+    let begun = thread_cpu_now();
     let gave = work();
-    ((now() - begun).0 as f64 * 1e-3, gave)
+    ((thread_cpu_now() - begun).0 as f64 * 1e-3, gave)
 }
 
 /// Median; not a number if there are none.

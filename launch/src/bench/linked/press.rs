@@ -88,12 +88,6 @@ pub struct DragReport {
     pub printed_us: f64,
 }
 
-fn cpu_us(work: impl FnOnce()) -> f64 {
-    let begun = thread_cpu_now();
-    work();
-    (thread_cpu_now() - begun).0 as f64 * 1e-3
-}
-
 /// A cube of such an edge on a pinned ground, its top at z = 0.
 fn block(edge: i32, how: Propagation) -> Result<Linked, BenchError> {
     let half_m = 0.5 * SPACING_M * f64::from(edge - 1);
@@ -165,9 +159,7 @@ fn press((edge, goal_us): (i32, f64), stop: &AtomicBool) -> Result<PressRow, Ben
     // everything still moves after that press
     let mut sweeps = Vec::new();
     for _ in 0..PRINTED {
-        sweeps.push(cpu_us(|| {
-            let _ = black_box(tissue.drag(&[]));
-        }));
+        sweeps.push(timed(|| black_box(tissue.drag(&[])).is_ok()).0);
     }
     let (printed_us, printed_sweep_us) = printed(edge, stop)?;
     Ok(PressRow {
@@ -198,12 +190,13 @@ fn printed(edge: i32, stop: &AtomicBool) -> Result<(f64, f64), BenchError> {
         let turn = f64::from(tick) / f64::from(PRINTED) * std::f64::consts::TAU;
         let [aside, depth] = [4.0 * libm::sin(0.7 * turn), 1.0 - libm::cos(turn)];
         let to = [rest[0] + aside as f32, rest[1], rest[2] - depth as f32];
-        ticks.push(cpu_us(|| {
+        let tick = timed(|| {
             black_box(volume.chain(control, to));
             volume.relax(Some(control), 0.5);
             black_box(volume.draw());
-        }));
-        sweeps.push(cpu_us(|| volume.relax(Some(control), 0.5)));
+        });
+        ticks.push(tick.0);
+        sweeps.push(timed(|| volume.relax(Some(control), 0.5)).0);
     }
     Ok((median(&mut ticks), median(&mut sweeps)))
 }
@@ -240,7 +233,7 @@ fn poke(edge: i32, stop: &AtomicBool) -> Result<PokeRow, BenchError> {
         let _ = tissue.thaw(&rest);
         for tick in 1..=POKE_TICKS {
             let tool = ball(0.0, 1e-4 * f64::from(tick));
-            ticks.push(cpu_us(|| tissue.step(&[tool], 1e-3, &mut felt)));
+            ticks.push(timed(|| tissue.step(&[tool], 1e-3, &mut felt)).0);
         }
     }
     Ok(PokeRow {
@@ -285,11 +278,12 @@ pub(super) fn drag(stop: &AtomicBool) -> Result<DragReport, BenchError> {
         go_on(stop)?;
         let by = about(nth);
         let to = std::array::from_fn(|axis| rest[axis] + by[axis]);
-        spent.push(cpu_us(|| {
+        let drag = timed(|| {
             black_box(volume.chain(control, to));
             volume.relax(Some(control), 0.5);
             black_box(volume.draw());
-        }));
+        });
+        spent.push(drag.0);
     }
     Ok(DragReport {
         elements: elements as usize,

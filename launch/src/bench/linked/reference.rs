@@ -29,9 +29,8 @@ const SPACING_M: f64 = 1.6e-3;
 const RADIUS_M: f64 = 8e-3;
 /// Depths \[m\].
 const DEPTHS_M: [f64; 5] = [0.5e-3, 1e-3, 2e-3, 3e-3, 4e-3];
-/// Root mean square of the difference over that of the reference that is wanted: the calibration has no
-/// lateral expansion, so a tenth would be luck.
-const BAND: f64 = 0.25;
+/// Root mean square of the difference over that of the reference that is tolerated; 0.044 was found.
+const BAND: f64 = 0.1;
 
 /// What the modulus of links was tuned by, and what judges it.
 const PUNCH: &str = "a flat punch on an elastic half-space, in closed form";
