@@ -81,8 +81,19 @@ fn tp_05_forceps_pull_what_they_close_on() {
         let felt = rest(&mut tissue, &tool, 50);
         println!("closed {felt:?}");
         for k in 1..=12 {
-            let (paid_j, felt) = lead(&mut tissue, &mut tool, Vec3::new(0.0, 0.0, 1e-3 + 2e-3 * f64::from(k)));
-            println!("{tears} {k} {paid_j} {:?} {} {} links {} {:?}", felt.force_n, felt.grip_n, felt.contacts, tissue.elements().link_count(), tissue.ledger());
+            let (paid_j, felt) = lead(
+                &mut tissue,
+                &mut tool,
+                Vec3::new(0.0, 0.0, 1e-3 + 2e-3 * f64::from(k)),
+            );
+            println!(
+                "{tears} {k} {paid_j} {:?} {} {} links {} {:?}",
+                felt.force_n,
+                felt.grip_n,
+                felt.contacts,
+                tissue.elements().link_count(),
+                tissue.ledger()
+            );
         }
     }
 }
