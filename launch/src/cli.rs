@@ -37,7 +37,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: keys, and the console.";
+Not in this version: keys.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -182,9 +182,21 @@ pub struct RunArgs {
     /// Where the results go, and what is shown.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Start no console page (this version has none: the flag changes nothing yet)
+    /// The page that shows it.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+}
+
+/// Flags of the page in a browser.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Console")]
+pub struct ConsoleArgs {
+    /// Serve no console page; a slave has none of its own
     #[arg(long)]
     pub no_console: bool,
+    /// Port of the console on 127.0.0.1; the next free one if it is taken [default: 7780]
+    #[arg(long, value_name = "PORT")]
+    pub console_port: Option<u16>,
 }
 
 /// Flags of `palpate lab`.
@@ -228,6 +240,12 @@ pub struct SideArgs {
     /// Write the newest record as a line of JSON on stdout, five times a second
     #[arg(long)]
     pub status_lines: bool,
+    /// The page that shows it; the master has one unless it was started by a supervisor.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+    /// The standard input is a line to the console of whoever started this
+    #[arg(long, hide = true)]
+    pub console_on_stdin: bool,
 }
 
 /// Flags of `palpate identify`.

@@ -3,7 +3,7 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`rehearsal`] does it on the twin alone, by a script; [`record`] keeps it, [`audit`]
 //! judges it from the logged port signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it with a
-//! [`still`]; [`tables`] keeps what is
+//! [`still`], [`console`] while it runs; [`tables`] keeps what is
 //! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
 //! look at the machine.
@@ -17,6 +17,7 @@ mod build;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod console;
 pub mod crew;
 pub mod detect;
 pub mod doctor;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use palpate_master::device::HandleKind;
 use palpate_transport::codec::CodecKind;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::profile::{self, PROFILES, Profile};
@@ -124,6 +125,10 @@ pub struct MethodArgs {
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
     pub grip: Option<String>,
+    /// Who operates: a simulated hand by its script, or a person with a mouse or a finger on the
+    /// console's page [default: script]
+    #[arg(long, value_name = "WHO", value_parser = ["script", "pointer"])]
+    pub operator: Option<String>,
 }
 
 impl SessionArgs {
@@ -195,6 +200,11 @@ impl SessionArgs {
         add("method", word(method.method.as_deref()));
         add("grip", word(method.grip.as_deref()));
         add("script", word(method.script.as_deref()));
+        let handle = method.operator.as_deref().map(|who| match who {
+            "pointer" => who,
+            _ => "phantom",
+        });
+        add("operator.handle", word(handle));
         for text in &self.set {
             let Some((path, value)) = text.split_once('=') else {
                 return Err(ConfigError::Assignment { text: text.clone() });
@@ -276,6 +286,12 @@ impl MethodArgs {
         }
         if let Some(grip) = &self.grip {
             config.set(&format!("operator.grip={grip}"))?;
+        }
+        let pointed = config.operator.handle == HandleKind::Pointer;
+        match self.operator.as_deref() {
+            Some("pointer") => config.operator.handle = HandleKind::Pointer,
+            Some(_) if pointed => config.operator.handle = HandleKind::default(),
+            _ => {}
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};
-use super::{Done, Failure, interrupt, output, truth};
+use super::{Done, Failure, console, interrupt, output, truth};
 use crate::atlas::closed;
 use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
@@ -75,6 +75,7 @@ pub struct VirtualRun {
 /// file that cannot be written.
 pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
+    console::check(&config, false)?;
     let session = Session::new(&config)?;
     let watch = watch(&config)?;
     let wanted = &arguments.output;

@@ -6,6 +6,7 @@
 pub mod atlas;
 pub mod bench;
 pub mod conclude;
+mod console;
 pub mod doctor;
 pub mod identify;
 pub mod interrupt;

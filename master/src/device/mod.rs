@@ -1,8 +1,9 @@
 //! Handles: what an operator holds.
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
-//! arm with tweezers. [`grip`] is the hand on it and [`script`] what the hand means to do
-//! ([`palpation`] over a patch, [`procedure`] any steps with any instrument). A [`watchdog`] lets go of a force that nobody renews.
+//! arm with tweezers, [`pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
+//! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument). A [`watchdog`] lets
+//! go of a force that nobody renews.
 
 pub mod grip;
 mod lead;
@@ -12,6 +13,7 @@ mod pace;
 pub mod palpation;
 pub mod params;
 pub mod phantom;
+pub mod pointer;
 pub mod procedure;
 pub mod script;
 pub mod watchdog;

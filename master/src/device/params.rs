@@ -1,4 +1,4 @@
-//! Which simulated operator and handle a session has, as data (ours).
+//! Which operator and handle a session has, as data (ours).
 
 use std::borrow::Cow;
 
@@ -8,6 +8,7 @@ use super::Handle;
 use super::grip::{Grip, Grips, Regrip};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
+use super::pointer::{Nobody, PointerHandle};
 use super::script::{Script, ScriptParams};
 use super::watchdog::LET_GO_S;
 
@@ -20,6 +21,8 @@ pub enum HandleKind {
     Phantom,
     /// The ideal point mass of teleop RP-1.
     Mass,
+    /// A mouse or a finger on the console's page; without one, nobody holds it.
+    Pointer,
 }
 
 /// A simulated operator with a handle.
@@ -130,5 +133,16 @@ pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Han
             Box::new(PhantomHandle::new(arm, script, grips).letting_go(let_go_s))
         }
         HandleKind::Mass => Box::new(MassHandle::new(script, grips).letting_go(let_go_s)),
+        HandleKind::Pointer => Box::new(pointer(params, Nobody)),
     }
+}
+
+/// The handle of [`HandleKind::Pointer`], led by `pointer`: at rest where the script begins.
+#[must_use]
+pub fn pointer<P: super::pointer::Pointer>(
+    params: &OperatorParams,
+    pointer: P,
+) -> PointerHandle<P> {
+    let hand = params.grip.hand();
+    PointerHandle::new(pointer, params.script.start_m(), hand).letting_go(params.lets_go_s())
 }

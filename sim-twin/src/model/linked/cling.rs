@@ -137,10 +137,14 @@ impl Linked {
             let axis = jaw_axis(&rod.shaft_m);
             let reach = Vec3::repeat(half_m + rod.radius_m);
             let (low_m, high_m) = (rod.from_m - reach, rod.from_m + reach);
-            for run in 0..self.weave.runs.len() {
-                for slot in self.near(run, (&low_m, &high_m)) {
-                    self.grasp_one((index, &rod), (&axis, half_m), slot);
+            let mut zone = 0;
+            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
+                for run in runs {
+                    for slot in self.near(run, (&low_m, &high_m)) {
+                        self.grasp_one((index, &rod), (&axis, half_m), slot);
+                    }
                 }
+                zone = met + 1;
             }
             for nth in 0..self.weave.loose.len() {
                 let slot = self.weave.loose[nth] as usize;

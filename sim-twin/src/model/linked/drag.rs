@@ -32,7 +32,7 @@ impl Linked {
         }
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
-        self.ledger.contact_j = self.contact_j();
+        self.ledger.contact_j = self.tools_j();
         self.ledger.elastic_j = stored_j + work_j - lost_j - self.ledger.contact_j;
         self.survey_far();
         self.show();

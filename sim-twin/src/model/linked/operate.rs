@@ -51,7 +51,7 @@ impl Act {
             from_m: tool.position_m,
             to_m: tool.position_m + edge_m,
         };
-        fits.then(|| Self {
+        fits.then_some(Self {
             instrument: tool.instrument,
             blade,
             held: Held {

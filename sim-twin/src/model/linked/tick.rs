@@ -78,8 +78,7 @@ impl Linked {
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
-        let blades = self.acts.iter().flatten();
-        self.ledger.contact_j = self.contact_j() + blades.map(Act::stored_j).sum::<f64>();
+        self.ledger.contact_j = self.tools_j();
         self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
         self.steps += 1;
         if self.steps.is_multiple_of(AUDIT) {
@@ -203,6 +202,12 @@ impl Linked {
             })
             .sum();
         pressed_j + self.clung_j()
+    }
+
+    /// Energy of those and of what holds blades \[J\].
+    pub(super) fn tools_j(&self) -> f64 {
+        let blades = self.acts.iter().flatten();
+        self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
     }
 
     /// Lets touched elements follow the tools.
