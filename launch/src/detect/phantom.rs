@@ -38,6 +38,7 @@ impl Phantom {
             Body::Linked(block) => (Self::Links(block.clone()), block.balls.len()),
             Body::Lattice { .. } => return Err("is a lattice"),
             Body::Mesh(_) => return Err("is a mesh"),
+            Body::Voxels(_) => return Err("is a volume of voxels"),
         };
         if lumps == 0 {
             return Err("has no inclusion");

@@ -52,6 +52,7 @@ impl Specimen {
     pub fn of(scene: &Scene) -> Result<Option<Self>, SceneError> {
         match &scene.body {
             Body::Linked(block) => Ok(Some(Self::new(block.solver()?))),
+            Body::Voxels(voxels) => Ok(Some(Self::new(voxels.solver()?))),
             _ => Ok(None),
         }
     }

@@ -1,14 +1,14 @@
-//! Tests of scripts and rehearsals: on a small block with a nodule, with the whole master's side.
+//! Scripts and rehearsals: on a small block with a nodule, with the whole of the operator's side.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use super::solo::{Solo, alone};
-use super::{Rehearsed, Script, Watch};
-use crate::command::rehearse::{Run, play};
-use crate::config::Config;
-use crate::lab;
-use crate::progress::Progress;
+use palpate::command::rehearse::{Run, play};
+use palpate::config::Config;
+use palpate::lab;
+use palpate::progress::Progress;
+use palpate::rehearsal::solo::{Solo, alone};
+use palpate::rehearsal::{Rehearsed, Script, Watch, script};
 
 const SCENE: &str = r#"
 name = "crumb"
@@ -422,17 +422,15 @@ fn a_script_that_the_tissue_cannot_bear_is_refused() {
 
 #[test]
 fn built_in_scripts_can_be_read() {
-    for name in super::script::names() {
-        let script = super::script::load(name).expect(name);
+    for name in script::names() {
+        let script = script::load(name).expect(name);
         assert_eq!(script.procedure.name, name);
         assert!(
             !script.after.is_empty() && !script.about.is_empty(),
             "{name}"
         );
     }
-    let error = super::script::load("no-such")
-        .expect_err("none")
-        .to_string();
+    let error = script::load("no-such").expect_err("none").to_string();
     assert!(
         error.contains("no-such") && error.contains("biopsy"),
         "{error}"
