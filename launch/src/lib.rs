@@ -3,7 +3,7 @@
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
 //! builds the impaired network; [`rehearsal`] does it on the twin alone, by a script; [`record`] keeps it, [`audit`] judges it from the logged port
 //! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
+//! condensed of scenes; [`strokes`] brings what instruments did to the remote tissue; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
 //! look at the machine.
 
@@ -31,6 +31,7 @@ pub mod rehearsal;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod strokes;
 pub mod summary;
 pub mod tables;
 pub mod trial;

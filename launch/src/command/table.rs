@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::conclude::Evidence;
+use super::conclude::{self, Evidence};
 use crate::report::{Comparison, quick};
 use crate::summary::{ContactSummary, PassivitySummary, ServoSummary, Summary};
 
@@ -45,6 +45,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         ("energy", energy(passivity) + unclaimed(evidence)),
     ];
     lines.extend(loops(servo).map(|words| ("servo", words)));
+    lines.extend(conclude::opened(&summary.topology).map(|words| ("tissue", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
     let mut text = String::new();
     for (name, words) in lines {
