@@ -4,7 +4,8 @@
 //! builds the impaired network; [`rehearsal`] does it on the twin alone, by a script; [`record`] keeps it, [`audit`]
 //! judges it from the logged port signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it with a
 //! [`still`], [`console`] while it runs; [`tables`] keeps what is
-//! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
+//! condensed of scenes; [`strokes`] brings what instruments did to the remote tissue; [`replay`] runs a recording
+//! again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
 //! look at the machine.
 
@@ -34,6 +35,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod still;
+pub mod strokes;
 pub mod summary;
 pub mod tables;
 pub mod trial;

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::metrics::{self, SessionFacts, Tally, Traces};
 use crate::report::{self, Comparison, ReportInput};
 use crate::still::pressed;
-use crate::summary::{Expected, Summary};
+use crate::summary::{Expected, Summary, TopologySummary};
 
 /// Points over time in the plots.
 pub const PLOT_SAMPLES: usize = 600;
@@ -131,6 +131,7 @@ pub fn written(
     let mut remarks = evidence.remarks.to_vec();
     remarks.extend(switched(evidence.config));
     remarks.extend(unjudged(evidence));
+    remarks.extend(opened(&summary.topology));
     let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
         .into_iter()
         .collect();
@@ -174,6 +175,32 @@ fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
              can look at the twin while it is cut."
         )
     })
+}
+
+/// What instruments did to both tissues, or why they did not.
+#[must_use]
+pub fn opened(topology: &TopologySummary) -> Option<String> {
+    let asked = topology.instrument_ticks.filter(|&ticks| ticks > 0)?;
+    let made = topology.strokes.unwrap_or(0);
+    let done = topology.strokes_done.unwrap_or(0);
+    let links = topology
+        .links_cut
+        .map_or(String::new(), |cut| format!(", {cut} links cut"));
+    let alike = match topology.equal {
+        Some(true) => "both tissues are open alike at the end",
+        Some(false) => "THE TISSUES DIFFER at the end",
+        None => "the two cannot be open alike",
+    };
+    let blunted = topology.blunted_ticks.filter(|&ticks| ticks > 0);
+    let why = blunted.map_or(String::new(), |ticks| {
+        format!(
+            "; in {ticks} of {asked} ticks instruments only pressed, as the remote tissue was not known to be \
+             open as the twin was"
+        )
+    });
+    Some(format!(
+        "Instruments: {made} strokes{links}, {done} done by the remote tissue; {alike}{why}."
+    ))
 }
 
 impl Concluded {

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use palpate_master::device::script::ScriptParams;
 use palpate_master::predict::Predictor;
 use palpate_master::predict::hunt_crossley::Contact;
-use palpate_transport::Span;
+use palpate_master::predict::strokes::Strokes;
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{Span, Stroke};
 
 use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, console, interrupt, output, truth};
@@ -62,6 +63,8 @@ pub struct VirtualRun {
     pub contact: Option<Contact>,
     /// What the steps of the operator's script did, if it has steps.
     pub rehearsed: Option<Rehearsed>,
+    /// Links that instruments have cut, less those made, if they can open the twin.
+    pub links_cut: Option<i64>,
     /// Real time that it took.
     pub took: Span,
     /// Own CPU time that it took.
@@ -91,8 +94,8 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
         )?),
     };
     let progress = Progress::bar("lab", session.ticks(), wanted.quiet || wanted.json);
-    let run = play_watched((session, watch), &progress, &stop, |record| {
-        recording.as_mut().map_or(Ok(()), |one| one.push(record))
+    let run = play_watched((session, watch), &progress, &stop, |entry| {
+        recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     let interrupted = stop.load(Ordering::Relaxed);
     progress.say("judging");
@@ -212,6 +215,7 @@ pub fn facts(
         }),
         frames: Some(run.frames),
         reconstruction: run.reconstruction,
+        links_cut: run.links_cut,
         frame_bytes: Some(WIRE_BYTES as u64),
         oneway_truth: Some(truth),
         rehearsal: run.rehearsed.clone(),
@@ -279,9 +283,12 @@ impl Recording {
         })
     }
 
-    /// Writes one tick.
-    pub(super) fn push(&mut self, record: &TickRecord) -> Result<(), Failure> {
-        let pushed = self.recorder.push(record);
+    /// Writes one tick, or one stroke.
+    pub(super) fn push(&mut self, entry: Entry<'_>) -> Result<(), Failure> {
+        let pushed = match entry {
+            Entry::Tick(record) => self.recorder.push(record),
+            Entry::Stroke(made_ns, stroke) => self.recorder.push_stroke(made_ns, stroke),
+        };
         pushed.map_err(|error| refused(&self.path, &error))
     }
 
@@ -301,14 +308,23 @@ fn refused(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 /// Whoever follows a session whose operator has a script of steps, which is judged by what it does to the twin.
 fn watch(config: &Config) -> Result<Option<Watch>, ConfigError> {
     let steps = matches!(config.operator.script, ScriptParams::Procedure(_));
-    if !steps || !config.coupling.needs_twin() {
+    if !steps || !(config.coupling.needs_twin() || config.operator.wields()) {
         return Ok(None);
     }
     Watch::new(config, &lab::load_scene(&config.twin, "twin")?)
 }
 
+/// What a session leaves behind, in order of time.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'a> {
+    /// A tick of either side.
+    Tick(&'a TickRecord),
+    /// A stroke, and when the master made it \[ns\].
+    Stroke(i64, &'a Stroke),
+}
+
 /// Run a session to its end, or until `stop` is set; `record` is given every record, both sides in
-/// turn. Memory does not grow with the length of the session.
+/// turn, and every stroke before them. Memory does not grow with the length of the session.
 ///
 /// # Errors
 /// What `record` refuses.
@@ -316,7 +332,7 @@ pub fn play(
     session: Session,
     progress: &Progress,
     stop: &AtomicBool,
-    record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+    record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<VirtualRun, Failure> {
     play_watched((session, None), progress, stop, record)
 }
@@ -329,7 +345,7 @@ pub fn play_watched(
     (mut session, mut watch): (Session, Option<Watch>),
     progress: &Progress,
     stop: &AtomicBool,
-    mut record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+    mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<VirtualRun, Failure> {
     let ticks = session.ticks();
     let room = usize::try_from(ticks.min(KEPT_TICKS)).unwrap_or(0);
@@ -339,7 +355,7 @@ pub fn play_watched(
     let mut tally = Tally::default();
     let clock = MonotonicClock;
     let (begun, cpu_begun) = (clock.now(), thread_cpu_now());
-    let mut ran = 0;
+    let (mut ran, mut strokes) = (0, 0);
     while ran < ticks {
         if ran % LOOK_TICKS == 0 {
             progress.at(ran);
@@ -356,9 +372,13 @@ pub fn play_watched(
         }
         auditor.master(&both.master);
         auditor.slave(&both.slave);
+        while let Some(stroke) = session.stroke(strokes + 1) {
+            record(Entry::Stroke(both.master.now_ns, &stroke))?;
+            strokes += 1;
+        }
         for side in [&both.master, &both.slave] {
             tally.add(side);
-            record(side)?;
+            record(Entry::Tick(side))?;
         }
         if ran < KEPT_TICKS {
             master.push(both.master);
@@ -366,6 +386,9 @@ pub fn play_watched(
         }
         ran += 1;
     }
+    let cut = session.master().predictor().and_then(Predictor::strokes);
+    let remote = tally.newest()[1].map(|record| record.topology);
+    let remote = remote.filter(|&topology| topology != 0);
     Ok(VirtualRun {
         master,
         slave,
@@ -377,7 +400,8 @@ pub fn play_watched(
         sent_ticks: session.sent_ticks().map(<[u64]>::to_vec),
         reconstruction: session.reconstruction(),
         contact: session.master().predictor().and_then(Predictor::contact),
-        rehearsed: watch.map(|watch| watch.finish(Some(None))),
+        rehearsed: watch.map(|watch| watch.finish(Some(remote))),
+        links_cut: cut.map(Strokes::links_cut),
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
     })

@@ -133,6 +133,7 @@ fn outcome_facts(
         missed_ticks: total(reports, whole, |servo| servo.missed),
         records_lost: total(reports, whole, |servo| servo.records_lost),
         frames: frames(outcome),
+        links_cut: Some(outcome.links_cut),
         oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })

@@ -12,7 +12,7 @@ use palpate_twin::mesh::surface::Surface;
 use palpate_twin::mesh::units::Units;
 
 use super::conclude::{self, Evidence};
-use super::lab::Recording;
+use super::lab::{Entry, Recording};
 use super::{Done, Failure, interrupt, output, truth};
 use crate::cli::RehearseArgs;
 use crate::config::{Config, ConfigError};
@@ -64,7 +64,9 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     let quiet = wanted.quiet || wanted.json;
     let progress = Progress::bar("rehearse", session.ticks(), quiet);
     let run = play((session, watch), (&progress, &stop), |record| {
-        recording.as_mut().map_or(Ok(()), |one| one.push(record))
+        recording
+            .as_mut()
+            .map_or(Ok(()), |one| one.push(Entry::Tick(record)))
     })?;
     progress.say("judging");
     let interrupted = stop.load(Ordering::Relaxed);

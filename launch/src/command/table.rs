@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::conclude::Evidence;
+use super::conclude::{self, Evidence};
 use crate::rehearsal::Outcome;
 use crate::report::{Comparison, quick};
 use crate::summary::{ContactSummary, PassivitySummary, ServoSummary, Summary};
@@ -54,6 +54,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         lines.push(("script", script(summary, done)));
     }
     lines.extend(loops(servo).map(|words| ("servo", words)));
+    lines.extend(conclude::opened(&summary.topology).map(|words| ("tissue", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
     let mut text = String::new();
     for (name, words) in lines {

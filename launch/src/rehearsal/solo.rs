@@ -51,7 +51,7 @@ impl Solo {
         let handle =
             palpate_master::device::build(&config.operator, config.duration_s, config.seed);
         let parties = lab::parties(config.seed, Side::Master);
-        let twin = lab::predictor_of(config)?;
+        let twin = lab::predictor_of(config)?.map(Predictor::alone);
         Ok(Self {
             master: palpate_master::State::new(twin, &handle.caps(), parties),
             handle,

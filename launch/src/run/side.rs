@@ -32,6 +32,7 @@ use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::strokes::{self, Ends as StrokeEnds, Way};
 use super::{RunError, file_error};
 use crate::config::Config;
 use crate::console::surface::{self, Painter, Surface};
@@ -126,7 +127,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         codec,
         ..config.clone()
     };
-    let tick = begin(config);
+    let ended = Arc::new(AtomicBool::new(false));
+    let (ends, mut way) = strokes::open(bus.session(), options.side, &ended)?;
+    let tick = begin(config, ends);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
     let sill = window
@@ -136,7 +139,6 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
     let (status, newest) = latest::<Shown>(Shown::default());
-    let ended = Arc::new(AtomicBool::new(false));
     let bus = Arc::new(bus);
     let sending = spawn_sender(
         Arc::clone(&bus),
@@ -144,7 +146,8 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         Arc::clone(&ended),
         config.realtime.bus_priority(),
     )?;
-    let recording = spawn_recorder(recorder, waiting, Arc::clone(&ended))?;
+    let publishing = way.sending();
+    let recording = spawn_recorder(recorder, (waiting, way), Arc::clone(&ended))?;
     let meeting = Meeting {
         inbound,
         outbound,
@@ -164,6 +167,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     ended.store(true, Ordering::Release);
     sending.thread().unpark();
     join("sender", sending)?;
+    Way::close(publishing)?;
     join("recorder", recording)??;
     let report = SideReport {
         servo,
@@ -222,7 +226,7 @@ fn wait_for_peer(
 type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
 
 /// A side with its device at rest, which waits for the configuration that both sides agree on.
-type SideBegin = Box<dyn FnOnce(&Config) -> SideTick>;
+type SideBegin = Box<dyn FnOnce(&Config, StrokeEnds) -> SideTick>;
 
 /// A side that is ready to begin.
 struct Prepared {
@@ -288,7 +292,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
     let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.twin().view(), watched));
     let (mut painter, surface): (Option<Painter>, _) = drawn.unzip();
     let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
-    let begin: SideBegin = Box::new(move |config| {
+    let begin: SideBegin = Box::new(move |config, mut strokes| {
         let (params, mut coupling) = (config.master, config.coupling_in_use());
         let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
         let mut started = None;
@@ -313,6 +317,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
             let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
             given::note_master(&mut out.record, &inputs);
             handle.write(&out.force_on_hand_n);
+            strokes.send(&state, moment.now);
             if let (Some(painter), Some(twin)) = (&mut painter, state.predictor()) {
                 painter.paint(&twin.twin().view());
             }
@@ -363,13 +368,15 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
     let mut tuner = cells.map(|cells| cells.tuner);
     let mut state = palpate_slave::State::new(new_run());
-    Ok(Box::new(move |config| {
+    Ok(Box::new(move |config, mut strokes| {
         let (params, mut coupling) = (config.slave, config.coupling_in_use());
         let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
         let mut started = None;
         Box::new(move |moment| {
             let start = *started.get_or_insert(moment.now);
             let since = moment.now - start;
+            let peer = state.inbox().parties().peer;
+            let refused = strokes.take(peer, robot.as_mut());
             let reading = robot.read(Time(0) + since);
             tuner
                 .iter_mut()
@@ -384,7 +391,7 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
                 rearm: moment.rearm,
             };
             let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
-            given::note_slave(&mut out.record, &inputs);
+            given::note_slave(&mut out.record, &inputs, refused);
             robot.write(&out.force_n, out.closed);
             Ticked {
                 impedance_nspm: out.frame.impedance_nspm,
@@ -431,12 +438,17 @@ fn spawn_sender(
 
 fn spawn_recorder(
     mut recorder: Recorder<BufWriter<File>>,
-    mut waiting: RingReceiver<TickRecord>,
+    (mut waiting, way): (RingReceiver<TickRecord>, Way),
     ended: Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
     spawn("recorder", move || {
+        // all of it: a subscription that is dropped hears nothing
+        let mut way = way;
         loop {
             let last = ended.load(Ordering::Acquire);
+            while let Some((made_ns, stroke)) = way.made.pop() {
+                recorder.push_stroke(made_ns, &stroke)?;
+            }
             while let Some(record) = waiting.pop() {
                 recorder.push(&record)?;
             }
@@ -489,7 +501,7 @@ fn show_status(
     }
 }
 
-fn spawn<T: Send + 'static>(
+pub(super) fn spawn<T: Send + 'static>(
     name: &'static str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, RunError> {
@@ -502,7 +514,7 @@ fn spawn<T: Send + 'static>(
         })
 }
 
-fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
+pub(super) fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
     thread.join().map_err(|_| RunError::Thread {
         name,
         detail: "it panicked".into(),

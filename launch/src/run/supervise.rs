@@ -49,6 +49,8 @@ pub struct RunOutcome {
     pub master: Vec<TickRecord>,
     /// Records of the remote side, in order.
     pub slave: Vec<TickRecord>,
+    /// Links that instruments have cut, less those made.
+    pub links_cut: i64,
     /// What the operator's side says of itself; nothing if it died before.
     pub master_report: Option<SideReport>,
     /// What the remote side says of itself; nothing if it died before.
@@ -186,6 +188,7 @@ pub fn supervise(
     let (operator, remote) = (&master.recording, &slave.recording);
     record::merge(operator, remote, Span(0), BufWriter::new(file))?;
     Ok(RunOutcome {
+        links_cut: operator.links_cut(),
         master: master.recording.master,
         slave: slave.recording.slave,
         master_report: master.report,

@@ -134,6 +134,9 @@ impl Summary {
             let (value, limit) = (self.contact.peak_force_n, expected.force_n);
             checks.push(Check::at_most("force on the hand", value, limit, "N"));
         }
+        if has(Side::Master) && has(Side::Slave) {
+            checks.extend(self.topology_check());
+        }
         if has(Side::Slave) {
             let value = self.safety.uncommanded_motion_mm_max;
             let limit = expected.uncommanded_motion_mm;
@@ -155,6 +158,22 @@ impl Summary {
             checks.push(Check::at_most(name, value, 0.0, "allocations"));
         }
         self.checks.extend(checks);
+    }
+
+    /// Whether both tissues ended alike, of a session whose instruments changed one; not known while strokes are
+    /// on their way.
+    fn topology_check(&self) -> Option<Check> {
+        let topology = &self.topology;
+        let strokes = topology.strokes.filter(|&strokes| strokes > 0)?;
+        let arrived = topology.strokes_done == Some(strokes);
+        let equal = topology.equal.filter(|_| arrived);
+        let value = equal.map(|equal| f64::from(u8::from(equal)));
+        Some(Check::at_least(
+            "topologies equal at the end",
+            value,
+            1.0,
+            "of 1",
+        ))
     }
 
     /// Whether the auditor had both sides to judge.

@@ -114,6 +114,15 @@ impl OperatorParams {
         Grips::new(self.grip, &self.regrip)
     }
 
+    /// Whether the operator has instruments, which work on a twin in every mode.
+    #[must_use]
+    pub fn wields(&self) -> bool {
+        match &self.script {
+            ScriptParams::Procedure(procedure) => procedure.wields(),
+            ScriptParams::Sine(_) | ScriptParams::Palpation(_) => false,
+        }
+    }
+
     /// After what time the device lets go of a force, if ever \[s\].
     #[must_use]
     pub fn lets_go_s(&self) -> Option<f64> {

@@ -93,6 +93,12 @@ impl ProcedureParams {
         own.unwrap_or_else(|| format!("{kind}-{}", index + 1))
     }
 
+    /// Whether any step needs tissue that instruments can open.
+    #[must_use]
+    pub fn wields(&self) -> bool {
+        self.step.iter().any(|step| step.action.needs_instruments())
+    }
+
     /// Number of the step of a name, from 0.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
