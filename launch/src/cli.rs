@@ -6,6 +6,7 @@
 mod atlas;
 mod detect;
 pub mod flags;
+mod rehearse;
 mod replay;
 mod trial;
 mod tune;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 pub use atlas::AtlasArgs;
 pub use detect::DetectArgs;
 pub use flags::SessionArgs;
+pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
 pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
@@ -35,7 +37,7 @@ Example:
 Exit status: 0 done and every check held; 1 done and a check did not hold; 2 bad usage or input;
 3 the machine refused something that was demanded.
 
-Not in this version: rehearse, keys, and the console.";
+Not in this version: keys.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -86,6 +88,13 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
+    /// Offline on the twin alone, by a script: no slave, no network; judged by the script's post-conditions
+    #[command(
+        after_help = "Example:\n  palpate rehearse --script biopsy --out runs/biopsy\n\
+        \nWrites summary.json, report.html, surface.ply, recording.mcap and config.toml. Exit status: 1 if a \
+        post-condition does not hold."
+    )]
+    Rehearse(RehearseArgs),
     /// Many sessions, in virtual time or live: a grid or list of conditions, seeds, all cores, in shards
     #[command(after_help = "Examples:\n  \
         palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
@@ -173,9 +182,21 @@ pub struct RunArgs {
     /// Where the results go, and what is shown.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Start no console page (this version has none: the flag changes nothing yet)
+    /// The page that shows it.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+}
+
+/// Flags of the page in a browser.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Console")]
+pub struct ConsoleArgs {
+    /// Serve no console page; a slave has none of its own
     #[arg(long)]
     pub no_console: bool,
+    /// Port of the console on 127.0.0.1; the next free one if it is taken [default: 7780]
+    #[arg(long, value_name = "PORT")]
+    pub console_port: Option<u16>,
 }
 
 /// Flags of `palpate lab`.
@@ -219,6 +240,12 @@ pub struct SideArgs {
     /// Write the newest record as a line of JSON on stdout, five times a second
     #[arg(long)]
     pub status_lines: bool,
+    /// The page that shows it; the master has one unless it was started by a supervisor.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+    /// The standard input is a line to the console of whoever started this
+    #[arg(long, hide = true)]
+    pub console_on_stdin: bool,
 }
 
 /// Flags of `palpate identify`.
@@ -254,7 +281,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Flags of `palpate bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Folder for bench.json (default: `runs/<time>-bench`)
+    /// Folder for bench.json, and report.html and curves.csv of linked volumes (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Measure only these parts, separated by commas [default: all]

@@ -5,6 +5,7 @@
 
 use palpate_master::MasterParams;
 use palpate_master::device::OperatorParams;
+use palpate_master::device::script::ScriptParams;
 use palpate_slave::SlaveParams;
 use palpate_slave::robot::RobotParams;
 use palpate_transport::codec::CodecParams;
@@ -14,6 +15,7 @@ use palpate_transport::link::LinkParams;
 use serde::{Deserialize, Serialize};
 
 use crate::netlab::BackendChoice;
+use crate::rehearsal::after::{self, After};
 
 /// The whole configuration of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +54,9 @@ pub struct Config {
     pub realtime: RealtimeConfig,
     /// How the live processes reach each other.
     pub network: NetworkConfig,
+    /// What must hold after the operator's script.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<After>,
 }
 
 /// The network between the sides.
@@ -165,6 +170,7 @@ impl Default for Config {
             clock: ClockConfig::default(),
             realtime: RealtimeConfig::default(),
             network: NetworkConfig::default(),
+            after: Vec::new(),
         };
         for link in [&mut config.link.forward, &mut config.link.back] {
             link.oneway_ms = 50.0;
@@ -355,9 +361,34 @@ impl Config {
             .validate()
             .map_err(|error| named("", &error))?;
         self.codec.validate().map_err(|error| named("", &error))?;
+        self.validate_after().map_err(field)?;
         self.validate_silence().map_err(field)?;
         self.validate_judged().map_err(field)?;
         self.validate_rest().map_err(field)
+    }
+
+    /// Post-conditions are of a script that comes to its end.
+    fn validate_after(&self) -> Result<(), String> {
+        let ScriptParams::Procedure(procedure) = &self.operator.script else {
+            return match self.after.first() {
+                None => Ok(()),
+                Some(one) => Err(format!(
+                    "after 1, {}: there are no steps; expected operator.script.kind = \"procedure\", as \
+                     --script brings it",
+                    one.name()
+                )),
+            };
+        };
+        after::validate(&self.after, procedure)?;
+        let length_s = procedure.length_s();
+        if !self.after.is_empty() && self.duration_s < length_s {
+            return Err(format!(
+                "duration_s is {}; expected {length_s:.2} s or more, the length of the script, as there are \
+                 post-conditions",
+                self.duration_s
+            ));
+        }
+        Ok(())
     }
 
     /// A codec keeps silent on purpose: never for so long that a side takes it for an outage.

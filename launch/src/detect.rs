@@ -6,9 +6,10 @@
 //! these two. How far the answer hangs on the mesh is asked separately: every mixing rule, on three
 //! alignments of lump and tool to the cells.
 //!
-//! Here is what is asked and what is found; `plan` lists the presses, `work` makes them on all
+//! Here is what is asked and what is found; `phantom` is what can be changed, `plan` lists the presses, `work` makes them on all
 //! cores, `range` refuses what cannot be swept, `spread` says how far the mixing rules agree.
 
+mod phantom;
 mod plan;
 mod range;
 mod spread;
@@ -135,7 +136,7 @@ pub struct MeshCase {
 pub enum DetectError {
     /// The scene has nothing to sweep.
     #[error(
-        "scene `{scene}` {found}; expected a block with an [[inclusion]], such as `block-nodule`"
+        "scene `{scene}` {found}; expected a block or linked volume with an [[inclusion]], such as `block-nodule` or `linked-nodule`"
     )]
     Scene {
         /// Its name.

@@ -1,8 +1,12 @@
 //! The remote tissue as the simulated robot meets it: `Tissue` behind the robot's `Environment`.
 
-use palpate_slave::robot::{Environment, Probe};
-use palpate_transport::Axes;
-use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_slave::robot::{Environment, Opened, Probe, StrokeRefusal};
+use palpate_transport::stroke::STROKE_CHANGES;
+use palpate_transport::{Axes, Stroke};
+use palpate_twin::model::linked::edits::Change;
+use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+
+use crate::strokes::change_of;
 
 /// A tissue that a simulated probe touches.
 ///
@@ -18,6 +22,10 @@ pub struct TissueEnvironment {
     since_s: f64,
     last: Reaction,
     last_at_m: Vec3,
+    /// The master's run whose strokes it does, and how many of them it has done.
+    done: (u64, u64),
+    /// The stroke at hand.
+    changes: Vec<Change>,
 }
 
 impl TissueEnvironment {
@@ -32,6 +40,8 @@ impl TissueEnvironment {
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
+            done: (0, 0),
+            changes: Vec::with_capacity(STROKE_CHANGES),
         }
     }
 }
@@ -69,5 +79,36 @@ impl Environment for TissueEnvironment {
 
     fn energy_j(&self) -> f64 {
         self.tissue.view().ledger.stored_j()
+    }
+
+    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
+        if !self.tissue.caps().instruments {
+            return Err(StrokeRefusal::Closed);
+        }
+        let (number, expected) = (stroke.number, self.opened().done(stroke.run) + 1);
+        if number != expected {
+            return Err(StrokeRefusal::Order {
+                found: number,
+                expected,
+            });
+        }
+        self.changes.clear();
+        for (index, change) in stroke.changes().iter().enumerate() {
+            let change = change_of(change).ok_or(StrokeRefusal::Change { number, index })?;
+            self.changes.push(change);
+        }
+        let done = self.tissue.edit(&Edit::Replay(&self.changes));
+        done.map_err(|_| StrokeRefusal::Closed)?;
+        self.done = (stroke.run, number);
+        Ok(())
+    }
+
+    fn opened(&self) -> Opened {
+        let (run, strokes) = self.done;
+        Opened {
+            run,
+            strokes,
+            topology: self.tissue.view().topology.unwrap_or(0),
+        }
     }
 }

@@ -6,7 +6,7 @@
 use palpate_master::device::grip::{Grip, Grips, Hand, Regrip};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
 use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
-use palpate_master::device::{Handle, HandleCaps, Reading};
+use palpate_master::device::{Handle, HandleCaps, Reading, Revisions};
 use palpate_transport::{AXES, Axes, Span, Time};
 use palpate_twin::Instrument;
 
@@ -28,6 +28,8 @@ pub struct Meant {
     pub position_m: Axes,
     /// Whether the tweezers are meant to be closed.
     pub closed: bool,
+    /// What the tool is meant to do beside pressing.
+    pub instrument: Instrument,
     /// Phase of the script.
     pub phase: u16,
     /// Whether the operator is there.
@@ -171,7 +173,12 @@ impl Handle for TracedHandle {
             position_m: self.position_m,
             velocity_mps: self.velocity_mps,
             closed: held && meant.closed,
-            instrument: Instrument::Blunt,
+            instrument: if held {
+                meant.instrument
+            } else {
+                Instrument::Blunt
+            },
+            revisions: Revisions::default(),
             present: held && meant.present,
             intended_m: if held {
                 meant.position_m

@@ -5,6 +5,7 @@
 
 mod scene;
 mod stream;
+mod way;
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::{Order, Succession};
 use palpate_transport::inbox::Parties;
-use palpate_transport::link::{LinkQueue, LinkStats};
+use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_transport::{Axes, HapticFrame, Span, Time};
+use palpate_transport::{Axes, HapticFrame, Span, Stroke, Time};
 use palpate_twin::model::fem::Compliance;
 use palpate_twin::scene::{Scene, SceneError, Steps};
 use xxhash_rust::xxh3::Xxh3;
@@ -25,13 +26,15 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
-use crate::replay::given;
+use crate::replay::{absorb_topology, given};
+use crate::strokes;
 use crate::tables;
 
 use scene::wrong_scene;
 pub use scene::{list_folder, load_scene, read_scene, scene_text};
 pub use stream::Reconstruction;
 pub(crate) use stream::Watch;
+use way::Way;
 
 /// Tick period of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
@@ -71,6 +74,8 @@ pub struct Session {
     back: LinkQueue<HapticFrame>,
     to_slave: Mailbox,
     to_master: Mailbox,
+    /// What instruments did, on its way.
+    strokes: Way,
     coupling: CouplingParams,
     /// What the master and the slave send and are shown.
     codecs: [Ends; 2],
@@ -172,13 +177,13 @@ impl Session {
         let seed = config.seed;
         let room = wire_frames(config);
         let [forward_seed, back_seed] = netlab::direction_seeds(seed);
-        let link = |params, seed| {
-            LinkQueue::new(params, seed, room).map_err(|error| ConfigError::Field {
-                message: error.to_string(),
-            })
-        };
+        let link =
+            |params, seed| LinkQueue::new(params, seed, room).map_err(|error| wrong_link(&error));
         let caps = handle.caps();
+        let opened = twin.as_ref().is_some_and(|twin| twin.strokes().is_some());
+        let strokes = Way::new(opened, config.link.forward, seed);
         Ok(Self {
+            strokes: strokes.map_err(|error| wrong_link(&error))?,
             handle,
             robot,
             master: palpate_master::State::new(twin, &caps, parties(seed, Side::Master)),
@@ -231,10 +236,27 @@ impl Session {
         [0, 1].map(|index| self.watches[index].reconstruction())
     }
 
-    /// Hash of all port traces so far: positions and forces of both ports, bit by bit.
+    /// Hash of all port traces so far: positions and forces of both ports, bit by bit, and what instruments have
+    /// made of both tissues.
     #[must_use]
     pub fn trace_hash(&self) -> String {
-        format!("{:016x}", self.hash.digest())
+        let mut hash = self.hash.clone();
+        for absence in &self.absences {
+            absorb_topology(&mut hash, &absence.last);
+        }
+        format!("{:016x}", hash.digest())
+    }
+
+    /// Strokes that the operator's instruments have made in the master's run.
+    #[must_use]
+    pub fn strokes_made(&self) -> u64 {
+        strokes::made(&self.master)
+    }
+
+    /// A stroke of that run, by its number from 1.
+    #[must_use]
+    pub fn stroke(&self, number: u64) -> Option<Stroke> {
+        strokes::stroke(&self.master, number)
     }
 
     /// Let a side begin anew, as a process that was killed and started again: it knows nothing, not
@@ -249,6 +271,7 @@ impl Session {
             own: own.wrapping_add(self.runs << 8).max(1),
             peer: 0,
         };
+        self.strokes.restart(side);
         match side {
             Side::Master => {
                 let caps = self.handle.caps();
@@ -298,6 +321,7 @@ impl Session {
             spoil(&mut frame);
             self.to_slave.put(frame, remote_now);
         }
+        self.strokes.arrive(now);
         let master = match self.absences[0].pass() {
             Some(passed) => self.step_master(now, &passed),
             None => self.absences[0].last,
@@ -340,12 +364,15 @@ impl Session {
         if let Some(frame) = sent {
             self.forward.push(now, WIRE_BYTES, frame);
         }
+        self.strokes.send(&self.master, now);
         out.record
     }
 
     fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
         self.watches[0].shown(frame, remote_now, PERIOD);
+        let peer = self.slave.inbox().parties().peer;
+        let refused = self.strokes.pass(peer, self.robot.as_mut());
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
@@ -357,7 +384,7 @@ impl Session {
         };
         let config = &self.config;
         let mut out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
-        given::note_slave(&mut out.record, &inputs);
+        given::note_slave(&mut out.record, &inputs, refused);
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
         self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
@@ -395,6 +422,7 @@ impl Session {
             ] {
                 let _ = params.map(|params| queue.set_params(params));
             }
+            let _ = change.forward.map(|params| self.strokes.change(params));
             self.changes_done += 1;
         }
     }
@@ -403,6 +431,12 @@ impl Session {
         for number in axes {
             self.hash.update(&number.to_bits().to_le_bytes());
         }
+    }
+}
+
+fn wrong_link(error: &LinkError) -> ConfigError {
+    ConfigError::Field {
+        message: error.to_string(),
     }
 }
 
@@ -475,7 +509,7 @@ pub fn predictor_with(
     config: &Config,
     table: Option<&Arc<Compliance>>,
 ) -> Result<Option<Predictor>, ConfigError> {
-    if !config.coupling.needs_twin() {
+    if !config.coupling.needs_twin() && !config.operator.wields() {
         return Ok(None);
     }
     let scene = load_scene(&config.twin, "twin")?;

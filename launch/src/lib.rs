@@ -1,9 +1,11 @@
 //! The shells round the pure core: everything that touches a file, a process or a network.
 //!
 //! [`cli`] and [`config`] say what to do; [`run`] does it live, [`lab`] in virtual time; [`netlab`]
-//! builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port
-//! signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it; [`tables`] keeps what is
-//! condensed of scenes; [`replay`] runs a recording again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
+//! builds the impaired network; [`rehearsal`] does it on the twin alone, by a script; [`record`] keeps it, [`audit`]
+//! judges it from the logged port signals alone, [`metrics`] and [`summary`] measure it, [`report`] shows it with a
+//! [`still`], [`console`] while it runs; [`tables`] keeps what is
+//! condensed of scenes; [`strokes`] brings what instruments did to the remote tissue; [`replay`] runs a recording
+//! again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
 //! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
 //! look at the machine.
 
@@ -16,6 +18,7 @@ mod build;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod console;
 pub mod crew;
 pub mod detect;
 pub mod doctor;
@@ -27,9 +30,12 @@ pub mod netlab;
 pub mod pool;
 pub mod progress;
 pub mod record;
+pub mod rehearsal;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod still;
+pub mod strokes;
 pub mod summary;
 pub mod tables;
 pub mod trial;

@@ -3,7 +3,7 @@
 //! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
 //! what was felt, [`lump`] whether the lump could be told by it, [`impedance`] and [`etvo`] what the channel
 //! added to it, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
-//! loops and model updates, [`correction`] what those cost the hand, [`tally`] counts what every tick counts
+//! loops and model updates, [`correction`] what those cost the hand, [`topology`] what instruments made of both tissues, [`tally`] counts what every tick counts
 //! for; [`stat`] has the statistics. Nothing here reads a clock or a file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
 
 pub mod correction;
@@ -15,6 +15,7 @@ pub mod lump;
 pub mod press;
 pub mod stat;
 pub mod tally;
+pub mod topology;
 pub mod track;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use palpate_transport::trace::{Side, TickRecord};
 
 use crate::audit::Audit;
 use crate::lab::Reconstruction;
+use crate::rehearsal::Rehearsed;
 use crate::summary::{
     ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
 };
@@ -164,6 +166,12 @@ pub struct SessionFacts {
     pub frame_bytes: Option<u64>,
     /// True delays, where they are known.
     pub oneway_truth: Option<OnewayTruth>,
+    /// What the steps of a script did, and what had to hold after them.
+    pub rehearsal: Option<Rehearsed>,
+    /// Whether there is another side at all.
+    pub networked: bool,
+    /// Links that strokes have cut, less those made, if strokes are known.
+    pub links_cut: Option<i64>,
     /// Set for live sessions; without it nothing is said about the servo loops.
     pub live: Option<LiveFacts>,
 }
@@ -190,6 +198,9 @@ impl Default for SessionFacts {
             reconstruction: [None; 2],
             frame_bytes: None,
             oneway_truth: None,
+            rehearsal: None,
+            networked: true,
+            links_cut: None,
             live: None,
         }
     }
@@ -258,6 +269,8 @@ pub fn measure(
             ..loops::servo(traces, facts)
         },
         safety: tally.safety(),
+        rehearsal: facts.rehearsal.as_ref().map(|done| done.outcome.clone()),
+        topology: topology::measure(tally, facts),
         checks: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@
 //! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
 //! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of
 //! the tissue on the probe) repeat what a viewer plots, at the full rate, in frame `world`.
+//! `/palpate/strokes` has what instruments did, when the master made it, if they did anything.
 //! Log time is the tick's own time on its side's clock \[ns\].
 //!
 //! A chunk is closed at least every half second of records, so a killed session loses no more.
@@ -26,6 +27,7 @@ use palpate_transport::msg::{
     Header, Message, Point, Pose, PoseStamped, Quaternion, Vector3, Wrench, WrenchStamped, crtk,
     schema,
 };
+use palpate_transport::stroke::Stroke;
 use palpate_transport::trace::{Side, TickRecord};
 
 pub use merge::merge;
@@ -125,6 +127,8 @@ pub struct Session {
 pub struct Recorder<W: Write + Seek> {
     writer: mcap::Writer<W>,
     channels: Vec<Channels>,
+    /// Channel of strokes, from the first on, and how many there were.
+    strokes: Option<(u16, u32)>,
     bytes: Vec<u8>,
     chunk_start_ns: Option<i64>,
     last_ns: u64,
@@ -179,6 +183,7 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(Self {
             writer,
             channels,
+            strokes: None,
             bytes: Vec::new(),
             chunk_start_ns: None,
             last_ns: 0,
@@ -235,6 +240,26 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(())
     }
 
+    /// Writes a stroke that the master made at `now_ns` on its clock \[ns\].
+    ///
+    /// # Errors
+    /// As the writer.
+    pub fn push_stroke(&mut self, now_ns: i64, stroke: &Stroke) -> Result<(), RecordError> {
+        let (channel_id, sequence) = match self.strokes {
+            Some(known) => known,
+            None => (channel::<Stroke, W>(&mut self.writer, STROKES_TOPIC)?, 0),
+        };
+        self.strokes = Some((channel_id, sequence.wrapping_add(1)));
+        let log_time = now_ns.max(0) as u64;
+        let header = MessageHeader {
+            channel_id,
+            sequence: sequence.wrapping_add(1),
+            log_time,
+            publish_time: log_time,
+        };
+        self.message(header, stroke)
+    }
+
     /// Closes the open chunk and hands everything to the writer beneath.
     ///
     /// # Errors
@@ -278,6 +303,9 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
     }
 }
+
+/// Where strokes are recorded.
+const STROKES_TOPIC: &str = "/palpate/strokes";
 
 fn tick_topic(side: Side) -> String {
     format!("/palpate/{}/tick", side.name())

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
 use crate::metrics::{CorrectionCell, LocalStiffness};
+use crate::rehearsal::Outcome;
 
 mod check;
 
 pub use check::{Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
-pub const SCHEMA: &str = "palpate-summary/1.7";
+pub const SCHEMA: &str = "palpate-summary/1.8";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.
 pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
@@ -60,6 +61,12 @@ pub struct Summary {
     pub servo: ServoSummary,
     /// Limits and faults.
     pub safety: SafetySummary,
+    /// What the script of the session did to the twin, if it had steps.
+    #[serde(default)]
+    pub rehearsal: Option<Outcome>,
+    /// What instruments made of the tissues.
+    #[serde(default)]
+    pub topology: TopologySummary,
     /// What the run states about itself.
     pub checks: Vec<Check>,
 }
@@ -359,6 +366,30 @@ pub struct ServoSummary {
     pub allocations: Option<u64>,
     /// 99th percentile of a bare timer's lateness in the same run \[us\].
     pub bare_timer_us_p99: Option<f64>,
+}
+
+/// What instruments made of the tissues of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TopologySummary {
+    /// Which elements of the twin are there, linked and held at the end: one number, hexadecimal; nothing of a
+    /// twin that no instrument can open, nor without one.
+    pub master: Option<String>,
+    /// The same of the remote tissue.
+    pub slave: Option<String>,
+    /// Whether both are alike.
+    pub equal: Option<bool>,
+    /// Strokes that instruments made of the twin.
+    pub strokes: Option<u64>,
+    /// Strokes that the remote tissue has done.
+    pub strokes_done: Option<u64>,
+    /// Links that they cut, less those made.
+    pub links_cut: Option<i64>,
+    /// Ticks with an instrument in the operator's hand.
+    pub instrument_ticks: Option<u64>,
+    /// Of those, ticks in which it only pressed: the remote tissue was not known to be open as the twin was.
+    pub blunted_ticks: Option<u64>,
+    /// Ticks of the slave before which a stroke was refused.
+    pub refused_ticks: Option<u64>,
 }
 
 /// Limits and faults.

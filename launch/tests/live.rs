@@ -124,6 +124,42 @@ fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
+    let scenes = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/scenes");
+    for (index, mode) in ["mmt", "wave"].into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tissue = format!("{scenes}/opened.toml");
+        let run = Command::new(env!("CARGO_BIN_EXE_palpate"))
+            .args(["run", "-q", "--config", &format!("{scenes}/opening.toml")])
+            .args(["--tissue", &tissue, "--twin", &tissue, "--mode", mode])
+            .args([
+                "--rtt-ms",
+                "100",
+                "--loss",
+                "0.1",
+                "--duration",
+                "10",
+                "--out",
+            ])
+            .arg(folder.path())
+            .args(["--set", &format!("network.port={}", 7631 + 10 * index)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let (output, stderr) = end(run);
+        assert_held(&output, &stderr, folder.path());
+        let summary = summary(folder.path());
+        let topology = &summary["topology"];
+        assert_eq!(topology["equal"], true, "{topology}");
+        assert!(topology["strokes"].as_u64() > Some(20), "{topology}");
+        assert!(topology["links_cut"].as_i64() > Some(20), "{topology}");
+        assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
+    }
+}
+
+#[test]
 fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
     let root = tempfile::tempdir().expect("a folder");
     let (file, out) = (root.path().join("live.toml"), root.path().join("out"));

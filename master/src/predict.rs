@@ -7,11 +7,14 @@
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
 //! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
 //! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
-//! [`params`] are the numbers that may be set.
+//! [`strokes`] what
+//! instruments did, [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
-use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+
+use crate::device::Revisions;
 
 pub mod correction;
 pub mod hunt_crossley;
@@ -20,6 +23,7 @@ pub mod lessons;
 pub mod local;
 pub mod met;
 pub mod params;
+pub mod strokes;
 mod towards;
 
 use correction::Correction;
@@ -28,6 +32,7 @@ use learning::Learning;
 use local::{Local, LocalModel};
 use met::Met;
 pub use params::{PredictError, PredictParams};
+use strokes::{RemoteStrokes, Strokes};
 use towards::Towards;
 
 /// A tool's motion at one side.
@@ -52,6 +57,8 @@ pub struct Remote {
     pub contact_force_n: Option<Axes>,
     /// Whether this was not said before: a frame stays the newest until the next comes.
     pub fresh: bool,
+    /// How far its tissue has come with the strokes of instruments.
+    pub strokes: RemoteStrokes,
 }
 
 /// What the twin says in one tick.
@@ -77,6 +84,8 @@ pub struct Prediction {
     pub updated: bool,
     /// Whether the twin was asked and not stepped.
     pub masked: bool,
+    /// Whether an instrument only pressed, since the remote tissue is not known to be open as the twin.
+    pub blunted: bool,
 }
 
 impl Prediction {
@@ -112,6 +121,10 @@ pub struct Predictor {
     went: [f64; 2],
     /// Whether the twin is another one than lessons are about.
     outdated: bool,
+    /// What of the operator's wishes was done.
+    revised: Revisions,
+    /// What instruments did, if they do anything to the twin.
+    strokes: Option<Strokes>,
 }
 
 impl Predictor {
@@ -119,6 +132,7 @@ impl Predictor {
     #[must_use]
     pub fn new(twin: Box<dyn Tissue>, shadow: Box<dyn Tissue>) -> Self {
         Self {
+            strokes: Strokes::of(shadow.as_ref()),
             twin,
             shadow,
             learning: None,
@@ -128,6 +142,7 @@ impl Predictor {
             towards: None,
             went: [0.0; 2],
             outdated: false,
+            revised: Revisions::default(),
         }
     }
 
@@ -139,6 +154,41 @@ impl Predictor {
             towards: Some(Towards::new(steps)),
             ..self
         }
+    }
+
+    /// The same without a remote tissue: instruments work at once, and nothing is to be told to anyone.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        if let Some(strokes) = &mut self.strokes {
+            strokes.alone();
+        }
+        self
+    }
+
+    /// What instruments did; none of a twin to which they do nothing.
+    #[must_use]
+    pub fn strokes(&self) -> Option<&Strokes> {
+        self.strokes.as_ref()
+    }
+
+    /// Which elements of the twin are there, linked and held; 0 if no instrument can change that.
+    #[must_use]
+    pub fn topology(&self) -> u64 {
+        self.twin.view().topology.unwrap_or(0)
+    }
+
+    /// The touch with what its instrument may do, and whether that is less than was wanted.
+    fn allowed(&self, handle: &Touch) -> (Touch, bool) {
+        let wanted = handle.instrument;
+        let allowed = self
+            .strokes
+            .as_ref()
+            .map_or(Instrument::Blunt, |strokes| strokes.allowed(wanted));
+        let touch = Touch {
+            instrument: allowed,
+            ..*handle
+        };
+        (touch, allowed != wanted)
     }
 
     /// The tissue at the handle, for drawing and reports.
@@ -165,16 +215,24 @@ impl Predictor {
         // a tissue is moved by positions: after missed ticks it needs no longer step, which might
         // be more than its stability allows
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
+        let (handle, blunted) = &self.allowed(handle);
         let felt = touch(self.twin.as_mut(), params, handle, step_s);
+        if let Some(strokes) = &mut self.strokes {
+            strokes.note(self.twin.view().changes);
+        }
         self.asked = false;
         let learning = self
             .learning
             .get_or_insert_with(|| Learning::new(params.update_radius_m));
         let mut met = false;
         if let Some(remote) = remote {
+            let (shadow, alike) = (self.shadow.as_mut(), &mut self.strokes);
+            let alike = alike
+                .as_mut()
+                .is_none_or(|strokes| strokes.follow(shadow, remote.strokes));
             let expected = touch(self.shadow.as_mut(), params, &remote.touch, step_s);
             met = expected.contacts > 0;
-            if params.update {
+            if params.update && alike {
                 hear(params, learning, &expected, remote);
             }
             if (params.estimate || params.local != LocalModel::Twin)
@@ -199,7 +257,28 @@ impl Predictor {
         let changed = self.go_over([felt.contacts > 0, met]);
         Prediction {
             updated: learnt || changed,
+            blunted: *blunted,
             ..self.prediction(params, handle, &felt)
+        }
+    }
+
+    /// Take back, or do again, what the operator asked for since the last call: one stroke of each a tick, after
+    /// the tick's step, so that [`palpate_twin::View::changes`] tells of it. Tissue that cannot be revised stays.
+    pub fn revise(&mut self, asked: Revisions) {
+        for (asked, done, edit) in [
+            (asked.undo, &mut self.revised.undo, Edit::Undo),
+            (asked.redo, &mut self.revised.redo, Edit::Redo),
+        ] {
+            // what cannot be done to the remote tissue as well waits
+            let may = self.strokes.as_ref().is_none_or(Strokes::may_open);
+            if asked > *done && may {
+                *done += 1;
+                if self.twin.edit(&edit).is_ok()
+                    && let Some(strokes) = &mut self.strokes
+                {
+                    strokes.note(self.twin.view().changes);
+                }
+            }
         }
     }
 
@@ -230,10 +309,12 @@ impl Predictor {
     /// What the twin would say now, for a tick that is too late to step it: no time passes for twin,
     /// shadow and learning. The next tick steps as usual.
     pub fn ask(&mut self, params: &PredictParams, handle: &Touch) -> Prediction {
+        let (handle, blunted) = &self.allowed(handle);
         let felt = touch(self.twin.as_mut(), params, handle, 0.0);
         self.asked = true;
         Prediction {
             masked: true,
+            blunted: *blunted,
             ..self.prediction(params, handle, &felt)
         }
     }
@@ -403,6 +484,7 @@ mod tests {
             touch,
             contact_force_n: None,
             fresh: true,
+            strokes: RemoteStrokes::default(),
         };
         assert_eq!(
             normal_forces(&PredictParams::default(), &expected, &remote),

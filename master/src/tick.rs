@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
+use crate::predict::strokes::RemoteStrokes;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
 use crate::tuning::{Tuning, eased};
 
@@ -140,6 +141,17 @@ impl State {
         self.predictor.as_ref()
     }
 
+    /// Strokes that instruments have made of the twin.
+    fn strokes(&self) -> u64 {
+        let strokes = self.predictor().and_then(Predictor::strokes);
+        strokes.map_or(0, crate::predict::strokes::Strokes::made)
+    }
+
+    /// Which elements of the twin are there, linked and held.
+    fn topology(&self) -> u64 {
+        self.predictor().map_or(0, Predictor::topology)
+    }
+
     /// What came from the other side, and its clock.
     #[must_use]
     pub fn inbox(&self) -> &Inbox {
@@ -180,6 +192,11 @@ pub fn tick(
         0
     };
     events |= if prediction.masked { Events::MASKED } else { 0 };
+    events |= if prediction.blunted {
+        Events::BLUNTED
+    } else {
+        0
+    };
     events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
@@ -313,12 +330,18 @@ impl State {
         (reading, stale): (&Reading, bool),
         inputs: &Inputs,
     ) -> Prediction {
-        let Some(predictor) = &mut self.predictor else {
-            return Prediction::default();
+        let unfelt = Prediction {
+            blunted: reading.instrument != Instrument::Blunt,
+            ..Prediction::default()
         };
-        // a twin that is not felt in between must not be where the tool was before
-        if !coupling.needs_twin() && coupling.switch.is_empty() {
-            return Prediction::default();
+        let Some(predictor) = &mut self.predictor else {
+            return unfelt;
+        };
+        // a twin that is not felt in between must not be where the tool was before, and instruments work on
+        // the twin in every mode
+        let opened = predictor.strokes().is_some();
+        if !coupling.needs_twin() && coupling.switch.is_empty() && !opened {
+            return unfelt;
         }
         let handle = Touch {
             position_m: reading.position_m,
@@ -342,8 +365,14 @@ impl State {
             contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
                 .then_some(frame.contact_force_n),
             fresh: frame.sequence != heard,
+            strokes: RemoteStrokes {
+                done: frame.strokes,
+                topology: frame.topology,
+            },
         });
-        predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s)
+        let prediction = predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s);
+        predictor.revise(reading.revisions);
+        prediction
     }
 
     /// Force and outgoing wave of one axis.
@@ -474,6 +503,8 @@ impl State {
             wave_integral: *self.method.wave_integral(),
             energy_sent_j: *self.reservoir.sent_j(),
             reservoir_j: *self.reservoir.level_j(),
+            strokes: self.strokes(),
+            topology: self.topology(),
         };
         let record = self.record((mode, inputs), reading, (ports, prediction, events));
         Outputs {
@@ -523,6 +554,8 @@ impl State {
             state: self.operating(reading, events),
             phase: reading.phase,
             held_to_m: self.held_to_m,
+            strokes: self.strokes(),
+            topology: self.topology(),
             ..TickRecord::default()
         }
     }

@@ -43,6 +43,7 @@ fn check(check: impl Fn(&str, &dyn Fn(u64) -> Box<dyn Handle>)) {
                 ScriptParams::default(),
                 ScriptParams::Sine(SineParams::default()),
             ] {
+                let name = format!("{handle:?} {grip:?} {script:?}");
                 let params = OperatorParams {
                     handle,
                     grip,
@@ -50,7 +51,6 @@ fn check(check: impl Fn(&str, &dyn Fn(u64) -> Box<dyn Handle>)) {
                     ..OperatorParams::default()
                 };
                 assert_eq!(params.validate(), Ok(()));
-                let name = format!("{handle:?} {grip:?} {script:?}");
                 check(&name, &|seed| build(&params, 20.0, seed));
             }
         }

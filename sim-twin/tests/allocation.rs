@@ -196,8 +196,8 @@ fn surgery_allocates_nothing() {
         let at = Vec3::new(shift, 5e-3, 1e-2);
         surgery.carve(&mut elements, &Scoop::ball(at, at, 1.5e-3));
         if round % 4 == 0 {
-            undone += surgery.undo(&mut elements);
-            undone += surgery.redo(&mut elements);
+            undone += surgery.undo(&mut elements).links;
+            undone += surgery.redo(&mut elements).links;
         }
         links += surgery.join(&mut elements, (at, 1e-2)).links;
         surgery.pin(&mut elements, &Scoop::ball(at, at, 3e-3), round % 2 == 0);

@@ -86,6 +86,8 @@ pub struct State {
     engaged_since: Option<Time>,
     sequence: u64,
     fault: bool,
+    /// Strokes of the master's run that the tissue has done.
+    strokes: u64,
 }
 
 impl State {
@@ -104,6 +106,7 @@ impl State {
             engaged_since: None,
             sequence: 0,
             fault: false,
+            strokes: 0,
         }
     }
 
@@ -136,6 +139,7 @@ pub fn tick(
     // the port was just put to where the robot is
     let begins = loose && !state.fault;
     state.take_frame(inputs);
+    state.strokes = reading.opened.done(state.inbox.parties().peer);
     // of what was agreed on and not of the mode of now: a spring that is stretched keeps its stiffness
     let params = &SlaveParams {
         stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),
@@ -184,6 +188,7 @@ impl State {
             self.fault = true;
             return Reading {
                 position_m: self.port_position_m,
+                opened: reading.opened,
                 ..Reading::default()
             };
         }
@@ -368,6 +373,8 @@ impl State {
             wave_integral: *self.method.wave_integral(),
             energy_sent_j: *self.reservoir.sent_j(),
             reservoir_j: *self.reservoir.level_j(),
+            strokes: self.strokes,
+            topology: reading.opened.topology,
         };
         let record = self.record(inputs, reading, ports, events);
         Outputs {
@@ -412,6 +419,8 @@ impl State {
             received_count: self.inbox.count(),
             events,
             state: self.operating(events),
+            strokes: self.strokes,
+            topology: reading.opened.topology,
             ..TickRecord::default()
         }
     }

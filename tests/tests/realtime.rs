@@ -65,6 +65,20 @@ fn the_servo_path_allocates_nothing_after_its_warm_up() {
     }
 }
 
+/// Pressed, cut, carved, taken back, held and joined, over a network that loses and delays.
+#[test]
+fn instruments_allocate_nothing_on_either_side() {
+    let scene = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/opened.toml");
+    for mode in [Mode::Mmt, Mode::Auto, Mode::Wave] {
+        let text = include_str!("../scenes/opening.toml");
+        let mut config = Config::parse(text, "opening.toml").expect("a configuration");
+        (config.twin, config.tissue) = (scene.into(), scene.into());
+        config.coupling.mode = mode;
+        (config.link.forward.loss, config.link.forward.jitter_ms) = (0.2, 10.0);
+        assert_eq!(allocations(&config), 0, "{mode:?}");
+    }
+}
+
 #[test]
 fn a_tick_that_threads_share_allocates_nothing_on_the_one_that_steps() {
     let Body::Block(block) = scene::load("block").expect("built in").body else {

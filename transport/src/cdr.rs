@@ -19,6 +19,7 @@ use cdr::{CdrLe, Infinite, LittleEndian};
 use crate::Axes;
 use crate::frame::HapticFrame;
 use crate::msg::{Description, Kind, Message};
+use crate::stroke::Stroke;
 
 /// Encapsulation header: CDR, little-endian, no options.
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
@@ -33,6 +34,12 @@ const PADDING_MAX: usize = 3;
 pub const HAPTIC_FRAME_BYTES: usize = match encoded_len(HapticFrame::DESCRIPTION) {
     Some(length) => length,
     None => panic!("a haptic frame has a fixed size"),
+};
+
+/// Exact length of an encoded [`Stroke`] \[bytes\].
+pub const STROKE_BYTES: usize = match encoded_len(Stroke::DESCRIPTION) {
+    Some(length) => length,
+    None => panic!("a stroke has a fixed size"),
 };
 
 /// Bytes that are not the message they should be.
@@ -99,6 +106,16 @@ pub enum DecodeError {
     Content {
         /// As `cdr` says it.
         reason: String,
+    },
+    /// A number that no stroke has.
+    #[error("field {field} of the stroke is {found}; expected {expected}")]
+    Stroke {
+        /// Field.
+        field: &'static str,
+        /// What was found.
+        found: u64,
+        /// What would be right.
+        expected: &'static str,
     },
     /// A number of a haptic frame is infinite or not a number.
     #[error("field {field} of the haptic frame is not finite")]
@@ -217,6 +234,22 @@ pub fn decode_frame(bytes: &[u8]) -> Result<HapticFrame, DecodeError> {
         });
     }
     Ok(frame)
+}
+
+/// Read a stroke of exactly [`STROKE_BYTES`], all of whose changes are of a kind that there is.
+///
+/// # Errors
+/// As [`decode`], and [`DecodeError::Stroke`].
+pub fn decode_stroke(bytes: &[u8]) -> Result<Stroke, DecodeError> {
+    let stroke: Stroke = decode(bytes)?;
+    if let Some((field, found, expected)) = stroke.wrong() {
+        return Err(DecodeError::Stroke {
+            field,
+            found,
+            expected,
+        });
+    }
+    Ok(stroke)
 }
 
 /// Length of every encoded message of this type, header included \[bytes\]; `None` if it varies.

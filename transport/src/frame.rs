@@ -49,11 +49,17 @@ pub struct HapticFrame {
     pub energy_sent_j: Axes,
     /// Energy left in the sender's account \[J\]; a hint for sharing, never booked.
     pub reservoir_j: Axes,
+    /// Strokes of the master's run ([`crate::stroke`]): made by its instruments (from the master), or done to
+    /// the tissue that this frame tells of (from the slave), which acknowledges them.
+    pub strokes: u64,
+    /// One number for which elements of the sender's tissue are there, linked and held, after those
+    /// strokes; 0 of tissue that no stroke can open.
+    pub topology: u64,
 }
 
 impl HapticFrame {
     /// Length of an encoded frame, with its CDR encapsulation header \[bytes\].
-    pub const ENCODED_BYTES: usize = 324;
+    pub const ENCODED_BYTES: usize = 340;
 
     /// Wave impedance that its wave was made with, if it is one \[N s/m\].
     #[must_use]

@@ -4,6 +4,7 @@
 //! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
 //! one-way delay with their bound, [`frame`] the haptic frame, [`codec`] which of them are sent,
 //! [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
+//! [`stroke`] what instruments did, sent until it is done,
 //! [`trace`] the record of one tick, [`chance`] numbers drawn from a seed, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
 //! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
 
@@ -19,11 +20,13 @@ pub mod mailbox;
 pub mod msg;
 #[cfg(feature = "session")]
 pub mod session;
+pub mod stroke;
 pub mod sync;
 pub mod trace;
 
 pub use clock::{Span, Time};
 pub use frame::HapticFrame;
+pub use stroke::{Stroke, StrokeChange};
 
 /// Ports of the coupling: x, y, z of the tool \[m\], then the opening of the gripper \[m\].
 pub const AXES: usize = 4;

@@ -26,6 +26,17 @@ impl<T: Send> LatestWriter<T> {
     pub fn write(&mut self, value: T) {
         self.input.write(value);
     }
+
+    /// The buffer that the next [`Self::publish`] shows, for values too large to be copied twice. What it
+    /// holds is any earlier value.
+    pub fn draft(&mut self) -> &mut T {
+        self.input.input_buffer_mut()
+    }
+
+    /// Show what [`Self::draft`] holds, as [`Self::write`] would.
+    pub fn publish(&mut self) {
+        self.input.publish();
+    }
 }
 
 /// Reading end of a latest-value cell.
@@ -151,6 +162,15 @@ mod tests {
         writer.write(10);
         assert_eq!(reader.read(), &10);
         assert_eq!(reader.read_new(), None);
+    }
+
+    #[test]
+    fn a_draft_is_seen_once_it_is_published() {
+        let (mut writer, mut reader) = latest(vec![0; 3]);
+        writer.draft()[1] = 5;
+        assert_eq!(reader.read(), &[0; 3]);
+        writer.publish();
+        assert_eq!(reader.read_new(), Some(&vec![0, 5, 0]));
     }
 
     #[test]

@@ -66,6 +66,9 @@ impl Events {
     /// The waves that arrive were made in an earlier epoch of the wave impedance than those that are sent
     /// (master only): a retune is under way in the line.
     pub const RETUNING: u32 = 1 << 12;
+    /// An instrument only pressed: the remote tissue is not known to be open as the twin is, or strokes have no
+    /// place left (master only).
+    pub const BLUNTED: u32 = 1 << 13;
 }
 
 /// Bits of [`TickRecord::given`]: what a tick was given beside its device's reading and a frame.
@@ -92,6 +95,8 @@ impl Given {
     pub const USABLE: u32 = 1 << 8;
     /// The device let go of the last force before this tick, see [`TickRecord::held_to_m`].
     pub const LET_GO: u32 = 1 << 9;
+    /// A stroke that had come in order was not done to the tissue (slave).
+    pub const REFUSED: u32 = 1 << 10;
 }
 
 /// One tick of one side, of fixed size; what a field means on each side is said there.
@@ -174,4 +179,15 @@ pub struct TickRecord {
     /// because nobody renewed it in time, else the port's position; 0 on the slave, whose port does
     /// not move between its ticks.
     pub held_to_m: Axes,
+    /// What the operator's tool was to do beside pressing (master): 0 nothing, else a number that the shell
+    /// gives and reads.
+    pub instrument: u8,
+    /// The length that goes with it \[m\].
+    pub instrument_m: [f64; 3],
+    /// Strokes that the operator has asked to be taken back, and done again, since the start (master).
+    pub revisions: [u16; 2],
+    /// Strokes made by instruments (master), or done to the tissue (slave), of the master's run.
+    pub strokes: u64,
+    /// Which elements are there, linked and held after those, see [`crate::HapticFrame::topology`].
+    pub topology: u64,
 }

@@ -1,6 +1,6 @@
 //! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick, the block test of the tissue beside what the memory allows, the condensed predictor,
-//! and how long a start takes.
+//! cost of a tick, the block test of the tissue beside what the memory allows, linked volumes beside their
+//! source's own way, the condensed predictor, and how long a start takes.
 //!
 //! On a shared machine a number alone says little, so every number has its neighbour from the same
 //! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
@@ -9,6 +9,7 @@
 pub mod bus;
 pub mod goal;
 pub mod layers;
+pub mod linked;
 pub mod load;
 pub mod peers;
 pub mod predictor;
@@ -32,6 +33,7 @@ use crate::config::ConfigError;
 
 pub use bus::{BusComparison, EchoArgs, echo};
 pub use goal::Goal;
+pub use linked::LinkedReport;
 pub use predictor::PredictorReport;
 pub use start::StartReport;
 pub use stats::{Measurement, Stats};
@@ -76,6 +78,8 @@ pub enum Part {
     Ticks,
     /// the block test of the tissue, and layers with a nodule
     Tissue,
+    /// linked volumes, in the shapes of their source's tables
+    Linked,
     /// the condensed predictor: its table of 30 000 nodes, and its answers
     Predictor,
     /// from the start of a process to the first tick of its twin
@@ -84,11 +88,12 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Bus,
         Self::Timer,
         Self::Ticks,
         Self::Tissue,
+        Self::Linked,
         Self::Predictor,
         Self::Start,
     ];
@@ -105,6 +110,9 @@ pub struct BenchReport {
     pub costs: Vec<Measurement>,
     /// The block test, and layers with a nodule.
     pub tissue: Option<TissueReport>,
+    /// Linked volumes.
+    #[serde(default)]
+    pub linked: Option<LinkedReport>,
     /// The condensed predictor.
     #[serde(default)]
     pub predictor: Option<PredictorReport>,
@@ -171,6 +179,9 @@ pub enum BenchError {
     /// The solver refuses a mesh of the block test.
     #[error(transparent)]
     Explicit(#[from] ExplicitError),
+    /// Linked volumes cannot be measured.
+    #[error(transparent)]
+    Linked(#[from] linked::LinkedBenchError),
     /// The predictor's block cannot be condensed.
     #[error(transparent)]
     Predictor(#[from] predictor::PredictorError),
@@ -224,6 +235,9 @@ pub fn run(
         tissue: when(Part::Tissue)
             .map(|()| tissue::tissue(stop))
             .transpose()?,
+        linked: when(Part::Linked)
+            .map(|()| linked::linked(stop))
+            .transpose()?,
         predictor: when(Part::Predictor)
             .map(|()| predictor::predictor(stop))
             .transpose()?,
@@ -275,6 +289,8 @@ impl BenchReport {
         let tissue = self.tissue.iter().flat_map(TissueReport::goals);
         let predictor = self.predictor.iter().flat_map(|part| &part.goals);
         let start = self.start.iter().flat_map(|part| &part.goals);
+        let linked = self.linked.iter().flat_map(|part| &part.goals);
+        let tissue = tissue.chain(linked);
         bus.chain(tissue).chain(predictor).chain(start)
     }
 
@@ -309,6 +325,7 @@ impl BenchReport {
             rows.push("SCHED_FIFO was refused: see `palpate doctor`.".to_owned());
         }
         rows.extend(self.tissue.as_ref().map(TissueReport::table));
+        rows.extend(self.linked.as_ref().map(LinkedReport::table));
         rows.extend(self.predictor.as_ref().map(PredictorReport::table));
         rows.extend(self.start.as_ref().map(StartReport::table));
         rows.join("\n").trim_end().to_owned()

@@ -1,17 +1,19 @@
 //! The flags that describe a session, and how they change a configuration.
 //!
-//! Order of precedence: defaults, the file, the flags, `--set`. Source: ours.
+//! Order of precedence: defaults, the file, the script, the other flags, `--set`. Source: ours.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use palpate_master::device::HandleKind;
 use palpate_transport::codec::CodecKind;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::profile::{self, PROFILES, Profile};
 use palpate_transport::link::{LinkParams, Outage, trace};
 
 use crate::config::{Config, ConfigError, LinkChange};
+use crate::rehearsal::script;
 use crate::trial::field;
 use crate::trial::given::Assigned;
 
@@ -116,9 +118,17 @@ pub struct MethodArgs {
     /// of another, and without `--twin` it chooses one [default: fem]
     #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms", "implicit"])]
     pub method: Option<String>,
+    /// Script that the simulated operator follows, with its scene, tool and post-conditions: a built-in one
+    /// (biopsy), or a .toml or .json file [default: a palpation of nine sites]
+    #[arg(long, value_name = "SCRIPT")]
+    pub script: Option<String>,
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
     pub grip: Option<String>,
+    /// Who operates: a simulated hand by its script, or a person with a mouse or a finger on the
+    /// console's page [default: script]
+    #[arg(long, value_name = "WHO", value_parser = ["script", "pointer"])]
+    pub operator: Option<String>,
 }
 
 impl SessionArgs {
@@ -131,6 +141,9 @@ impl SessionArgs {
             Some(path) => read(path)?,
             None => Config::default(),
         };
+        if let Some(name) = &self.method.script {
+            script::load(name)?.apply(&mut config);
+        }
         config.seed = self.seed.unwrap_or(config.seed);
         config.duration_s = self.duration.unwrap_or(config.duration_s);
         self.link.apply(&mut config);
@@ -186,6 +199,12 @@ impl SessionArgs {
         add("towards", word(method.towards.as_deref()));
         add("method", word(method.method.as_deref()));
         add("grip", word(method.grip.as_deref()));
+        add("script", word(method.script.as_deref()));
+        let handle = method.operator.as_deref().map(|who| match who {
+            "pointer" => who,
+            _ => "phantom",
+        });
+        add("operator.handle", word(handle));
         for text in &self.set {
             let Some((path, value)) = text.split_once('=') else {
                 return Err(ConfigError::Assignment { text: text.clone() });
@@ -268,6 +287,12 @@ impl MethodArgs {
         if let Some(grip) = &self.grip {
             config.set(&format!("operator.grip={grip}"))?;
         }
+        let pointed = config.operator.handle == HandleKind::Pointer;
+        match self.operator.as_deref() {
+            Some("pointer") => config.operator.handle = HandleKind::Pointer,
+            Some(_) if pointed => config.operator.handle = HandleKind::default(),
+            _ => {}
+        }
         Ok(())
     }
 }
@@ -322,7 +347,7 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
     value.ok_or_else(|| format!("expected a whole number, 0 to {}", i64::MAX))
 }
 
-fn duration_s(text: &str) -> Result<f64, String> {
+pub(super) fn duration_s(text: &str) -> Result<f64, String> {
     number(text, 0.01, 86_400.0, "0.01 to 86400 seconds")
 }
 

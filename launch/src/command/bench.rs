@@ -18,8 +18,9 @@ use crate::cli::{BenchArgs, CacheFolder, EchoPorts};
 use crate::config::Config;
 use crate::lab::{self, PERIOD};
 use crate::progress::Progress;
+use crate::report;
 
-/// Measure, and write `bench.json`. Ctrl-C ends it with the parts that were whole by then.
+/// Measure, and write `bench.json`, and of linked volumes a page and their curves. Ctrl-C ends it with the parts that were whole by then.
 ///
 /// # Errors
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
@@ -40,6 +41,10 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let json = serde_json::to_string_pretty(&report)
         .map_err(|error| Failure::Refused(format!("bench.json: {error}")))?;
     output::write(&folder.join("bench.json"), &(json.clone() + "\n"))?;
+    if let Some(linked) = &report.linked {
+        output::write(&folder.join("report.html"), &report::linked(linked))?;
+        output::write(&folder.join("curves.csv"), &linked.curves_csv())?;
+    }
     let stdout = match (arguments.json, arguments.quiet) {
         (true, _) => json + "\n",
         (false, true) => String::new(),
@@ -62,6 +67,7 @@ fn measure(part: Part, stop: &Arc<AtomicBool>, report: &mut BenchReport) -> Resu
         Part::Timer => report.timer = one(part)?.timer,
         Part::Ticks => report.costs = ticks(&Config::default(), stop)?,
         Part::Tissue => report.tissue = one(part)?.tissue,
+        Part::Linked => report.linked = one(part)?.linked,
         Part::Predictor => report.predictor = one(part)?.predictor,
         Part::Start => report.start = one(part)?.start,
     }
@@ -74,6 +80,7 @@ fn words(part: Part) -> &'static str {
         Part::Timer => "the servo beside a bare timer",
         Part::Ticks => "ticks of a session",
         Part::Tissue => "tissue: the block test",
+        Part::Linked => "linked volumes",
         Part::Predictor => "the condensed predictor",
         Part::Start => "starts of a process",
     }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use palpate_master::device::script::ScriptParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -14,7 +15,8 @@ use crate::cli::OutputArgs;
 use crate::config::Config;
 use crate::metrics::{self, SessionFacts, Tally, Traces};
 use crate::report::{self, Comparison, ReportInput};
-use crate::summary::{Expected, Summary};
+use crate::still::pressed;
+use crate::summary::{Expected, Summary, TopologySummary};
 
 /// Points over time in the plots.
 pub const PLOT_SAMPLES: usize = 600;
@@ -86,7 +88,10 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         live: live.is_some(),
         passive: config.coupling.mode.is_passive(),
         delays_known: facts.oneway_truth.is_some(),
+        networked: facts.networked,
     });
+    let rehearsed = facts.rehearsal.iter().flat_map(|done| &done.checks);
+    summary.checks.extend(rehearsed.cloned());
     (summary, audit)
 }
 
@@ -125,6 +130,11 @@ pub fn written(
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
     let mut remarks = evidence.remarks.to_vec();
     remarks.extend(switched(evidence.config));
+    remarks.extend(unjudged(evidence));
+    remarks.extend(opened(&summary.topology));
+    let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
+        .into_iter()
+        .collect();
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: "simulated operator",
@@ -137,6 +147,7 @@ pub fn written(
         facts: evidence.facts,
         comparison: evidence.comparison,
         config: &evidence.config.to_toml(),
+        stills: &stills,
         notes: &remarks,
     });
     output::write(&folder.join("report.html"), &page)?;
@@ -153,6 +164,43 @@ fn switched(config: &Config) -> Option<String> {
             config.modes()
         )
     })
+}
+
+/// That the post-conditions of a script were not judged, where nobody could look at the twin.
+fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
+    let count = evidence.config.after.len();
+    (count > 0 && evidence.facts.rehearsal.is_none()).then(|| {
+        format!(
+            "The {count} post-conditions of the script were not judged: only `palpate rehearse` and `palpate lab` \
+             can look at the twin while it is cut."
+        )
+    })
+}
+
+/// What instruments did to both tissues, or why they did not.
+#[must_use]
+pub fn opened(topology: &TopologySummary) -> Option<String> {
+    let asked = topology.instrument_ticks.filter(|&ticks| ticks > 0)?;
+    let made = topology.strokes.unwrap_or(0);
+    let done = topology.strokes_done.unwrap_or(0);
+    let links = topology
+        .links_cut
+        .map_or(String::new(), |cut| format!(", {cut} links cut"));
+    let alike = match topology.equal {
+        Some(true) => "both tissues are open alike at the end",
+        Some(false) => "THE TISSUES DIFFER at the end",
+        None => "the two cannot be open alike",
+    };
+    let blunted = topology.blunted_ticks.filter(|&ticks| ticks > 0);
+    let why = blunted.map_or(String::new(), |ticks| {
+        format!(
+            "; in {ticks} of {asked} ticks instruments only pressed, as the remote tissue was not known to be \
+             open as the twin was"
+        )
+    });
+    Some(format!(
+        "Instruments: {made} strokes{links}, {done} done by the remote tissue; {alike}{why}."
+    ))
 }
 
 impl Concluded {
@@ -187,7 +235,9 @@ pub fn wants_comparison(config: &Config) -> bool {
     let short = config.duration_s <= COMPARED_S_MAX;
     // one that switches its method is no session of one twin, and would switch beside it as well
     let twin = config.coupling.mode.resolved() == Mode::Mmt && config.coupling.switch.is_empty();
-    twin && delayed && short
+    // a script of steps is judged by what it did, not by how stiff it felt
+    let palpates = !matches!(config.operator.script, ScriptParams::Procedure(_));
+    twin && delayed && short && palpates
 }
 
 /// Longest session that is run a second time for the comparison \[s\].

@@ -7,23 +7,26 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_master::device::script::ScriptParams;
 use palpate_master::predict::Predictor;
 use palpate_master::predict::hunt_crossley::Contact;
-use palpate_transport::Span;
+use palpate_master::predict::strokes::Strokes;
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{Span, Stroke};
 
 use super::conclude::{self, Concluded, Evidence};
-use super::{Done, Failure, interrupt, output, truth};
+use super::{Done, Failure, console, interrupt, output, truth};
 use crate::atlas::closed;
 use crate::audit::{Audit, Auditor};
 use crate::cli::LabArgs;
 use crate::config::{Config, ConfigError};
-use crate::lab::{PERIOD, Reconstruction, Session, WIRE_BYTES};
+use crate::lab::{self, PERIOD, Reconstruction, Session, WIRE_BYTES};
 use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, TwinFacts, press, stat};
 use crate::progress::Progress;
 use crate::record::{self, Recorder};
+use crate::rehearsal::{Rehearsed, Watch};
 use crate::replay::same;
 use crate::report::Comparison;
 use crate::summary::Ending;
@@ -58,6 +61,10 @@ pub struct VirtualRun {
     pub reconstruction: [Option<Reconstruction>; 2],
     /// What the robot has met as one contact law, if the master has estimated it.
     pub contact: Option<Contact>,
+    /// What the steps of the operator's script did, if it has steps.
+    pub rehearsed: Option<Rehearsed>,
+    /// Links that instruments have cut, less those made, if they can open the twin.
+    pub links_cut: Option<i64>,
     /// Real time that it took.
     pub took: Span,
     /// Own CPU time that it took.
@@ -71,19 +78,24 @@ pub struct VirtualRun {
 /// file that cannot be written.
 pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     let config = arguments.session.config()?;
+    console::check(&config, false)?;
     let session = Session::new(&config)?;
+    let watch = watch(&config)?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     output::write(&folder.join("config.toml"), &config.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
     let mut recording = match arguments.no_recording {
         true => None,
-        false => Some(Recording::create(&folder.join("recording.mcap"), &config)?),
+        false => Some(Recording::create(
+            &folder.join("recording.mcap"),
+            &config,
+            ("lab", &[Side::Master, Side::Slave]),
+        )?),
     };
     let progress = Progress::bar("lab", session.ticks(), wanted.quiet || wanted.json);
-    let run = play(session, &progress, &stop, |record| match &mut recording {
-        Some(recording) => recording.push(record),
-        None => Ok(()),
+    let run = play_watched((session, watch), &progress, &stop, |entry| {
+        recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     let interrupted = stop.load(Ordering::Relaxed);
     progress.say("judging");
@@ -182,6 +194,8 @@ pub fn facts(
 ) -> Result<SessionFacts, ConfigError> {
     let [fwd, back] = &run.sent_ticks;
     let truth = truth::delays(&run.master, &run.slave, [fwd, back]);
+    // a tool that cuts where it goes is not timed by one that only presses there
+    let timed = timed && run.rehearsed.is_none();
     let touched: &[TickRecord] = if timed { &run.master } else { &[] };
     Ok(SessionFacts {
         command: "lab".into(),
@@ -201,8 +215,10 @@ pub fn facts(
         }),
         frames: Some(run.frames),
         reconstruction: run.reconstruction,
+        links_cut: run.links_cut,
         frame_bytes: Some(WIRE_BYTES as u64),
         oneway_truth: Some(truth),
+        rehearsal: run.rehearsed.clone(),
         ..SessionFacts::default()
     })
 }
@@ -242,18 +258,23 @@ fn shortened(run: &VirtualRun) -> Option<String> {
 }
 
 /// The recording, written while the session runs.
-struct Recording {
+pub(super) struct Recording {
     path: PathBuf,
     recorder: Recorder<BufWriter<File>>,
 }
 
 impl Recording {
-    fn create(path: &Path, config: &Config) -> Result<Self, Failure> {
+    /// Begins the recording of a command with so many sides.
+    pub(super) fn create(
+        path: &Path,
+        config: &Config,
+        (command, sides): (&str, &[Side]),
+    ) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| refused(path, &error))?;
         let session = record::Session {
-            sides: vec![Side::Master, Side::Slave],
+            sides: sides.to_vec(),
             config: config.to_toml(),
-            facts: [(same::COMMAND.to_owned(), "lab".to_owned())].into(),
+            facts: [(same::COMMAND.to_owned(), command.to_owned())].into(),
         };
         let recorder = Recorder::create(BufWriter::new(file), &session);
         Ok(Self {
@@ -262,12 +283,17 @@ impl Recording {
         })
     }
 
-    fn push(&mut self, record: &TickRecord) -> Result<(), Failure> {
-        let pushed = self.recorder.push(record);
+    /// Writes one tick, or one stroke.
+    pub(super) fn push(&mut self, entry: Entry<'_>) -> Result<(), Failure> {
+        let pushed = match entry {
+            Entry::Tick(record) => self.recorder.push(record),
+            Entry::Stroke(made_ns, stroke) => self.recorder.push_stroke(made_ns, stroke),
+        };
         pushed.map_err(|error| refused(&self.path, &error))
     }
 
-    fn finish(self, concluded: &Concluded) -> Result<(), Failure> {
+    /// Writes the summary and the end.
+    pub(super) fn finish(self, concluded: &Concluded) -> Result<(), Failure> {
         let finished = self.recorder.finish(Some(&concluded.summary.to_json()));
         finished
             .map(|_| ())
@@ -279,16 +305,47 @@ fn refused(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::Refused(format!("{}: {error}; is the disk full?", path.display()))
 }
 
+/// Whoever follows a session whose operator has a script of steps, which is judged by what it does to the twin.
+fn watch(config: &Config) -> Result<Option<Watch>, ConfigError> {
+    let steps = matches!(config.operator.script, ScriptParams::Procedure(_));
+    if !steps || !(config.coupling.needs_twin() || config.operator.wields()) {
+        return Ok(None);
+    }
+    Watch::new(config, &lab::load_scene(&config.twin, "twin")?)
+}
+
+/// What a session leaves behind, in order of time.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'a> {
+    /// A tick of either side.
+    Tick(&'a TickRecord),
+    /// A stroke, and when the master made it \[ns\].
+    Stroke(i64, &'a Stroke),
+}
+
 /// Run a session to its end, or until `stop` is set; `record` is given every record, both sides in
-/// turn. Memory does not grow with the length of the session.
+/// turn, and every stroke before them. Memory does not grow with the length of the session.
 ///
 /// # Errors
 /// What `record` refuses.
 pub fn play(
-    mut session: Session,
+    session: Session,
     progress: &Progress,
     stop: &AtomicBool,
-    mut record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+    record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
+) -> Result<VirtualRun, Failure> {
+    play_watched((session, None), progress, stop, record)
+}
+
+/// As [`play`], with whoever follows the session, if anyone does.
+///
+/// # Errors
+/// As [`play`].
+pub fn play_watched(
+    (mut session, mut watch): (Session, Option<Watch>),
+    progress: &Progress,
+    stop: &AtomicBool,
+    mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<VirtualRun, Failure> {
     let ticks = session.ticks();
     let room = usize::try_from(ticks.min(KEPT_TICKS)).unwrap_or(0);
@@ -298,7 +355,7 @@ pub fn play(
     let mut tally = Tally::default();
     let clock = MonotonicClock;
     let (begun, cpu_begun) = (clock.now(), thread_cpu_now());
-    let mut ran = 0;
+    let (mut ran, mut strokes) = (0, 0);
     while ran < ticks {
         if ran % LOOK_TICKS == 0 {
             progress.at(ran);
@@ -309,11 +366,19 @@ pub fn play(
         let mut both = session.step();
         // both sides end their tick at the same true time, whatever the slave's clock says
         both.slave.now_ns = PERIOD.0 * ran as i64;
+        let twin = session.master().predictor().map(Predictor::twin);
+        if let (Some(watch), Some(twin)) = (&mut watch, twin) {
+            watch.tick(&both.master, twin);
+        }
         auditor.master(&both.master);
         auditor.slave(&both.slave);
+        while let Some(stroke) = session.stroke(strokes + 1) {
+            record(Entry::Stroke(both.master.now_ns, &stroke))?;
+            strokes += 1;
+        }
         for side in [&both.master, &both.slave] {
             tally.add(side);
-            record(side)?;
+            record(Entry::Tick(side))?;
         }
         if ran < KEPT_TICKS {
             master.push(both.master);
@@ -321,6 +386,9 @@ pub fn play(
         }
         ran += 1;
     }
+    let cut = session.master().predictor().and_then(Predictor::strokes);
+    let remote = tally.newest()[1].map(|record| record.topology);
+    let remote = remote.filter(|&topology| topology != 0);
     Ok(VirtualRun {
         master,
         slave,
@@ -332,6 +400,8 @@ pub fn play(
         sent_ticks: session.sent_ticks().map(<[u64]>::to_vec),
         reconstruction: session.reconstruction(),
         contact: session.master().predictor().and_then(Predictor::contact),
+        rehearsed: watch.map(|watch| watch.finish(Some(remote))),
+        links_cut: cut.map(Strokes::links_cut),
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
     })

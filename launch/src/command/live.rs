@@ -12,9 +12,10 @@ use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};
-use super::{Done, Failure, interrupt, lab, output, pace, truth};
+use super::{Done, Failure, console, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
+use crate::console::session::SessionDesk;
 use crate::lab::{PERIOD, WIRE_BYTES};
 use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
@@ -37,14 +38,22 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     let wanted = &arguments.output;
     crate::lab::Session::new(&config)?;
     pace::check(&config, &[Side::Master, Side::Slave])?;
+    console::check(&config, !arguments.console.no_console)?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    let stop = interrupt::on_ctrl_c()?;
+    let desk = SessionDesk::new(&config, false, &stop);
+    let console = console::open(&arguments.console, &config, &desk)?;
     let options = RunOptions {
         out: folder.clone(),
-        stop: interrupt::on_ctrl_c()?,
+        desk: console.is_some().then_some(desk),
+        stop,
     };
     let progress = Progress::line("run", wanted.quiet || wanted.json);
     let (concluded, warning) = whole(&config, &options, (&progress, true))?;
     drop(progress);
+    if let Some(console) = &console {
+        console::keep(console, &folder)?;
+    }
     Ok(Done {
         warning,
         ..concluded.done(wanted, &folder)
@@ -86,6 +95,7 @@ pub(super) fn whole(
     if facts.oneway_truth.is_none() {
         remarks.push(DELAYS_UNKNOWN.into());
     }
+    remarks.extend(options.desk.iter().flat_map(|desk| desk.changes()));
     if outcome.interrupted {
         remarks.push("Ended before its time, as was asked.".into());
     }
@@ -123,6 +133,7 @@ fn outcome_facts(
         missed_ticks: total(reports, whole, |servo| servo.missed),
         records_lost: total(reports, whole, |servo| servo.records_lost),
         frames: frames(outcome),
+        links_cut: Some(outcome.links_cut),
         oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })
@@ -207,8 +218,13 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
         // a supervisor has looked already
         pace::check(&config, &[side])?;
     }
+    console::check(
+        &config,
+        !arguments.console.no_console || side == Side::Slave,
+    )?;
     let folder = output::folder(wanted.out.as_deref(), side.name())?;
     let stop = interrupt::on_ctrl_c()?;
+    let (console, line) = console::of_side(arguments, side, &config, &stop)?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;
     let options = SideOptions {
         side,
@@ -216,6 +232,7 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
         session: session(arguments, &config, side)?,
         ticks_max: (!arguments.until_stopped).then_some(ticks),
         status_lines: arguments.status_lines,
+        console: line,
         stop: Arc::clone(&stop),
     };
     let report = run_side(&config, &options).map_err(failure)?;
@@ -231,6 +248,9 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
         });
     }
     output::write(&folder.join("config.toml"), &config.to_toml())?;
+    if let Some(console) = &console {
+        console::keep(console, &folder)?;
+    }
     alone(&config, (arguments, side), &report, &folder)
 }
 

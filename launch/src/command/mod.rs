@@ -6,6 +6,7 @@
 pub mod atlas;
 pub mod bench;
 pub mod conclude;
+mod console;
 pub mod doctor;
 pub mod identify;
 pub mod interrupt;
@@ -14,6 +15,7 @@ pub mod live;
 pub mod model;
 pub mod output;
 pub mod pace;
+pub mod rehearse;
 pub mod replay;
 pub mod table;
 pub mod trial;
@@ -82,6 +84,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Master(arguments) => live::master(&arguments),
         Command::Slave(arguments) => live::slave(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::Trial(arguments) => trial::trial(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),

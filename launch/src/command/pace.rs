@@ -47,7 +47,8 @@ impl From<TooSlow> for Failure {
 /// # Errors
 /// [`TooSlow`] for one that cannot keep the tick; as [`lab::load_scene`].
 pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
-    let twin = config.coupling.needs_twin() && sides.contains(&Side::Master);
+    let has = config.coupling.needs_twin() || config.operator.wields();
+    let twin = has && sides.contains(&Side::Master);
     let world = config.tissue != "free" && !config.tissue.starts_with("wall:");
     let tissue = world && sides.contains(&Side::Slave);
     for (field, name, used) in [

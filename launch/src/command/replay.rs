@@ -131,6 +131,7 @@ fn facts(
         sites: truth::sites(config, &replayed.master)?,
         twin: truth::twin(config, &[])?,
         reconstruction: replayed.reconstruction,
+        links_cut: Some(recording.links_cut()),
         ..SessionFacts::default()
     };
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::conclude::Evidence;
+use super::conclude::{self, Evidence};
+use crate::rehearsal::Outcome;
 use crate::report::{Comparison, quick};
 use crate::summary::{ContactSummary, PassivitySummary, ServoSummary, Summary};
 
@@ -44,7 +45,16 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         ),
         ("energy", energy(passivity) + unclaimed(evidence)),
     ];
+    if !evidence.facts.networked {
+        // what is between two sides is not there
+        lines.retain(|(name, _)| ["session", "force", "lump"].contains(name));
+    }
+    if let Some(done) = &summary.rehearsal {
+        lines.retain(|(name, _)| !["force", "lump"].contains(name));
+        lines.push(("script", script(summary, done)));
+    }
     lines.extend(loops(servo).map(|words| ("servo", words)));
+    lines.extend(conclude::opened(&summary.topology).map(|words| ("tissue", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
     let mut text = String::new();
     for (name, words) in lines {
@@ -52,6 +62,19 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         let _ = writeln!(text, "{name:<10} {words}");
     }
     text + &checks(summary)
+}
+
+/// What a script of steps did.
+fn script(summary: &Summary, done: &Outcome) -> String {
+    let out_mm3 = shown(done.removed_m3.map(|m3| m3 * 1e9), 0);
+    format!(
+        "`{}` of {} steps on `{}`: peak {} N, {out_mm3} mm^3 taken out, {} pieces",
+        done.script,
+        done.steps.len(),
+        done.scene,
+        shown(summary.contact.peak_force_n, 2),
+        count(done.pieces_count),
+    )
 }
 
 /// What must be said of a coupling that is not judged by its energy.

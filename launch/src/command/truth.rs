@@ -203,7 +203,7 @@ fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
 /// # Errors
 /// [`ConfigError`] if the twin is a scene that cannot be used.
 pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>, ConfigError> {
-    if !config.coupling.needs_twin() {
+    if !config.coupling.needs_twin() && !config.operator.wields() {
         return Ok(None);
     }
     let scene = touched(config, &config.twin, "twin")?;

@@ -265,6 +265,7 @@ fn remote(
         session: live::session_at((&arguments.connect, &[]), &config, Side::Master)?,
         ticks_max: Some((arguments.seconds / PERIOD.s()).round() as u64),
         status_lines: false,
+        console: None,
         stop: Arc::clone(stop),
     };
     let came = run_side(&config, &options)

@@ -4,26 +4,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use palpate_twin::law::{Material, Mixing};
-use palpate_twin::scene::{Block, Body, Scene};
+use palpate_twin::scene::Scene;
 
+use super::phantom::Phantom;
 use super::{Case, DetectError, Found, MeshCase, Options, Spread, Study, Unknown, range, work};
 
 /// Alignments of lump and tool to the finest cells, as shares of a cell along x and y: on a node,
 /// between, and on the middle of a face.
 const SHIFTS: [f64; 3] = [0.0, 0.25, 0.5];
-/// Sub-steps a millisecond that cells may ask for, if the scene allows fewer: nobody waits for a study,
-/// and mass given to stiff cells instead is not always stable (a lump of 7.5 mm, 10 times as stiff,
-/// 10 mm deep lost the tissue under the tool at 16).
-const SUBSTEPS_MAX: u32 = 100;
-/// The rules that moduli can be mixed by.
-const MIXINGS: [(Mixing, &str); 4] = [
-    (Mixing::Voigt, "voigt"),
-    (Mixing::Hill, "hill"),
-    (Mixing::Geometric, "geometric"),
-    (Mixing::Reuss, "reuss"),
-];
-
 /// One press to be made: a scene, and where.
 pub(super) struct Job {
     pub(super) scene: Scene,
@@ -33,7 +21,7 @@ pub(super) struct Job {
 /// A study that is ready to run.
 pub struct Plan {
     scene: Scene,
-    block: Block,
+    phantom: Phantom,
     pub(super) options: Options,
     jobs: Vec<Job>,
     /// Depth, radius and contrast, and its job if it fits.
@@ -52,17 +40,12 @@ impl Plan {
             scene: scene.name.clone(),
             found,
         };
-        let Body::Block(block) = scene.body.clone() else {
-            return Err(lacks("is a lattice"));
-        };
-        if block.inclusions.is_empty() {
-            return Err(lacks("has no inclusion"));
-        }
-        let options = range::with_defaults(options, &block);
-        range::check(&options, &block)?;
+        let phantom = Phantom::of(&scene.body).map_err(lacks)?;
+        let options = range::with_defaults(options, phantom.lump_m());
+        range::check(&options, phantom.size_m()[2])?;
         let mut plan = Self {
             scene,
-            block,
+            phantom,
             options,
             jobs: Vec::new(),
             cases: Vec::new(),
@@ -79,11 +62,9 @@ impl Plan {
         self.jobs.len()
     }
 
-    fn add(&mut self, mut block: Block, place_m: [f64; 2]) -> usize {
-        let most = &mut block.params.substeps_max;
-        *most = (*most).max(SUBSTEPS_MAX);
+    fn add(&mut self, phantom: Phantom, place_m: [f64; 2]) -> usize {
         let scene = Scene {
-            body: Body::Block(block),
+            body: phantom.body(),
             ..self.scene.clone()
         };
         self.jobs.push(Job { scene, place_m });
@@ -92,11 +73,9 @@ impl Plan {
 
     fn list_sweep(&mut self) -> Result<(), DetectError> {
         // over the middle of the scene's own lump
-        let centre_m = self.block.inclusions[0].centre_m;
+        let (centre_m, _) = self.phantom.lump_m();
         let place_m = [centre_m.x, centre_m.y];
-        let mut plain = self.block.clone();
-        plain.inclusions.remove(0);
-        self.add(plain, place_m);
+        self.add(self.phantom.clone().plain(), place_m);
         let Options {
             depths_m,
             radii_m,
@@ -109,7 +88,7 @@ impl Plan {
                 for &contrast in &contrasts {
                     let lump = [depth_m, radius_m, contrast];
                     let job = if fits {
-                        let over = self.with(lump)?;
+                        let over = self.phantom.with(lump)?;
                         Some(self.add(over, place_m))
                     } else {
                         None
@@ -123,50 +102,21 @@ impl Plan {
 
     /// Whether a ball at that depth under the place lies within the block.
     fn fits(&self, depth_m: f64, radius_m: f64) -> bool {
-        let centre_m = self.block.inclusions[0].centre_m;
-        let [width_m, length_m, height_m] = self.block.size_m;
+        let (centre_m, _) = self.phantom.lump_m();
+        let [width_m, length_m, height_m] = self.phantom.size_m();
         let sides = [(centre_m.x, width_m), (centre_m.y, length_m)];
         let within = |&(at_m, edge_m): &(f64, f64)| at_m.abs() + radius_m <= 0.5 * edge_m;
         radius_m < depth_m && depth_m + radius_m < height_m && sides.iter().all(within)
     }
 
-    /// The block with such a lump under the place.
-    fn with(&self, [depth_m, radius_m, contrast]: [f64; 3]) -> Result<Block, DetectError> {
-        let mut block = self.block.clone();
-        let lump = &mut block.inclusions[0];
-        (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
-        let host = self.block.host(lump).map(|layer| &self.block.layers[layer]);
-        let own = &lump.material;
-        // a block that was loaded has layers
-        let around_pa = host.map_or(own.young_pa(), |layer| layer.material.young_pa());
-        let material = Material::new(contrast * around_pa, own.poisson(), own.density_kgpm3());
-        lump.material = material.map_err(|_| DetectError::Field {
-            field: "--contrasts",
-            value: contrast,
-            expected: "a factor that gives a finite modulus".to_owned(),
-        })?;
-        Ok(block)
-    }
-
     fn list_meshes(&mut self) {
-        let centre_m = self.block.inclusions[0].centre_m;
-        let cell_m = self.block.zone.cell_m;
         for shift in SHIFTS {
-            let mut block = self.block.clone();
-            let moved = &mut block.inclusions[0].centre_m;
-            (moved.x, moved.y) = (centre_m.x + shift * cell_m, centre_m.y + shift * cell_m);
-            let place_m = [moved.x, moved.y];
-            let mut plain = block.clone();
-            plain.inclusions.remove(0);
-            let without = self.add(plain, place_m);
-            for (mixing, name) in MIXINGS {
-                let with = self.add(
-                    Block {
-                        mixing,
-                        ..block.clone()
-                    },
-                    place_m,
-                );
+            let phantom = self.phantom.clone().shifted(shift * self.phantom.cell_m());
+            let (centre_m, _) = phantom.lump_m();
+            let place_m = [centre_m.x, centre_m.y];
+            let without = self.add(phantom.clone().plain(), place_m);
+            for (name, mixed) in phantom.mixed() {
+                let with = self.add(mixed, place_m);
                 self.meshes.push((name, shift, [with, without]));
             }
         }

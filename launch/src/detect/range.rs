@@ -2,25 +2,23 @@
 //!
 //! Source: ours.
 
-use palpate_twin::scene::Block;
+use palpate_twin::Vec3;
 
 use super::{DetectError, Options};
 
-/// Depths and radii around those of the scene, where none are given.
-pub(super) fn with_defaults(mut options: Options, block: &Block) -> Options {
-    let lump = &block.inclusions[0];
+/// Depths and radii around those of the scene's lump, its centre and radius \[m\], where none are given.
+pub(super) fn with_defaults(mut options: Options, (centre_m, radius_m): (Vec3, f64)) -> Options {
     if options.depths_m.is_empty() {
-        options.depths_m = [0.8, 1.0, 1.5, 2.0].map(|f| f * -lump.centre_m.z).to_vec();
+        options.depths_m = [0.8, 1.0, 1.5, 2.0].map(|f| f * -centre_m.z).to_vec();
     }
     if options.radii_m.is_empty() {
-        options.radii_m = [0.6, 1.0, 1.5].map(|f| f * lump.radius_m).to_vec();
+        options.radii_m = [0.6, 1.0, 1.5].map(|f| f * radius_m).to_vec();
     }
     options
 }
 
-/// Names the first flag that is out of its range.
-pub(super) fn check(options: &Options, block: &Block) -> Result<(), DetectError> {
-    let height_m = block.size_m[2];
+/// Names the first flag that is out of its range, of a block so high \[m\].
+pub(super) fn check(options: &Options, height_m: f64) -> Result<(), DetectError> {
     let below = format!(
         "more than 0 and less than half of the block's {:.1} mm",
         1e3 * height_m

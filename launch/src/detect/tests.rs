@@ -175,3 +175,39 @@ fn the_change_that_is_told_has_the_index_of_the_question() {
     // the error of a reading grows with the force, and d' never passes sqrt(2) over the noise
     assert_eq!(change_told(0.5), None);
 }
+
+/// Row FU-01 in words for people: a nodule of links that is 10 times as stiff is told, the more the shallower.
+#[test]
+fn fu_01_a_nodule_of_links_is_told_over_its_depth() {
+    let text = "name = \"links\"\n[linked]\nsize_m = [0.06, 0.06, 0.024]\nspacing_m = 0.002\n\
+        [[layer]]\nyoung_pa = 5000.0\nshortest = 0.05\nlongest = 6.0\nshear = 6.0\n\
+        [[inclusion]]\ncenter_m = [0.0, 0.0, -0.008]\nradius_m = 0.005\nyoung_pa = 50000.0\n\
+        shortest = 0.05\nlongest = 6.0\nshear = 6.0\n\
+        [tool]\nradius_m = 0.008\nstiffness_npm = 3000.0\n";
+    let options = Options {
+        depths_m: vec![0.007, 0.009, 0.013],
+        radii_m: vec![0.005],
+        contrasts: vec![1.0, 10.0],
+        press_m: 0.003,
+        noise: 0.02,
+    };
+    let plan = Plan::new(scene::load(text).expect("a scene"), options).expect("fits");
+    // without the lump, six lumps, one rule and none on three shifts
+    assert_eq!(plan.presses(), 1 + 6 + 3 * 2);
+    let study = plan.run(&AtomicBool::new(false), &|_| ()).expect("built");
+    let found: Vec<Found> = study.cases.iter().filter_map(|case| case.found).collect();
+    assert_eq!(found.len(), 6);
+    for (nth, one) in found.iter().enumerate() {
+        if nth % 2 == 0 {
+            assert!(
+                one.force_change.abs() < 1e-3,
+                "a lump like the rest: {one:?}"
+            );
+        } else {
+            assert!(one.force_change > 0.01 && one.d_prime > 0.0, "{one:?}");
+        }
+    }
+    assert!(found[1].d_prime > found[3].d_prime && found[3].d_prime > found[5].d_prime);
+    assert!(study.meshes.iter().all(|mesh| mesh.mixing == "series"));
+    assert!(study.spread.is_some_and(|spread| !spread.doubtful));
+}

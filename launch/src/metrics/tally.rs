@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use palpate_transport::Span;
-use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::trace::{Events, Given, Side, TickRecord};
 
 use super::Traces;
 use crate::summary::{SafetySummary, TicksBySide};
@@ -33,6 +33,9 @@ pub struct Tally {
     slave: OfSide,
     interventions: u64,
     masked: u64,
+    /// Ticks with an instrument, of those in which it only pressed, and of those before which a stroke was
+    /// refused.
+    instruments: [u64; 3],
     limits: [u64; LIMITS.len()],
     peak_force_n: Option<f64>,
     uncommanded_m: f64,
@@ -68,6 +71,14 @@ impl Tally {
         let acted = record.events & (Events::UNPAID | Events::REPAID | Events::CONTROLLED) != 0;
         self.interventions += u64::from(acted);
         self.masked += u64::from(record.events & Events::MASKED != 0);
+        let instruments = [
+            record.instrument != 0,
+            record.events & Events::BLUNTED != 0,
+            record.given & Given::REFUSED != 0,
+        ];
+        for (count, was) in self.instruments.iter_mut().zip(instruments) {
+            *count += u64::from(was);
+        }
         match record.side {
             Side::Master => {
                 let force_n = norm(&record.port_force_n);
@@ -130,6 +141,19 @@ impl Tally {
     #[must_use]
     pub fn masked(&self) -> u64 {
         self.masked
+    }
+
+    /// Ticks with an instrument in the operator's hand, of those in which it only pressed, and of the slave's
+    /// before which a stroke was refused.
+    #[must_use]
+    pub fn instruments(&self) -> [u64; 3] {
+        self.instruments
+    }
+
+    /// The newest record of the master and of the slave.
+    #[must_use]
+    pub fn newest(&self) -> [Option<&TickRecord>; 2] {
+        [self.master.newest.as_ref(), self.slave.newest.as_ref()]
     }
 
     /// Largest force at the master's port, x to z together \[N\].

@@ -151,6 +151,7 @@ pub(crate) fn expected() -> Expected {
         live: false,
         passive: true,
         delays_known: false,
+        networked: true,
     }
 }
 

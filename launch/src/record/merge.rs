@@ -38,7 +38,13 @@ pub fn merge<W: Write + Seek>(
             ..*r
         })
         .peekable();
+    let mut strokes = master.strokes.iter().peekable();
     for record in &master.master {
+        while let Some((made_ns, stroke)) =
+            strokes.next_if(|(made_ns, _)| *made_ns <= record.now_ns)
+        {
+            recorder.push_stroke(*made_ns, stroke)?;
+        }
         while let Some(earlier) = remote.next_if(|r| r.now_ns < record.now_ns) {
             recorder.push(&earlier)?;
         }
@@ -46,6 +52,9 @@ pub fn merge<W: Write + Seek>(
     }
     for rest in remote {
         recorder.push(&rest)?;
+    }
+    for (made_ns, stroke) in strokes {
+        recorder.push_stroke(*made_ns, stroke)?;
     }
     recorder.finish(master.summary.as_deref())
 }

@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 use mcap::records::{ChunkHeader, Record, op};
 use palpate_transport::cdr;
 use palpate_transport::msg::{Message as _, schema};
+use palpate_transport::stroke::Stroke;
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::{CONFIG, RecordError, SESSION, SOURCES, SUMMARY, VERSION, tick_topic};
+use crate::metrics::topology;
+
+use super::{CONFIG, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, tick_topic};
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
 const CHUNK_BYTES_MAX: u64 = 256 << 20;
@@ -29,6 +32,8 @@ pub struct Recording {
     pub master: Vec<TickRecord>,
     /// Ticks of the slave.
     pub slave: Vec<TickRecord>,
+    /// What instruments did, and when the master made it \[ns\].
+    pub strokes: Vec<(i64, Stroke)>,
     /// The configuration, as TOML.
     pub config: Option<String>,
     /// The summary, as JSON; absent if the session did not end by itself.
@@ -37,6 +42,14 @@ pub struct Recording {
     pub facts: BTreeMap<String, String>,
     /// The first damage, if any; what came before it is all here.
     pub damage: Option<Damage>,
+}
+
+impl Recording {
+    /// Links that instruments have cut, less those made.
+    #[must_use]
+    pub fn links_cut(&self) -> i64 {
+        topology::links_cut(self.strokes.iter().map(|(_, stroke)| stroke))
+    }
 }
 
 /// Where and how a recording is broken.
@@ -85,6 +98,7 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
         sides: BTreeMap::new(),
         schemas: BTreeMap::new(),
         foreign: None,
+        strokes: None,
     };
     reader.walk(bytes);
     let recording = reader.recording;
@@ -143,6 +157,8 @@ struct Reader<'a> {
     schemas: BTreeMap<u16, Option<String>>,
     /// The difference of the ticks that are in the recording.
     foreign: Option<String>,
+    /// Channel that carries strokes.
+    strokes: Option<u16>,
 }
 
 impl Reader<'_> {
@@ -222,6 +238,9 @@ impl Reader<'_> {
                 self.schemas.insert(header.id, difference(&text));
             }
             Record::Channel(channel) => {
+                if channel.topic == STROKES_TOPIC {
+                    self.strokes = Some(channel.id);
+                }
                 let sides = [Side::Master, Side::Slave];
                 if let Some(side) = sides.into_iter().find(|&s| tick_topic(s) == channel.topic) {
                     let schema = self.schemas.get(&channel.schema_id);
@@ -232,6 +251,11 @@ impl Reader<'_> {
                 }
             }
             Record::Message { header, data } => {
+                if self.strokes == Some(header.channel_id) {
+                    let stroke = cdr::decode_stroke(&data).map_err(|e| e.to_string())?;
+                    let made_ns = header.log_time as i64;
+                    self.recording.strokes.push((made_ns, stroke));
+                }
                 if let Some(side) = self.sides.get(&header.channel_id) {
                     let tick: TickRecord = cdr::decode(&data).map_err(|e| e.to_string())?;
                     match side {

@@ -9,6 +9,7 @@ use palpate_transport::trace::{Given, TickRecord};
 use palpate_transport::{AXES, HapticFrame, Time};
 
 use crate::lab::PERIOD;
+use crate::strokes::{instrument_noted, instrument_of};
 
 /// Notes what a tick of the operator's side was given.
 pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
@@ -21,13 +22,16 @@ pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
     set(record, Given::CLOSED, reading.closed);
     set(record, Given::USABLE, reading.is_plausible());
     set(record, Given::LET_GO, reading.let_go_m.is_some());
+    (record.instrument, record.instrument_m) = instrument_noted(&reading.instrument);
+    record.revisions = [reading.revisions.undo, reading.revisions.redo];
 }
 
-/// Notes what a tick of the remote side was given.
-pub fn note_slave(record: &mut TickRecord, inputs: &palpate_slave::Inputs) {
+/// Notes what a tick of the remote side was given, and whether a stroke before it was `refused`.
+pub fn note_slave(record: &mut TickRecord, inputs: &palpate_slave::Inputs, refused: bool) {
     let reading = &inputs.reading;
     note(record, (inputs.now, inputs.dt_s), inputs.frame.as_ref());
     set(record, Given::HALT, inputs.halt);
+    set(record, Given::REFUSED, refused);
     set(record, Given::REARM, inputs.rearm);
     let known = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
     set(record, Given::FORCE_VALID, known);
@@ -60,7 +64,11 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
         position_m: usable(record, record.position_m),
         velocity_mps: record.velocity_mps,
         closed: has(record, Given::CLOSED),
-        instrument: palpate_twin::Instrument::Blunt,
+        instrument: instrument_of((record.instrument, record.instrument_m)),
+        revisions: palpate_master::device::Revisions {
+            undo: record.revisions[0],
+            redo: record.revisions[1],
+        },
         present: has(record, Given::PRESENT),
         intended_m: record.intended_m,
         phase: record.phase,
@@ -87,6 +95,12 @@ pub fn of_slave(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_slav
         contact_force_n: record.tissue_force_n,
         force_valid: has(record, Given::FORCE_VALID),
         tissue_energy_j: record.tissue_energy_j,
+        opened: palpate_slave::robot::Opened {
+            // of the run whose frame lies there, whatever that run is called now
+            run: frame.map_or(0, |frame| frame.session),
+            strokes: record.strokes,
+            topology: record.topology,
+        },
     };
     palpate_slave::Inputs {
         tick: record.tick,
@@ -152,7 +166,7 @@ mod tests {
             halt: true,
             rearm: false,
         };
-        note_slave(&mut record, &inputs);
+        note_slave(&mut record, &inputs, false);
         assert_eq!(of_slave(&record, None), inputs);
     }
 }

@@ -94,7 +94,18 @@ pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
         absorb(master.get(index));
         absorb(slave.get(index));
     }
+    for record in [master.last(), slave.last()].into_iter().flatten() {
+        absorb_topology(&mut hash, record);
+    }
     format!("{:016x}", hash.digest())
+}
+
+/// Adds what instruments have made of a side's tissue to a hash of traces; nothing where none could.
+pub(crate) fn absorb_topology(hash: &mut xxhash_rust::xxh3::Xxh3, last: &TickRecord) {
+    if last.topology != 0 {
+        hash.update(&last.strokes.to_le_bytes());
+        hash.update(&last.topology.to_le_bytes());
+    }
 }
 
 /// Name of a side, for messages.

@@ -313,6 +313,9 @@ impl Run<'_> {
             periods: recorded.periods,
             frame_sequence: recorded.frame_sequence,
             frame_received_ns: recorded.frame_received_ns,
+            instrument: recorded.instrument,
+            instrument_m: recorded.instrument_m,
+            revisions: recorded.revisions,
             ..replayed
         }
     }

@@ -12,6 +12,7 @@ use super::ReplayError;
 use crate::config::{Config, ConfigError};
 use crate::hand::{Hold, Meant, TracedHandle};
 use crate::lab::{self, PERIOD, Session};
+use crate::strokes::instrument_of;
 use crate::trial::field;
 
 /// Longest stretch in which records may be missing \[ticks\]: the hand is taken to have rested.
@@ -26,6 +27,7 @@ pub fn trace(master: &[TickRecord]) -> Vec<Meant> {
         let meant = Meant {
             position_m: record.intended_m,
             closed: record.given & Given::CLOSED != 0,
+            instrument: instrument_of((record.instrument, record.instrument_m)),
             phase: record.phase,
             present: record.given & Given::PRESENT != 0,
         };

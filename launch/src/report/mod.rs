@@ -2,7 +2,7 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
-//! the lump could be told, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
+//! the lump could be told, `rehearsal` what the steps of a script did, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
 //! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency;
 //! [`trial`], what a trial found; [`what_if`], the same hand under other circumstances.
 
@@ -11,22 +11,29 @@ mod charts;
 mod detect;
 mod heat;
 pub mod identify;
+mod linked;
 mod lump;
 mod map;
 mod numbers;
 mod plot;
+mod rehearsal;
 pub mod trial;
 mod volume;
 pub mod what_if;
 mod words;
 
 use crate::audit::Audit;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use crate::metrics::press::{by_site, presses};
 use crate::metrics::{SessionFacts, SiteStiffness, Traces};
+use crate::still::Still;
 use crate::summary::{ContactSummary, Summary};
 
 pub use atlas::render as atlas;
 pub use detect::render as detect;
+pub use linked::render as linked;
 pub use volume::render as volume;
 pub(crate) use words::quick;
 
@@ -62,6 +69,8 @@ pub struct ReportInput<'a> {
     pub comparison: Option<&'a Comparison>,
     /// The effective configuration, as TOML.
     pub config: &'a str,
+    /// Pictures of the tissue.
+    pub stills: &'a [Still],
     /// Further sentences that a reader must know, such as how the network was impaired.
     pub notes: &'a [String],
 }
@@ -82,7 +91,9 @@ pub fn render(input: &ReportInput<'_>) -> String {
     }
     html += "</header>\n";
     html += &words::cards(input);
+    html += &rehearsal::sections(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
+        html += &stills(input.stills);
         html += &patch(input);
         let told = lump::body(&summary.contact);
         html += &told.map_or(String::new(), |body| {
@@ -91,7 +102,11 @@ pub fn render(input: &ReportInput<'_>) -> String {
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
-    html += &section("numbers", "All numbers", &numbers::table(summary));
+    html += &section(
+        "numbers",
+        "All numbers",
+        &numbers::table(summary, input.facts.networked),
+    );
     html += &closing(input);
     html + "</main></body></html>\n"
 }
@@ -109,6 +124,23 @@ fn head((title, command, tag): (&str, &str, &str), class: &str, lead: &str) -> S
         escape(command),
         escape(tag),
     )
+}
+
+/// Pictures with what they show; nothing without one.
+fn stills(stills: &[Still]) -> String {
+    let figure = |still: &Still| {
+        format!(
+            "<figure class=\"still\"><img alt=\"{caption}\" src=\"data:image/png;base64,{}\">\
+             <figcaption>{caption}</figcaption></figure>\n",
+            BASE64.encode(&still.png),
+            caption = escape(&still.caption),
+        )
+    };
+    if stills.is_empty() {
+        return String::new();
+    }
+    let figures: String = stills.iter().map(figure).collect();
+    section("tissue", "The tissue", &figures)
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.
@@ -171,11 +203,12 @@ fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
 }
 
 fn sections(input: &ReportInput<'_>) -> String {
-    let mut html = section(
-        "force",
-        "Force and position",
-        &(charts::force(input) + &charts::position(input)),
-    );
+    let mut html = String::new();
+    // without another side, the steps of a script have shown it
+    if input.facts.networked || input.facts.rehearsal.is_none() {
+        let body = charts::force(input) + &charts::position(input);
+        html += &section("force", "Force and position", &body);
+    }
     if !presses(input.traces.master).is_empty() {
         html += &section("press", "One press, close", &charts::press(input));
     }

@@ -6,10 +6,14 @@ use super::escape;
 use super::words::{felt_in_words, percent, with_unit};
 use crate::summary::Summary;
 
-/// Table of numbers with their meaning.
-pub(super) fn table(summary: &Summary) -> String {
+/// Table of numbers with their meaning; without another side, nothing of what is between the two.
+pub(super) fn table(summary: &Summary, networked: bool) -> String {
     let mut html = String::from("<div class=\"wide\"><table><tbody>\n");
+    const BETWEEN: [&str; 3] = ["How the robot followed", "The network", "Energy"];
     for (group, rows) in groups(summary) {
+        if !networked && BETWEEN.contains(&group) {
+            continue;
+        }
         html += &format!("<tr class=\"group\"><th colspan=\"3\">{group}</th></tr>\n");
         for (name, value, meaning) in rows {
             let class = if value == "not known" { "n dim" } else { "n" };

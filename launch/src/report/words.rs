@@ -62,6 +62,11 @@ pub(crate) fn quick(contact: &ContactSummary) -> Option<String> {
 /// The first paragraph: what happened, what was felt, whether all checks held.
 pub(super) fn opening(input: &ReportInput<'_>) -> String {
     let s = input.summary;
+    if let Some(done) = &input.facts.rehearsal
+        && !input.facts.networked
+    {
+        return super::rehearsal::opening(input, done) + &verdict(&s.checks);
+    }
     let mut text = format!(
         "A {} palpated for {}",
         escape(input.operator),
@@ -164,6 +169,19 @@ pub(super) fn cards(input: &ReportInput<'_>) -> String {
         card("Round trip", number(rtt), "ms", p99, "");
     }
     contact_cards(input, &mut card);
+    if let Some(done) = &s.rehearsal {
+        let mm3 = done.removed_m3.map(|m3| number((m3 * 1e9).round()));
+        if let Some((mm3, pieces)) = mm3.zip(done.pieces_count) {
+            card("Taken out", mm3, "mm\u{b3}", "of tissue".to_owned(), "");
+            card(
+                "Pieces",
+                pieces.to_string(),
+                "",
+                "at the end".to_owned(),
+                "",
+            );
+        }
+    }
     if let Some(least) = s.passivity.min_channel_energy_j {
         // what the judge forgives as rounding is no energy
         let least_mj = if least.abs() <= TOLERANCE_J {

@@ -59,6 +59,12 @@ impl Duty {
         Ok(next.name().to_owned())
     }
 
+    /// Stand still until told otherwise, whatever was before.
+    pub fn halt(&self) {
+        self.wanted
+            .store(OperatingState::Disabled as u8, Ordering::Relaxed);
+    }
+
     /// State towards commands: a fault before what was asked for.
     #[must_use]
     pub fn state(&self) -> OperatingState {
@@ -116,6 +122,9 @@ mod tests {
         assert_eq!(duty.obey("resume").as_deref(), Ok("ENABLED"));
         assert_eq!(duty.obey("disable").as_deref(), Ok("DISABLED"));
         assert!(duty.orders().halt && duty.obey("dance").is_err());
+        assert_eq!(duty.obey("enable").as_deref(), Ok("ENABLED"));
+        duty.halt();
+        assert!(duty.orders().halt && duty.obey("resume").is_err());
     }
 
     #[test]

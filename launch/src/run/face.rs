@@ -21,6 +21,10 @@ pub struct Shown {
     pub force_known: bool,
     /// The other side's clock, if it is known.
     pub clock: Option<palpate_transport::session::gate::SenderClock>,
+    /// Wave impedance of now \[N s/m\].
+    pub impedance_nspm: f64,
+    /// Number of the coupling mode of now.
+    pub mode: u32,
 }
 
 /// Serves and publishes until dropped; never called on a servo thread.

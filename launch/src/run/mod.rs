@@ -12,6 +12,7 @@ pub mod face;
 pub mod realtime;
 pub mod servo;
 pub mod side;
+pub mod strokes;
 pub mod supervise;
 
 use std::path::PathBuf;

@@ -32,6 +32,12 @@ pub fn fifo(priority: u8) -> Result<(), String> {
     ))
 }
 
+/// Let the calling thread have what others leave of the processor; a refusal changes nothing.
+pub fn yield_to_others() {
+    // SAFETY: takes three numbers; 0 names the calling thread, as Linux counts threads
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
+}
+
 /// Lock all present and future memory of the process.
 ///
 /// # Errors

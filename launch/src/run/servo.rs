@@ -41,6 +41,10 @@ pub struct Ticked {
     pub healthy: bool,
     /// The other side's clock, if it is known.
     pub clock: Option<SenderClock>,
+    /// Wave impedance of now \[N s/m\].
+    pub impedance_nspm: f64,
+    /// Number of the coupling mode of now.
+    pub mode: u32,
 }
 
 /// One moment of the loop, as the side's tick sees it.
@@ -191,6 +195,8 @@ pub fn servo(
             late_ticks: causes.total(),
             force_known: ticked.force_known,
             clock: ticked.clock,
+            impedance_nspm: ticked.impedance_nspm,
+            mode: ticked.mode,
         });
         report.records_lost += u64::from(!meeting.records.push(ticked.record));
         report.ticks += 1;

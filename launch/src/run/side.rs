@@ -8,15 +8,17 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use palpate_master::device::Handle;
+use palpate_master::device::{Handle, HandleKind, params};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
+use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
@@ -30,8 +32,11 @@ use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::strokes::{self, Ends as StrokeEnds, Way};
 use super::{RunError, file_error};
 use crate::config::Config;
+use crate::console::surface::{self, Painter, Surface};
+use crate::console::window::{Cells, Newest, Sill, Window};
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
 use crate::replay::{given, same};
@@ -50,6 +55,8 @@ pub struct SideOptions {
     pub ticks_max: Option<u64>,
     /// Whether the newest record is written to stdout as a line of JSON, for a supervisor.
     pub status_lines: bool,
+    /// This side's end of the line to a console, if it has one.
+    pub console: Option<Arc<UnixStream>>,
     /// Set when the session must end.
     pub stop: Arc<AtomicBool>,
 }
@@ -104,7 +111,12 @@ type Inbound = Option<(HapticFrame, Time)>;
 pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    let (begin, has_table) = side_tick(config, options.side)?;
+    let (window, cells) = window(options)?.unzip();
+    let Prepared {
+        begin,
+        has_table,
+        surface,
+    } = side_tick(config, options.side, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let bus = open_bus(&options.session, inbound_writer)?;
     let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
@@ -115,14 +127,18 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         codec,
         ..config.clone()
     };
-    let tick = begin(config);
+    let ended = Arc::new(AtomicBool::new(false));
+    let (ends, mut way) = strokes::open(bus.session(), options.side, &ended)?;
+    let tick = begin(config, ends);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
+    let sill = window
+        .map(|window| open_window(window, surface, (&bus, &duty)))
+        .transpose()?;
     let recorder = begin_recording(config, options, has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
     let (status, newest) = latest::<Shown>(Shown::default());
-    let ended = Arc::new(AtomicBool::new(false));
     let bus = Arc::new(bus);
     let sending = spawn_sender(
         Arc::clone(&bus),
@@ -130,7 +146,8 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         Arc::clone(&ended),
         config.realtime.bus_priority(),
     )?;
-    let recording = spawn_recorder(recorder, waiting, Arc::clone(&ended))?;
+    let publishing = way.sending();
+    let recording = spawn_recorder(recorder, (waiting, way), Arc::clone(&ended))?;
     let meeting = Meeting {
         inbound,
         outbound,
@@ -145,11 +162,12 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let servo_thread = spawn("servo", move || {
         servo(&loop_config, PERIOD, ticks_max, meeting, tick)
     })?;
-    show_status(&servo_thread, newest, (&bus, face), options);
+    show_status(&servo_thread, newest, (&bus, face, sill), options);
     let servo = join("servo", servo_thread)?;
     ended.store(true, Ordering::Release);
     sending.thread().unpark();
     join("sender", sending)?;
+    Way::close(publishing)?;
     join("recorder", recording)??;
     let report = SideReport {
         servo,
@@ -208,33 +226,84 @@ fn wait_for_peer(
 type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
 
 /// A side with its device at rest, which waits for the configuration that both sides agree on.
-type SideBegin = Box<dyn FnOnce(&Config) -> SideTick>;
+type SideBegin = Box<dyn FnOnce(&Config, StrokeEnds) -> SideTick>;
 
-/// A side, and whether its twin has a table for late ticks.
-fn side_tick(config: &Config, side: Side) -> Result<(SideBegin, bool), RunError> {
+/// A side that is ready to begin.
+struct Prepared {
+    begin: SideBegin,
+    /// Whether its twin has a table for late ticks.
+    has_table: bool,
+    /// Pictures of its twin for a console.
+    surface: Option<LatestReader<Surface>>,
+}
+
+/// What the line of a side to its console is called in an error.
+pub(super) const CONSOLE: &str = "the line to the console";
+
+/// A window to the console, if there is one, and the cells behind it.
+fn window(options: &SideOptions) -> Result<Option<(Window, Cells)>, RunError> {
+    let Some(line) = &options.console else {
+        return Ok(None);
+    };
+    let line = line.try_clone().map_err(file_error(Path::new(CONSOLE)))?;
+    Ok(Some(Window::new(line)))
+}
+
+/// Show and listen at a window from now on; the master's tells the slave on the bus what a console asks of it there.
+fn open_window(
+    window: Window,
+    surface: Option<LatestReader<Surface>>,
+    (bus, duty): (&Bus, &Arc<Duty>),
+) -> Result<Sill, RunError> {
+    let remote = bus.session().command_client(Side::Slave.name())?;
+    let opened = window.open((duty, Some(remote)), surface);
+    opened.map_err(file_error(Path::new(CONSOLE)))
+}
+
+fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepared, RunError> {
     match side {
-        Side::Master => master_tick(config),
-        Side::Slave => Ok((slave_tick(config)?, false)),
+        Side::Master => master_tick(config, cells),
+        Side::Slave => Ok(Prepared {
+            begin: slave_tick(config, cells)?,
+            has_table: false,
+            surface: None,
+        }),
     }
 }
 
-fn master_tick(config: &Config) -> Result<(SideBegin, bool), RunError> {
-    let mut handle: Box<dyn Handle> =
-        palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunError> {
+    let (operator, duration_s) = (&config.operator, config.duration_s);
+    let (aims, watched, mut tuner) = match cells {
+        Some(cells) => (Some(cells.aims), Some(cells.watched), Some(cells.tuner)),
+        None => (None, None, None),
+    };
+    let mut handle: Box<dyn Handle> = match aims {
+        Some(aims) if operator.handle == HandleKind::Pointer => {
+            Box::new(params::pointer(operator, aims))
+        }
+        _ => palpate_master::device::build(operator, duration_s, config.seed),
+    };
     let table = match config.realtime.mask_late > 0.0 {
         true => tables::of_session(&lab::load_scene(&config.twin, "twin")?).table,
         false => None,
     };
     let twin = lab::predictor_with(config, table.as_ref())?;
+    let drawn = twin.as_ref().zip(watched);
+    let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.twin().view(), watched));
+    let (mut painter, surface): (Option<Painter>, _) = drawn.unzip();
     let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
-    let begin: SideBegin = Box::new(move |config| {
-        let (params, coupling) = (config.master, config.coupling_in_use());
+    let begin: SideBegin = Box::new(move |config, mut strokes| {
+        let (params, mut coupling) = (config.master, config.coupling_in_use());
         let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
         let mut started = None;
         Box::new(move |moment| {
             let start = *started.get_or_insert(moment.now);
-            let mut reading = handle.read(Time(0) + (moment.now - start));
+            let since = moment.now - start;
+            let mut reading = handle.read(Time(0) + since);
             reading.present &= !moment.halt;
+            tuner
+                .iter_mut()
+                .for_each(|tuner| tuner.tune(&mut coupling, since.s()));
             let inputs = palpate_master::Inputs {
                 tick: moment.tick,
                 now: moment.now,
@@ -248,7 +317,13 @@ fn master_tick(config: &Config) -> Result<(SideBegin, bool), RunError> {
             let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
             given::note_master(&mut out.record, &inputs);
             handle.write(&out.force_on_hand_n);
+            strokes.send(&state, moment.now);
+            if let (Some(painter), Some(twin)) = (&mut painter, state.predictor()) {
+                painter.paint(&twin.twin().view());
+            }
             Ticked {
+                impedance_nspm: out.frame.impedance_nspm,
+                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
                 force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
                 record: out.record,
@@ -257,7 +332,19 @@ fn master_tick(config: &Config) -> Result<(SideBegin, bool), RunError> {
             }
         })
     });
-    Ok((begin, table.is_some()))
+    Ok(Prepared {
+        begin,
+        has_table: table.is_some(),
+        surface,
+    })
+}
+
+/// Number of the coupling mode that a frame was made in.
+fn mode_now(frame: &HapticFrame, coupling: &CouplingParams) -> u32 {
+    match FrameFlags::mode_code(frame.flags) {
+        0 => coupling.mode.code(),
+        code => code,
+    }
 }
 
 /// A run of a side, told apart from all others; the other side's is learnt from its frames.
@@ -277,16 +364,23 @@ fn sender_clock(inbox: &Inbox, now: Time) -> Option<SenderClock> {
     })
 }
 
-fn slave_tick(config: &Config) -> Result<SideBegin, RunError> {
+fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
+    let mut tuner = cells.map(|cells| cells.tuner);
     let mut state = palpate_slave::State::new(new_run());
-    Ok(Box::new(move |config| {
-        let (params, coupling) = (config.slave, config.coupling_in_use());
+    Ok(Box::new(move |config, mut strokes| {
+        let (params, mut coupling) = (config.slave, config.coupling_in_use());
         let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
         let mut started = None;
         Box::new(move |moment| {
             let start = *started.get_or_insert(moment.now);
-            let reading = robot.read(Time(0) + (moment.now - start));
+            let since = moment.now - start;
+            let peer = state.inbox().parties().peer;
+            let refused = strokes.take(peer, robot.as_mut());
+            let reading = robot.read(Time(0) + since);
+            tuner
+                .iter_mut()
+                .for_each(|tuner| tuner.tune(&mut coupling, since.s()));
             let inputs = palpate_slave::Inputs {
                 tick: moment.tick,
                 now: moment.now,
@@ -297,9 +391,11 @@ fn slave_tick(config: &Config) -> Result<SideBegin, RunError> {
                 rearm: moment.rearm,
             };
             let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
-            given::note_slave(&mut out.record, &inputs);
+            given::note_slave(&mut out.record, &inputs, refused);
             robot.write(&out.force_n, out.closed);
             Ticked {
+                impedance_nspm: out.frame.impedance_nspm,
+                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
                 force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
                 record: out.record,
@@ -342,12 +438,17 @@ fn spawn_sender(
 
 fn spawn_recorder(
     mut recorder: Recorder<BufWriter<File>>,
-    mut waiting: RingReceiver<TickRecord>,
+    (mut waiting, way): (RingReceiver<TickRecord>, Way),
     ended: Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
     spawn("recorder", move || {
+        // all of it: a subscription that is dropped hears nothing
+        let mut way = way;
         loop {
             let last = ended.load(Ordering::Acquire);
+            while let Some((made_ns, stroke)) = way.made.pop() {
+                recorder.push_stroke(made_ns, &stroke)?;
+            }
             while let Some(record) = waiting.pop() {
                 recorder.push(&record)?;
             }
@@ -361,12 +462,12 @@ fn spawn_recorder(
     })
 }
 
-/// Show the newest record until the servo loop has ended: to CRTK peers, and to a supervisor. What
+/// Show the newest record until the servo loop has ended: to CRTK peers, a console, and a supervisor. What
 /// the servo knows of the other side's clock goes to the bus, which judges the age of frames by it.
 fn show_status(
     servo: &JoinHandle<ServoReport>,
     mut newest: LatestReader<Shown>,
-    (bus, mut face): (&Bus, Face),
+    (bus, mut face, sill): (&Bus, Face, Option<Sill>),
     options: &SideOptions,
 ) {
     let mut looks = 0u32;
@@ -381,6 +482,12 @@ fn show_status(
         }
         // a bus that is closed has nobody to show anything to
         let _ = face.publish(&shown, MonotonicClock.now());
+        if let Some(sill) = sill.as_ref().filter(|_| looks.is_multiple_of(2)) {
+            sill.put(Newest {
+                shown,
+                peer_present: bus.peer_present(),
+            });
+        }
         if options.status_lines && looks.is_multiple_of(20) {
             let line = StatusLine {
                 record: shown.record,
@@ -394,7 +501,7 @@ fn show_status(
     }
 }
 
-fn spawn<T: Send + 'static>(
+pub(super) fn spawn<T: Send + 'static>(
     name: &'static str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, RunError> {
@@ -407,7 +514,7 @@ fn spawn<T: Send + 'static>(
         })
 }
 
-fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
+pub(super) fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
     thread.join().map_err(|_| RunError::Thread {
         name,
         detail: "it panicked".into(),

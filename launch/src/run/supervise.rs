@@ -17,13 +17,17 @@ use std::thread::JoinHandle;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
 
-use super::side::{RECORDING, SIDE_REPORT, SideReport, StatusLine};
+use super::side::{CONSOLE, RECORDING, SIDE_REPORT, SideReport, StatusLine};
 use super::{RunError, file_error};
 use crate::bench::timer::BareTimer;
 use crate::config::Config;
+use crate::console::line;
+use crate::console::order::Way;
+use crate::console::session::{LinkOrder, SessionDesk};
 use crate::netlab::{self, Direction, NetLab, NetLabOptions};
 use crate::record::{self, RecordError, Recording};
 
@@ -32,6 +36,8 @@ use crate::record::{self, RecordError, Recording};
 pub struct RunOptions {
     /// Folder of the session.
     pub out: PathBuf,
+    /// The desk of its console, if it has one.
+    pub desk: Option<Arc<SessionDesk>>,
     /// Set when the session must end before its time.
     pub stop: Arc<AtomicBool>,
 }
@@ -43,6 +49,8 @@ pub struct RunOutcome {
     pub master: Vec<TickRecord>,
     /// Records of the remote side, in order.
     pub slave: Vec<TickRecord>,
+    /// Links that instruments have cut, less those made.
+    pub links_cut: i64,
     /// What the operator's side says of itself; nothing if it died before.
     pub master_report: Option<SideReport>,
     /// What the remote side says of itself; nothing if it died before.
@@ -155,11 +163,11 @@ pub fn supervise(
     };
     let watched = watch(config, options, &mut lab, &mut sides, &inbox, &mut show);
     let lost = sides.end(!matches!(watched, Ok(false)));
+    options.desk.iter().for_each(|desk| desk.detach());
     let bare_timer_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
     let emulator_ran = lab.stats().map(|stats| stats.running);
     drop(lab);
     let collected = collect(&options.out);
-    let folder = parts(&options.out);
     fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
     let interrupted = watched?;
     let [master, slave] = collected?;
@@ -180,6 +188,7 @@ pub fn supervise(
     let (operator, remote) = (&master.recording, &slave.recording);
     record::merge(operator, remote, Span(0), BufWriter::new(file))?;
     Ok(RunOutcome {
+        links_cut: operator.links_cut(),
         master: master.recording.master,
         slave: slave.recording.slave,
         master_report: master.report,
@@ -224,7 +233,12 @@ fn watch(
     let launched = clock.now();
     let mut status = Status::default();
     let mut changes = config.link.change.iter().peekable();
+    let orders = options.desk.as_ref().map(|desk| desk.link_orders());
+    let mut links = [config.link.forward, config.link.back];
     loop {
+        for order in orders.iter().flat_map(Receiver::try_iter) {
+            obey(lab, &mut links, &order);
+        }
         while let Ok(newest) = inbox.try_recv() {
             started.get_or_insert(clock.now());
             status.take(newest);
@@ -235,7 +249,9 @@ fn watch(
                 (Direction::Forward, change.forward),
                 (Direction::Back, change.back),
             ] {
-                link.map_or(Ok(()), |params| lab.set_link(direction, params))?;
+                let Some(params) = link else { continue };
+                lab.set_link(direction, params)?;
+                links[direction as usize] = params;
             }
         }
         show(&status);
@@ -254,6 +270,26 @@ fn watch(
         }
         pause(LOOK);
     }
+}
+
+/// Change the network as an operator asks, and answer.
+fn obey(lab: &NetLab, links: &mut [LinkParams; 2], order: &LinkOrder) {
+    let wanted = |direction| match order.way {
+        None => true,
+        Some(Way::Forward) => direction == Direction::Forward,
+        Some(Way::Back) => direction == Direction::Back,
+    };
+    let mut said = Ok("the network is changed".to_owned());
+    for direction in Direction::BOTH.into_iter().filter(|it| wanted(*it)) {
+        let link = &mut links[direction as usize];
+        let params = order.apply(*link);
+        match lab.set_link(direction, params) {
+            Ok(()) => *link = params,
+            Err(error) => said = Err(error.to_string()),
+        }
+    }
+    // whoever asked may have gone
+    let _ = order.answer.send(said);
 }
 
 /// Start one side inside the lab's network.
@@ -285,8 +321,16 @@ fn start(
     if side == Side::Slave {
         command.arg("--until-stopped");
     }
+    let mut stdin = Stdio::null();
+    if let Some(desk) = &options.desk {
+        let (near, far) = line::pair().map_err(file_error(Path::new(CONSOLE)))?;
+        desk.attach(side, near)
+            .map_err(file_error(Path::new(CONSOLE)))?;
+        command.arg("--console-on-stdin");
+        stdin = std::os::fd::OwnedFd::from(far).into();
+    }
     command
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     lab.command_in(place, &mut command)?;

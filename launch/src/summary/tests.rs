@@ -105,6 +105,7 @@ fn expected(sides: &[Side]) -> Expected {
         live: true,
         passive: true,
         delays_known: true,
+        networked: true,
     }
 }
 

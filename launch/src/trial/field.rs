@@ -8,12 +8,16 @@ use palpate_transport::link::profile::{self, PROFILES, Profile};
 
 use crate::config::{Config, ConfigError, LinkChange};
 use crate::lab;
+use crate::rehearsal::script;
 
 /// A network by name, which other fields of the network win over.
 const PROFILE: &str = "profile";
 
 /// A tissue model of the twin, which must be that of the twin's scene.
 const METHOD: &str = "method";
+
+/// The field that names a script.
+const SCRIPT: &str = "script";
 
 /// Short names, with the paths that they stand for and a factor on a number.
 const SHORT: [(&str, &[&str], f64); 17] = [
@@ -56,8 +60,8 @@ const SHORT: [(&str, &[&str], f64); 17] = [
     ("duration", &["duration_s"], 1.0),
 ];
 
-/// Sets fields of `config` by their short names or paths, whatever their order: a profile is what other
-/// fields of the network change, and a method chooses a twin if no field names one. The cuts of a profile are drawn
+/// Sets fields of `config` by their short names or paths, whatever their order: a profile and a script are what
+/// other fields change, and a method chooses a twin if no field names one. The cuts of a profile are drawn
 /// with the seed that `config` has, see [`draw_cuts`].
 ///
 /// # Errors
@@ -71,12 +75,15 @@ pub fn set_all<'a>(
     let has_twin = named.clone().any(|(name, _)| plain(name) == "twin");
     for turn in 0..3 {
         let turn_of = |name: &str| match plain(name).as_str() {
-            PROFILE => 0,
+            PROFILE | SCRIPT => 0,
             METHOD => 2,
             _ => 1,
         };
         for (name, value) in values.clone().filter(|(name, _)| turn_of(name) == turn) {
             let done = match turn {
+                0 if plain(name) == SCRIPT => {
+                    script::load(&shown(value)).map(|script| script.apply(config))
+                }
                 0 => named_profile(value).map(|profile| use_profile(config, profile)),
                 1 => set(config, name, value),
                 _ => use_method(config, &shown(value), has_twin),

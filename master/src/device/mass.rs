@@ -31,11 +31,11 @@ pub struct MassHandle {
 
 /// The point mass with the hand on it.
 #[derive(Debug, Clone, Copy)]
-struct Mass {
-    hand: Hand,
-    position_m: Axes,
-    velocity_mps: Axes,
-    force_n: Axes,
+pub(super) struct Mass {
+    pub(super) hand: Hand,
+    pub(super) position_m: Axes,
+    pub(super) velocity_mps: Axes,
+    pub(super) force_n: Axes,
 }
 
 impl MassHandle {
@@ -44,12 +44,7 @@ impl MassHandle {
     pub fn new(script: Script, grips: impl Into<Grips>) -> Self {
         let (lead, grips) = (Lead::new(script), grips.into());
         Self {
-            mass: Mass {
-                hand: grips.grip().hand(),
-                position_m: lead.intent().position_m,
-                velocity_mps: [0.0; AXES],
-                force_n: [0.0; AXES],
-            },
+            mass: Mass::at(lead.intent().position_m, grips.grip().hand()),
             lead,
             grips,
             watchdog: Watchdog::of_plant(None),
@@ -66,7 +61,18 @@ impl MassHandle {
 }
 
 impl Mass {
-    fn step(&mut self, intent: &Intent) {
+    /// At rest at a place, held by a hand.
+    pub(super) fn at(position_m: Axes, hand: Hand) -> Self {
+        Self {
+            hand,
+            position_m,
+            velocity_mps: [0.0; AXES],
+            force_n: [0.0; AXES],
+        }
+    }
+
+    /// One sub-step of plant time towards what the hand means.
+    pub(super) fn step(&mut self, intent: &Intent) {
         let mass_kg = MASS_KG + self.hand.mass_kg;
         for axis in 0..AXES {
             let error_m = intent.position_m[axis] - self.position_m[axis];
@@ -112,6 +118,7 @@ impl Handle for MassHandle {
             velocity_mps: self.mass.velocity_mps,
             closed: present && intent.closed,
             instrument: intent.instrument_if(present),
+            revisions: intent.revisions,
             present,
             intended_m: if present {
                 intent.position_m

@@ -1,16 +1,20 @@
 //! Handles: what an operator holds.
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
-//! arm with tweezers. [`grip`] is the hand on it and [`script`] what the hand means to do
-//! ([`palpation`] over a patch). A [`watchdog`] lets go of a force that nobody renews.
+//! arm with tweezers, [`pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
+//! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument). A [`watchdog`] lets
+//! go of a force that nobody renews.
 
 pub mod grip;
 mod lead;
+mod leg;
 pub mod mass;
 mod pace;
 pub mod palpation;
 pub mod params;
 pub mod phantom;
+pub mod pointer;
+pub mod procedure;
 pub mod script;
 pub mod watchdog;
 
@@ -39,6 +43,15 @@ pub struct HandleCaps {
     pub real: bool,
 }
 
+/// How often the operator has asked, since the start, to take back what an instrument did, and to do it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Revisions {
+    /// Strokes to be taken back.
+    pub undo: u16,
+    /// Strokes to be done again.
+    pub redo: u16,
+}
+
 /// One reading of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reading {
@@ -50,6 +63,8 @@ pub struct Reading {
     pub closed: bool,
     /// What the tool does beside pressing.
     pub instrument: Instrument,
+    /// What the operator has asked to be taken back or done again.
+    pub revisions: Revisions,
     /// Whether the operator is present.
     pub present: bool,
     /// Where a simulated operator means to be \[m\]; the position itself for a real one.

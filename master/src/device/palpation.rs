@@ -1,18 +1,18 @@
 //! The scripted palpation of a patch: approach, nine presses, a stroke, a pinch, retreat (ours).
 //!
-//! A list of minimum-jerk legs over time (Flash and Hogan 1985: s = 10 r^3 - 15 r^4 + 6 r^5),
-//! scaled to the length of the session. Press k = 1 + ix + 3 iy is at ((ix - 1) d, (iy - 1) d).
+//! A list of minimum-jerk legs over time, scaled to the length of the session. Press k = 1 + ix + 3 iy is at ((ix - 1) d, (iy - 1) d).
 //! The tissue rests at z = 0, so the centre of a tool of radius R touches at z = R. Depths are of
 //! the intended point: hand and tissue in series take it up, about 1.5 N at 10 mm for 300 N/m each.
 
 use core::f64::consts::PI;
 
-use palpate_transport::{AXES, Axes};
+use palpate_transport::Axes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::OperatorError;
+use super::leg::Leg;
 use super::script::{Intent, OPEN_M};
 
 /// Opening that is meant while pinching \[m\].
@@ -110,17 +110,6 @@ impl PalpationParams {
     }
 }
 
-/// One minimum-jerk leg.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Leg {
-    end_s: f64,
-    length_s: f64,
-    from_m: Axes,
-    to_m: Axes,
-    phase: u16,
-    closed: bool,
-}
-
 /// One sine of the tremor.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Tremor {
@@ -176,11 +165,8 @@ impl Palpation {
     /// What the operator means at `elapsed_s` \[s\]; after the last leg, to stay.
     #[must_use]
     pub fn intent(&self, elapsed_s: f64) -> Intent {
-        let index = self.legs.partition_point(|leg| leg.end_s <= elapsed_s);
-        let mut intent = match self.legs.get(index) {
-            Some(leg) => leg.intent(elapsed_s),
-            None => self.rest,
-        };
+        let leg = Leg::at(&self.legs, elapsed_s);
+        let mut intent = leg.map_or(self.rest, |leg| leg.intent(elapsed_s));
         if self.tremor_m > 0.0 {
             for (axis, tremor) in self.tremor.iter().enumerate() {
                 let turns = tremor.hz * elapsed_s + tremor.phase_turns;
@@ -188,25 +174,6 @@ impl Palpation {
                 intent.position_m[axis] += self.tremor_m * sin;
                 intent.velocity_mps[axis] += self.tremor_m * 2.0 * PI * tremor.hz * cos;
             }
-        }
-        intent
-    }
-}
-
-impl Leg {
-    fn intent(&self, elapsed_s: f64) -> Intent {
-        let r = (1.0 - (self.end_s - elapsed_s) / self.length_s).clamp(0.0, 1.0);
-        let s = r * r * r * (10.0 + r * (6.0 * r - 15.0));
-        let slope = 30.0 * r * r * (1.0 - r) * (1.0 - r) / self.length_s;
-        let mut intent = Intent {
-            closed: self.closed,
-            phase: self.phase,
-            ..Intent::default()
-        };
-        for axis in 0..AXES {
-            let span_m = self.to_m[axis] - self.from_m[axis];
-            intent.position_m[axis] = self.from_m[axis] + s * span_m;
-            intent.velocity_mps[axis] = slope * span_m;
         }
         intent
     }
@@ -323,6 +290,7 @@ impl<'a> Layout<'a> {
             to_m,
             phase,
             closed: self.closed,
+            ..Leg::default()
         });
         self.at_m = to_m;
     }

@@ -1,4 +1,6 @@
-//! Which simulated operator and handle a session has, as data (ours).
+//! Which operator and handle a session has, as data (ours).
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +8,7 @@ use super::Handle;
 use super::grip::{Grip, Grips, Regrip};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
+use super::pointer::{Nobody, PointerHandle};
 use super::script::{Script, ScriptParams};
 use super::watchdog::LET_GO_S;
 
@@ -18,6 +21,8 @@ pub enum HandleKind {
     Phantom,
     /// The ideal point mass of teleop RP-1.
     Mass,
+    /// A mouse or a finger on the console's page; without one, nobody holds it.
+    Pointer,
 }
 
 /// A simulated operator with a handle.
@@ -60,7 +65,7 @@ const DAY_S: f64 = 86_400.0;
 #[error("{field} is {value}; expected {expected}")]
 pub struct OperatorError {
     /// Name of the field.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Value found.
     pub value: f64,
     /// What would be right.
@@ -70,7 +75,7 @@ pub struct OperatorError {
 impl OperatorError {
     /// Refuse a named value outside `low..=high`, not-a-number included.
     pub(crate) fn between(
-        (field, value): (&'static str, f64),
+        (field, value): (impl Into<Cow<'static, str>>, f64),
         low: f64,
         high: f64,
     ) -> Result<(), Self> {
@@ -78,7 +83,7 @@ impl OperatorError {
             return Ok(());
         }
         Err(Self {
-            field,
+            field: field.into(),
             value,
             expected: format!("{low} to {high}"),
         })
@@ -109,6 +114,15 @@ impl OperatorParams {
         Grips::new(self.grip, &self.regrip)
     }
 
+    /// Whether the operator has instruments, which work on a twin in every mode.
+    #[must_use]
+    pub fn wields(&self) -> bool {
+        match &self.script {
+            ScriptParams::Procedure(procedure) => procedure.wields(),
+            ScriptParams::Sine(_) | ScriptParams::Palpation(_) => false,
+        }
+    }
+
     /// After what time the device lets go of a force, if ever \[s\].
     #[must_use]
     pub fn lets_go_s(&self) -> Option<f64> {
@@ -128,5 +142,16 @@ pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Han
             Box::new(PhantomHandle::new(arm, script, grips).letting_go(let_go_s))
         }
         HandleKind::Mass => Box::new(MassHandle::new(script, grips).letting_go(let_go_s)),
+        HandleKind::Pointer => Box::new(pointer(params, Nobody)),
     }
+}
+
+/// The handle of [`HandleKind::Pointer`], led by `pointer`: at rest where the script begins.
+#[must_use]
+pub fn pointer<P: super::pointer::Pointer>(
+    params: &OperatorParams,
+    pointer: P,
+) -> PointerHandle<P> {
+    let hand = params.grip.hand();
+    PointerHandle::new(pointer, params.script.start_m(), hand).letting_go(params.lets_go_s())
 }

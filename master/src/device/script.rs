@@ -1,7 +1,7 @@
 //! What a simulated operator means to do: a pure function of time.
 //!
-//! Two scripts: the sine palpation of teleop RP-1, and a palpation of a patch
-//! ([`super::palpation`]). A script knows nothing of the device or of the tissue.
+//! Three scripts: the sine palpation of teleop RP-1, a palpation of a patch ([`super::palpation`]), and the steps
+//! of a procedure ([`super::procedure`]). A script knows nothing of the device or of the tissue.
 
 use core::f64::consts::PI;
 
@@ -9,8 +9,9 @@ use palpate_transport::Axes;
 use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
-use super::OperatorError;
 use super::palpation::{Palpation, PalpationParams};
+use super::procedure::{Procedure, ProcedureParams};
+use super::{OperatorError, Revisions};
 
 /// Opening of the tweezers while nothing is pinched \[m\] (ours).
 pub const OPEN_M: f64 = 0.020;
@@ -26,8 +27,10 @@ pub struct Intent {
     pub closed: bool,
     /// What the tool is meant to do beside pressing.
     pub instrument: Instrument,
+    /// What the operator has asked to be taken back or done again.
+    pub revisions: Revisions,
     /// Phase: 0 approach (and all of a sine), 1 to 9 press, 10 travel, 11 stroke, 12 pinch,
-    /// 13 retreat and after.
+    /// 13 retreat and after; step k of a procedure is 100 + k, from 0.
     pub phase: u16,
 }
 
@@ -43,13 +46,15 @@ impl Intent {
 }
 
 /// Which script, with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScriptParams {
     /// Palpation of teleop RP-1 along z.
     Sine(SineParams),
     /// Palpation of a patch.
     Palpation(PalpationParams),
+    /// Steps with any instrument.
+    Procedure(ProcedureParams),
 }
 
 impl Default for ScriptParams {
@@ -67,6 +72,7 @@ impl ScriptParams {
         match self {
             Self::Sine(sine) => sine.validate(),
             Self::Palpation(palpation) => palpation.validate(),
+            Self::Procedure(procedure) => procedure.validate(),
         }
     }
 
@@ -76,6 +82,7 @@ impl ScriptParams {
         match self {
             Self::Sine(_) => [0.0, 0.0, 0.0, OPEN_M],
             Self::Palpation(palpation) => palpation.start_m(),
+            Self::Procedure(procedure) => procedure.start_m(),
         }
     }
 }
@@ -113,10 +120,13 @@ pub enum Script {
     Sine(SineParams),
     /// Palpation of a patch.
     Palpation(Palpation),
+    /// Steps with any instrument.
+    Procedure(Procedure),
 }
 
 impl Script {
-    /// Lay the script out; a palpation fills `duration_s` \[s\], and the seed draws its variation.
+    /// Lay the script out; a palpation fills `duration_s` \[s\], and the seed draws its variation. A procedure
+    /// takes its own time.
     #[must_use]
     pub fn new(params: &ScriptParams, duration_s: f64, seed: u64) -> Self {
         match params {
@@ -124,6 +134,7 @@ impl Script {
             ScriptParams::Palpation(palpation) => {
                 Self::Palpation(Palpation::new(palpation, duration_s, seed))
             }
+            ScriptParams::Procedure(procedure) => Self::Procedure(Procedure::new(procedure)),
         }
     }
 
@@ -134,6 +145,7 @@ impl Script {
         match self {
             Self::Sine(sine) => sine_intent(sine, elapsed_s),
             Self::Palpation(palpation) => palpation.intent(elapsed_s),
+            Self::Procedure(procedure) => procedure.intent(elapsed_s),
         }
     }
 }
@@ -146,8 +158,8 @@ fn sine_intent(sine: &SineParams, elapsed_s: f64) -> Intent {
         position_m: [0.0, 0.0, -half_m * (1.0 - cos), OPEN_M],
         velocity_mps: [0.0, 0.0, -half_m * 2.0 * PI * sine.hz * sin, 0.0],
         closed: false,
-        instrument: Instrument::Blunt,
         phase: 0,
+        ..Intent::default()
     }
 }
 

@@ -93,6 +93,20 @@ fn sound(tool: &Tool) -> bool {
             .is_none_or(|jaws| within(jaws.opening_m) && within(jaws.opening_velocity_mps))
 }
 
+/// Direction from the second jaw of a tool to the first: x or, of one with a shaft, across it.
+#[must_use]
+pub fn jaw_axis(shaft_m: &Vec3) -> Vec3 {
+    let long = shaft_m.norm_squared().max(f64::MIN_POSITIVE);
+    let across = |axis: Vec3| axis - shaft_m * (axis.dot(shaft_m) / long);
+    let x = across(Vec3::x());
+    let side = if x.norm_squared() > 0.25 {
+        x
+    } else {
+        across(Vec3::y())
+    };
+    side.normalize()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -114,23 +114,28 @@ impl LinkedBlock {
         Ok(Linked::new(self.volume()?, self.params)?)
     }
 
+    /// The material of the layer around a place, whatever balls are there.
+    #[must_use]
+    pub fn host(&self, at_m: &Vec3) -> &Matter {
+        let mut left_m = -at_m.z;
+        let around = self.layers.iter().position(|(thickness_m, _)| {
+            left_m -= thickness_m;
+            left_m <= 0.0
+        });
+        // a block that was read has layers
+        let last = self.layers.len() - 1;
+        &self.layers[around.unwrap_or(last)].1
+    }
+
     /// Balls as seen from above, with their stiffness over that of the layer around them.
     #[must_use]
     pub fn lumps(&self) -> Vec<Lump> {
-        let lump = |(centre_m, radius_m, matter): &(Vec3, f64, Matter)| {
-            let mut left_m = -centre_m.z;
-            let around = self.layers.iter().find(|(thickness_m, _)| {
-                left_m -= thickness_m;
-                left_m <= 0.0
-            });
-            let host = &around.or(self.layers.last())?.1;
-            Some(Lump {
-                center_m: [centre_m.x, centre_m.y],
-                radius_m: *radius_m,
-                factor: matter.modulus_pa / host.modulus_pa,
-            })
+        let lump = |(centre_m, radius_m, matter): &(Vec3, f64, Matter)| Lump {
+            center_m: [centre_m.x, centre_m.y],
+            radius_m: *radius_m,
+            factor: matter.modulus_pa / self.host(centre_m).modulus_pa,
         };
-        self.balls.iter().filter_map(lump).collect()
+        self.balls.iter().map(lump).collect()
     }
 }
 

@@ -3,11 +3,11 @@
 //! m dv/dt = F - b v + F_environment, semi-implicit Euler at 0.1 ms, F held between writes. Its
 //! force reading is the true force of the environment in the last sub-step.
 
-use palpate_transport::{AXES, Axes, Time};
+use palpate_transport::{AXES, Axes, Stroke, Time};
 
 use super::brake::Brake;
 use super::pace::{Pace, SUBSTEP_S};
-use super::{Counts, Environment, Probe, Reading, Robot, RobotCaps};
+use super::{Counts, Environment, Opened, Probe, Reading, Robot, RobotCaps, StrokeRefusal};
 
 /// Mass m \[kg\] (teleop RP-1).
 pub const MASS_KG: f64 = 0.5;
@@ -81,6 +81,7 @@ impl Robot for MassRobot {
             contact_force_n: self.contact_n,
             force_valid: true,
             tissue_energy_j: self.environment.energy_j(),
+            opened: self.environment.opened(),
         }
     }
 
@@ -88,6 +89,14 @@ impl Robot for MassRobot {
         self.force_n = self.counts.accepted(force_n, &[FORCE_N_MAX; AXES]);
         self.probe.closed = closed;
         self.brake.renew();
+    }
+
+    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
+        self.environment.replay(stroke)
+    }
+
+    fn opened(&self) -> Opened {
+        self.environment.opened()
     }
 
     fn counts(&self) -> Counts {

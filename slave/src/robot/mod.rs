@@ -11,7 +11,7 @@ pub mod palpator;
 pub mod params;
 pub mod sensor;
 
-use palpate_transport::{Axes, Time};
+use palpate_transport::{Axes, Stroke, Time};
 
 pub use environment::{Free, Wall};
 pub use params::{RobotError, RobotKind, RobotParams, build};
@@ -42,6 +42,51 @@ pub struct Reading {
     pub force_valid: bool,
     /// Energy inside the simulated tissue \[J\], 0 if unknown.
     pub tissue_energy_j: f64,
+    /// What strokes have made of it.
+    pub opened: Opened,
+}
+
+/// What strokes have made of simulated tissue; nothing of tissue that they cannot open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Opened {
+    /// Run of the master whose strokes it does.
+    pub run: u64,
+    /// Strokes of that run that it has done.
+    pub strokes: u64,
+    /// Which elements are there, linked and held; 0 if strokes cannot change that.
+    pub topology: u64,
+}
+
+impl Opened {
+    /// Strokes of a run of the master that were done.
+    #[must_use]
+    pub const fn done(&self, run: u64) -> u64 {
+        if self.run == run { self.strokes } else { 0 }
+    }
+}
+
+/// Why a stroke was not done; the tissue is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StrokeRefusal {
+    /// Strokes do nothing to what is touched.
+    #[error("a stroke cannot open this tissue; expected one of elements and links")]
+    Closed,
+    /// Another one comes first.
+    #[error("stroke {found} does not come next; expected {expected}")]
+    Order {
+        /// Its number.
+        found: u64,
+        /// The number that comes next.
+        expected: u64,
+    },
+    /// A change that this tissue cannot have.
+    #[error("change {index} of stroke {number} is none of this tissue")]
+    Change {
+        /// Number of the stroke.
+        number: u64,
+        /// Which of its changes, from 0.
+        index: usize,
+    },
 }
 
 /// What went wrong at a robot so far.
@@ -102,6 +147,20 @@ pub trait Robot: Send {
     /// stops must not leave a robot under a force that nobody commands.
     fn write(&mut self, force_n: &Axes, closed: bool);
 
+    /// Do a stroke to the simulated tissue, between two readings; never allocates. What a real robot touches
+    /// no message opens.
+    ///
+    /// # Errors
+    /// [`StrokeRefusal`]; then nothing was done.
+    fn replay(&mut self, _stroke: &Stroke) -> Result<(), StrokeRefusal> {
+        Err(StrokeRefusal::Closed)
+    }
+
+    /// What strokes have made of the tissue by now.
+    fn opened(&self) -> Opened {
+        Opened::default()
+    }
+
     /// What went wrong so far.
     fn counts(&self) -> Counts {
         Counts::default()
@@ -126,4 +185,17 @@ pub trait Environment: Send {
 
     /// Energy stored inside \[J\], 0 if unknown.
     fn energy_j(&self) -> f64;
+
+    /// Do a stroke between two steps; never allocates.
+    ///
+    /// # Errors
+    /// [`StrokeRefusal`]; then nothing was done.
+    fn replay(&mut self, _stroke: &Stroke) -> Result<(), StrokeRefusal> {
+        Err(StrokeRefusal::Closed)
+    }
+
+    /// What strokes have made of it by now.
+    fn opened(&self) -> Opened {
+        Opened::default()
+    }
 }

@@ -11,13 +11,15 @@
 
 use core::f64::consts::PI;
 
-use palpate_transport::{AXES, Axes, Time};
+use palpate_transport::{AXES, Axes, Stroke, Time};
 use serde::{Deserialize, Serialize};
 
 use super::brake::Brake;
 use super::pace::{Pace, SUBSTEP_S};
 use super::sensor::{Sensor, SensorParams};
-use super::{Counts, Environment, Probe, Reading, Robot, RobotCaps, RobotError};
+use super::{
+    Counts, Environment, Opened, Probe, Reading, Robot, RobotCaps, RobotError, StrokeRefusal,
+};
 
 /// Largest force of an environment that is believed \[N\].
 const CONTACT_N_MAX: f64 = 1000.0;
@@ -263,6 +265,7 @@ impl Robot for Palpator {
         if steps > 0 {
             self.measure(f64::from(steps) * SUBSTEP_S);
         }
+        self.reading.opened = self.environment.opened();
         self.reading
     }
 
@@ -271,6 +274,14 @@ impl Robot for Palpator {
         self.command_n = core::array::from_fn(|axis| accepted_n[axis] + self.made_up_n(axis));
         self.probe.closed = closed;
         self.brake.renew();
+    }
+
+    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
+        self.environment.replay(stroke)
+    }
+
+    fn opened(&self) -> Opened {
+        self.environment.opened()
     }
 
     fn counts(&self) -> Counts {

@@ -5,7 +5,7 @@ use palpate::lab::{Lockstep, PERIOD, Session};
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 
-use super::case::{Case, What};
+use super::case::{Case, Event, What};
 
 /// Bits of what a run can show.
 const FEATURES: usize = 1 << 16;
@@ -61,6 +61,8 @@ pub(crate) enum Broken {
     Uncommanded(f64),
     /// The port moved faster than its limit \[m/s\].
     Speed(f64),
+    /// Both tissues did the same strokes of one run, and are open otherwise: how many strokes.
+    Apart(u64),
 }
 
 /// What came of a case.
@@ -103,6 +105,7 @@ pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcom
         }
     }
     let broken = watch.broken.or_else(|| active(&judge.finish()));
+    let broken = broken.or_else(|| apart(case, watch.last.as_ref()?));
     Outcome { broken, features }
 }
 
@@ -123,6 +126,16 @@ fn active(verdict: &Audit) -> Option<Broken> {
     let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
     let least = axes.fold(verdict.min_channel_energy_j, f64::min);
     (verdict.violations > 0 || least < -TOLERANCE_J).then_some(Broken::Passivity(least))
+}
+
+/// Whether strokes that were done at both ends made other tissues of them; a master that began anew has other
+/// strokes than the tissue's.
+fn apart(case: &Case, last: &Lockstep) -> Option<Broken> {
+    let anew = |event: &Event| event.what == What::Restart(Side::Master);
+    let same = !case.events.iter().any(anew) && last.slave.strokes == last.master.strokes;
+    let told = last.master.topology != 0 && last.slave.topology != 0;
+    (same && told && last.master.topology != last.slave.topology)
+        .then_some(Broken::Apart(last.master.strokes))
 }
 
 /// Looks after the limits.

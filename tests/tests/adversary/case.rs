@@ -4,6 +4,8 @@ use palpate::config::{Config, LinkChange};
 use palpate_master::device::grip::{Grip, Regrip};
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
+use palpate_master::device::procedure::step::{Along, Glue, Incise, Times};
+use palpate_master::device::procedure::{Action, ProcedureParams, Step};
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_master::predict::local::LocalModel;
 use palpate_transport::codec::{CodecParams, Prediction};
@@ -88,11 +90,88 @@ pub(crate) struct Case {
     pub(crate) sine: Option<[f64; 2]>,
     /// What the robot touches: `wall:K`, or `patch-lump`, a sheet that costs little.
     pub(crate) tissue: String,
+    /// Tissue at both ends that instruments open, with where a scalpel goes in and comes out of it and how deep,
+    /// and what another instrument then does there \[m\]; in place of the tissue and of what the operator does.
+    #[serde(default)]
+    pub(crate) opening: Option<Opening>,
     /// The codec, if it is on.
     pub(crate) codec: Option<CodecParams>,
     pub(crate) forward: LinkParams,
     pub(crate) back: LinkParams,
     pub(crate) events: Vec<Event>,
+}
+
+/// An operator who cuts, and then does something else there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    /// Where the scalpel goes in and comes out, x and y \[m\].
+    pub(crate) from_m: [f64; 2],
+    pub(crate) to_m: [f64; 2],
+    /// How deep \[m\].
+    pub(crate) depth_m: f64,
+    /// How fast a hand at work goes \[m/s\].
+    pub(crate) work_mps: f64,
+    pub(crate) then: Then,
+    /// The remote tissue has a lump that the twin lacks.
+    pub(crate) lump: bool,
+}
+
+/// What may follow a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Then {
+    Carve,
+    Glue,
+    Tack,
+    Undo,
+}
+
+impl Opening {
+    fn random(dice: &mut Dice) -> Self {
+        let mut place = || [0; 2].map(|_| dice.between(-0.012, 0.012));
+        let (from_m, to_m) = (place(), place());
+        Self {
+            from_m,
+            to_m,
+            depth_m: dice.between(0.001, 0.008),
+            work_mps: dice.pick(&[0.02, 0.05, 0.15]),
+            then: dice.pick(&[Then::Carve, Then::Glue, Then::Tack, Then::Undo]),
+            lump: dice.chance(0.3),
+        }
+    }
+
+    /// The operator, as steps.
+    fn script(&self) -> ScriptParams {
+        let [from, to] = [self.from_m, self.to_m].map(|[x, y]| [x, y, 0.0]);
+        let along = || Along {
+            path_m: vec![to, from],
+            speed_mps: None,
+        };
+        let incise = Action::Incise(Incise {
+            path_m: vec![from, to],
+            depth_m: self.depth_m,
+            edge_m: None,
+            speed_mps: None,
+        });
+        let then = match self.then {
+            Then::Carve => Action::Carve(along()),
+            Then::Tack => Action::Tack(along()),
+            Then::Undo => Action::Undo(Times { times: 1 }),
+            Then::Glue => Action::Glue(Glue {
+                path_m: vec![to, from],
+                reach_m: 0.003,
+                speed_mps: None,
+            }),
+        };
+        ScriptParams::Procedure(ProcedureParams {
+            speed_mps: 0.3,
+            work_mps: self.work_mps,
+            step: [incise, then]
+                .map(|action| Step { name: None, action })
+                .into(),
+            ..ProcedureParams::default()
+        })
+    }
 }
 
 /// Something that happens at a moment.
@@ -242,6 +321,7 @@ impl Case {
                 0 => "patch-lump".into(),
                 _ => format!("wall:{:.0}", dice.between(50.0, 5000.0)),
             },
+            opening: None,
             codec: dice.chance(0.5).then(|| codec(dice)),
             forward: link(dice),
             back: link(dice),
@@ -255,6 +335,9 @@ impl Case {
             for link in [&mut case.forward, &mut case.back] {
                 (link.oneway_ms, link.jitter_ms) = (dice.between(0.0, 5.0), dice.between(0.0, 2.0));
             }
+        }
+        if dice.chance(0.15) {
+            case.opening = Some(Opening::random(dice));
         }
         case
     }
@@ -272,7 +355,7 @@ impl Case {
                 }
                 2 => (case.grip, case.handle) = (fresh.grip, fresh.handle),
                 3 => case.sine = fresh.sine,
-                4 => case.tissue = fresh.tissue,
+                4 => (case.tissue, case.opening) = (fresh.tissue, fresh.opening),
                 5 => case.codec = fresh.codec,
                 6 => case.forward = fresh.forward,
                 7 => case.back = fresh.back,
@@ -402,6 +485,14 @@ impl Case {
             Some([amplitude_m, hz]) => ScriptParams::Sine(SineParams { amplitude_m, hz }),
             None => ScriptParams::Palpation(PalpationParams::default()),
         };
+        if let Some(opening) = &self.opening {
+            let whole = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/opened.toml");
+            let lump = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/opened-lump.toml");
+            config.twin = whole.into();
+            config.tissue = if opening.lump { lump } else { whole }.into();
+            config.operator.script = opening.script();
+            config.master.predict.tool_radius_m = 0.004;
+        }
         (config.link.forward, config.link.back) = (self.forward, self.back);
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.at.total_cmp(&b.at));

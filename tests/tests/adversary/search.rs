@@ -167,6 +167,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
 const SIMPLER: [fn(&mut Case); 30] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
+    |case| case.opening = None,
     |case| case.tissue = "wall:1000".into(),
     |case| case.sine = Some([0.02, 1.0]),
     |case| (case.offset_ms, case.skew_ppm) = (0.0, 0.0),

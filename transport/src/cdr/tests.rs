@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::msg::*;
+use crate::stroke::{KINDS, StrokeChange, WAYS};
 use crate::trace::TickRecord;
 
 fn bytes_of<T: Message>(message: &T) -> Vec<u8> {
@@ -63,7 +64,7 @@ fn bytes_are_those_of_ros_2() {
 
 #[test]
 fn fixed_sizes_are_exact() {
-    assert_eq!(HAPTIC_FRAME_BYTES, 4 + 6 * 8 + 2 * 4 + 8 + 8 * 32);
+    assert_eq!(HAPTIC_FRAME_BYTES, 4 + 6 * 8 + 2 * 4 + 8 + 8 * 32 + 2 * 8);
     let frame = HapticFrame {
         sequence: 3,
         ..HapticFrame::default()
@@ -279,4 +280,49 @@ proptest! {
         let array = diagnostics(&text);
         prop_assert_eq!(decode(&bytes_of(&array)), Ok(array));
     }
+}
+
+prop_compose! {
+    fn any_change()(element: u32, other: u32, by: [i16; 3], kind in 0..KINDS, toward in 0..WAYS) -> StrokeChange {
+        StrokeChange { element, other, by, kind, toward }
+    }
+}
+
+proptest! {
+    #[test]
+    fn strokes_come_back_as_they_were(
+        run: u64,
+        number in 1_u64..,
+        changes in prop::collection::vec(any_change(), 0..40),
+    ) {
+        let stroke = Stroke::of(run, number, changes);
+        let mut bytes = [0; STROKE_BYTES];
+        prop_assert_eq!(encode(&stroke, &mut bytes), Ok(STROKE_BYTES));
+        prop_assert_eq!(decode_stroke(&bytes), Ok(stroke));
+        prop_assert!(decode_stroke(&bytes[..STROKE_BYTES - 1]).is_err());
+    }
+}
+
+#[test]
+fn strokes_that_there_cannot_be_are_refused_by_name() {
+    let good = Stroke::of(1, 1, [StrokeChange::default()]);
+    let refused = |stroke: &Stroke| {
+        let bytes = bytes_of(stroke);
+        match decode_stroke(&bytes) {
+            Err(DecodeError::Stroke { field, .. }) => field,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(&Stroke { number: 0, ..good }), "number");
+    assert_eq!(refused(&Stroke { count: 33, ..good }), "count");
+    let mut bad = good;
+    bad.changes[0].kind = KINDS;
+    assert_eq!(refused(&bad), "kind");
+    bad = good;
+    bad.changes[0].toward = WAYS;
+    assert_eq!(refused(&bad), "toward");
+    // what is beyond the count is nobody's business
+    bad = good;
+    bad.changes[1].kind = KINDS;
+    assert_eq!(decode_stroke(&bytes_of(&bad)), Ok(bad));
 }

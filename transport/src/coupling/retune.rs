@@ -76,6 +76,14 @@ impl From<Schedule> for Vec<Retune> {
 }
 
 impl Schedule {
+    /// One change and no other.
+    #[must_use]
+    pub fn once(change: Retune) -> Self {
+        let mut schedule = Self::default();
+        schedule.changes[0] = Some(change);
+        schedule
+    }
+
     /// Impedance at `since_s` after the master's first tick, for a session that begins at
     /// `first_nspm` \[N s/m\].
     #[must_use]
@@ -164,6 +172,8 @@ mod tests {
             assert_eq!(plan.impedance_nspm(10.0, at_s), expected, "at {at_s} s");
         }
         assert_eq!(Schedule::default().impedance_nspm(10.0, 5.0), 10.0);
+        let change = plan.changes[0].expect("one");
+        assert_eq!(Schedule::once(change), schedule(&[(1.0, 30.0, 0.5)]));
     }
 
     #[test]

@@ -84,6 +84,19 @@ impl From<Switches> for Vec<Switch> {
 }
 
 impl Switches {
+    /// One switch and no other.
+    ///
+    /// # Errors
+    /// [`SwitchError::NotPassive`] for a mode whose account may be overdrawn.
+    pub fn once(switch: Switch) -> Result<Self, SwitchError> {
+        if !switch.mode.is_passive() {
+            return Err(SwitchError::NotPassive(switch.mode.name()));
+        }
+        let mut all = Self::default();
+        all.switches[0] = Some(switch);
+        Ok(all)
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -149,6 +162,9 @@ mod tests {
         }
         assert!(all.any(|mode| mode == Mode::Wave) && !all.any(|mode| mode == Mode::Tdpa));
         assert!(Switches::default().is_empty() && !all.is_empty());
+        let once = |mode| Switches::once(Switch { at_s: 1.0, mode });
+        assert_eq!(once(Mode::Tank), switches(&[(1.0, Mode::Tank)]));
+        assert_eq!(once(Mode::Iss), Err(SwitchError::NotPassive("iss")));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub enum Primitive {
     Byte,
     /// `uint8`.
     Uint8,
+    /// `int16`.
+    Int16,
     /// `uint16`.
     Uint16,
     /// `int32`.
@@ -47,7 +49,7 @@ impl Primitive {
     pub const fn width(self) -> usize {
         match self {
             Self::Bool | Self::Byte | Self::Uint8 => 1,
-            Self::Uint16 => 2,
+            Self::Int16 | Self::Uint16 => 2,
             Self::Int32 | Self::Uint32 => 4,
             Self::Int64 | Self::Uint64 | Self::Float64 => 8,
         }
@@ -98,6 +100,9 @@ impl Field for u8 {
 }
 impl Field for u16 {
     const KIND: Kind = Kind::Primitive(Primitive::Uint16);
+}
+impl Field for i16 {
+    const KIND: Kind = Kind::Primitive(Primitive::Int16);
 }
 impl Field for i32 {
     const KIND: Kind = Kind::Primitive(Primitive::Int32);

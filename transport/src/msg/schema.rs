@@ -102,6 +102,7 @@ fn msg_type(kind: &Kind) -> String {
 fn primitive_row(primitive: Primitive) -> (u8, &'static str) {
     match primitive {
         Primitive::Uint8 => (3, "uint8"),
+        Primitive::Int16 => (4, "int16"),
         Primitive::Uint16 => (5, "uint16"),
         Primitive::Int32 => (6, "int32"),
         Primitive::Uint32 => (7, "uint32"),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Description, Field, Kind, Message, Primitive};
 use crate::frame::HapticFrame;
+use crate::stroke::{STROKE_CHANGES, Stroke, StrokeChange};
 use crate::trace::{Side, TickRecord};
 
 /// Give a struct its description: the same fields as serde sees, in the same order.
@@ -292,6 +293,16 @@ describe!(HapticFrame, "palpate_msgs/msg/HapticFrame", {
     wave_integral: crate::Axes,
     energy_sent_j: crate::Axes,
     reservoir_j: crate::Axes,
+    strokes: u64,
+    topology: u64,
+});
+
+describe!(StrokeChange, "palpate_msgs/msg/StrokeChange", {
+    element: u32, other: u32, by: [i16; 3], kind: u8, toward: u8,
+});
+
+describe!(Stroke, "palpate_msgs/msg/Stroke", {
+    run: u64, number: u64, count: u32, changes: [StrokeChange; STROKE_CHANGES],
 });
 
 describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
@@ -331,6 +342,11 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     frame_sequence: u64,
     frame_received_ns: i64,
     held_to_m: crate::Axes,
+    instrument: u8,
+    instrument_m: [f64; 3],
+    revisions: [u16; 2],
+    strokes: u64,
+    topology: u64,
 });
 
 #[cfg(test)]
@@ -399,6 +415,8 @@ mod tests {
         check::<DiagnosticStatus>();
         check::<DiagnosticArray>();
         check::<HapticFrame>();
+        check::<StrokeChange>();
+        check::<Stroke>();
         check::<TickRecord>();
     }
 

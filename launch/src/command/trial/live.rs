@@ -85,6 +85,7 @@ pub(super) fn fill(
     }
     let options = RunOptions {
         out,
+        desk: None,
         stop: Arc::clone(stop),
     };
     let hidden = Progress::line("row", true);

@@ -202,6 +202,7 @@ impl<'a> Stage<'a> {
                 closed: false,
                 phase: number as u16 + 1,
                 present: true,
+                ..Meant::default()
             }
         };
         (0..ticks).map(meant).collect()

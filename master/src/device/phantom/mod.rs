@@ -262,6 +262,7 @@ impl Handle for PhantomHandle {
             velocity_mps: self.measured.velocity_mps,
             closed: self.plant.tweezers.switch.closed,
             instrument: intent.instrument_if(present),
+            revisions: intent.revisions,
             present,
             intended_m: if present {
                 intent.position_m

@@ -134,6 +134,54 @@ impl Change {
     }
 }
 
+/// Integers of a log without changes.
+const LOG: usize = 4;
+
+impl Change {
+    /// As two integers of a snapshot, with the number of its stroke.
+    fn packed(self, stroke: u32) -> [u64; 2] {
+        let (kind, to, other, along) = match self {
+            Self::Cut { to, other, .. } => (0, to.index(), other, 0),
+            Self::Join { to, other, .. } => (1, to.index(), other, 0),
+            Self::Take { .. } => (2, 0, 0, 0),
+            Self::Put { .. } => (3, 0, 0, 0),
+            Self::Hold { .. } => (4, 0, 0, 0),
+            Self::Free { .. } => (5, 0, 0, 0),
+            Self::Carry { by: [x, y, z], .. } => {
+                let [x, y, z] = [x, y, z].map(|steps| u32::from(steps as u16));
+                (6, 0, y << 16 | z, x)
+            }
+        };
+        let [element, _] = self.ends();
+        let low = u64::from(along) << 16 | kind << 8 | to as u64;
+        let pair = |high: u32, low: u64| u64::from(high) << 32 | low;
+        [pair(stroke, low), pair(element, other.into())]
+    }
+
+    /// See [`Change::packed`].
+    fn unpacked([first, second]: [u64; 2]) -> (u32, Self) {
+        // every number is where it was put
+        let (stroke, element, other) = ((first >> 32) as u32, (second >> 32) as u32, second as u32);
+        let [to, kind, x0, x1, ..] = first.to_le_bytes();
+        let to = Direction::ALL[usize::from(to) % 6];
+        let by = [
+            i16::from_le_bytes([x0, x1]),
+            (other >> 16) as i16,
+            other as i16,
+        ];
+        let change = match kind {
+            0 => Self::Cut { element, to, other },
+            1 => Self::Join { element, to, other },
+            2 => Self::Take { element },
+            3 => Self::Put { element },
+            4 => Self::Hold { element },
+            5 => Self::Free { element },
+            _ => Self::Carry { element, by },
+        };
+        (stroke, change)
+    }
+}
+
 /// A link's part of the hash, the same from both ends.
 fn link_weight(element: u32, to: Direction, other: u32) -> u64 {
     let (low, high) = if to.is_up() {
@@ -331,6 +379,49 @@ impl EditLog {
         }
         self.begin();
         count
+    }
+
+    /// Integers that [`EditLog::write`] appends at most.
+    pub(super) const fn integers_max(&self) -> usize {
+        LOG + 2 * self.ring.len()
+    }
+
+    /// Integers that a log takes whose first ones these are; none if they are of no log.
+    pub(super) fn integers(log: &[u64]) -> Option<usize> {
+        let &[_, _, done, undone] = log.first_chunk::<LOG>()?;
+        let kept = usize::try_from(done.checked_add(undone)?).ok()?;
+        kept.checked_mul(2)?.checked_add(LOG)
+    }
+
+    /// Appends the log: what can be undone and redone, and the number of all links.
+    pub(super) fn write(&self, integers: &mut Vec<u64>) {
+        let stroke = u64::from(self.stroke) << 1 | u64::from(self.too_long);
+        integers.extend([self.hash, stroke, self.done as u64, self.undone as u64]);
+        for nth in 0..self.done + self.undone {
+            let (stroke, change) = self.ring[(self.first + nth) % self.ring.len()];
+            integers.extend(change.packed(stroke));
+        }
+    }
+
+    /// Takes the log back; whether it fits, nothing has changed if not.
+    pub(super) fn read(&mut self, integers: &[u64]) -> bool {
+        let Some(&[hash, stroke, done, undone]) = integers.first_chunk::<LOG>() else {
+            return false;
+        };
+        let (done, undone) = (done as usize, undone as usize);
+        let changes = integers[LOG..].as_chunks::<2>().0;
+        if changes.len() > self.ring.len() || changes.len() != done.saturating_add(undone) {
+            return false;
+        }
+        for (own, &pair) in self.ring.iter_mut().zip(changes) {
+            *own = Change::unpacked(pair);
+        }
+        self.hash = hash;
+        // the number before the lowest bit
+        self.stroke = (stroke >> 1) as u32;
+        self.too_long = stroke & 1 != 0;
+        (self.first, self.done, self.undone) = (0, done, undone);
+        true
     }
 
     /// Changes that can be undone, oldest first.

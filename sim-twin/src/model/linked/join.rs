@@ -31,6 +31,11 @@ impl Glue {
         }
     }
 
+    /// Farthest from where it should be that any limit lets a neighbour be \[m\].
+    pub(super) const fn give_m(&self) -> f64 {
+        self.give_m
+    }
+
     /// The nearest element that may be linked to one in a direction.
     pub fn partner<R: Real>(
         &mut self,

@@ -15,7 +15,7 @@ use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::links::Links;
 
 /// Where a blade is: its edge.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Blade {
     /// One end \[m\].
     pub from_m: Vec3,
@@ -48,6 +48,19 @@ impl Sweep {
             Some(shares.into_iter().zip(way).map(|(a, b)| a * b).sum())
         });
         ways.next()
+    }
+
+    /// Unit normal of what it sweeps; zero if that has no area.
+    #[must_use]
+    pub fn normal(&self) -> Vec3 {
+        let across =
+            (self.after.to_m - self.before.from_m).cross(&(self.after.from_m - self.before.to_m));
+        let size = across.norm();
+        if size > 0.0 {
+            across / size
+        } else {
+            Vec3::zeros()
+        }
     }
 
     /// Corners of a box around it, `wider_m` larger on all sides \[m\].
@@ -151,6 +164,11 @@ impl Knife {
             crossings: Vec::with_capacity(3 * slots),
             reach_m: reach_m(elements),
         }
+    }
+
+    /// The longest link \[m\].
+    pub(super) const fn reach_m(&self) -> f64 {
+        self.reach_m
     }
 
     /// What the last [`Knife::find`] found.

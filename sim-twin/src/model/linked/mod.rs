@@ -7,20 +7,24 @@
 //! elements so that no limit is broken, [`bounds`] says the same in closed form for a block; [`chain`] and
 //! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
 //! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
-//! tissue: `weave` its links as `sweep` wants them, `touch` what tools do, `tick` one step.
+//! tissue: `weave` its links as `sweep` wants them, `rows` which of them move, `touch` what tools do, `operate` what
+//! instruments do, `blade` how a knife feels, `cling` what rubs and what jaws hold, `tick` one step.
 //!
 //! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
 pub mod attach;
 pub mod bench1d;
+mod blade;
 pub mod bounds;
 pub mod carve;
 pub mod cells;
 pub mod chain;
+mod cling;
 pub mod collide;
 pub mod compact;
 pub mod direction;
+mod drag;
 pub mod edits;
 pub mod elements;
 pub mod exact;
@@ -30,7 +34,9 @@ pub mod knife;
 pub mod limits;
 pub mod links;
 pub mod listed;
+mod marks;
 pub mod matter;
+mod operate;
 pub mod ordered;
 pub mod params;
 pub mod pieces;
@@ -39,7 +45,9 @@ pub mod propagation;
 pub mod raster;
 pub mod relax;
 pub mod response;
+mod rows;
 pub mod settle;
+mod skin;
 mod state;
 pub mod surface;
 pub mod surgery;

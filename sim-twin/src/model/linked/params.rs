@@ -20,6 +20,12 @@ pub struct LinkedParams {
     pub deep: f32,
     /// How whoever must follow then is found.
     pub propagation: Propagation,
+    /// Coulomb's coefficient of what tools press, 0 or more.
+    pub friction: f64,
+    /// Whether links break that what jaws pull has stretched as far as they go.
+    pub tears: bool,
+    /// Most changes by instruments that can be taken back; a stroke of more cannot.
+    pub undo: usize,
 }
 
 impl Default for LinkedParams {
@@ -30,6 +36,9 @@ impl Default for LinkedParams {
             still: 1e-6,
             deep: 0.1,
             propagation: Propagation::Exact,
+            friction: 0.0,
+            tears: false,
+            undo: 1 << 16,
         }
     }
 }
@@ -67,6 +76,9 @@ impl LinkedParams {
         }
         if !(0.0..=0.1).contains(&self.still) {
             return refuse("still", self.still.into(), "0 to 0.1");
+        }
+        if !(0.0..=10.0).contains(&self.friction) {
+            return refuse("friction", self.friction, "0 to 10");
         }
         if !(self.deep > 0.0 && self.deep <= 10.0) {
             return refuse("deep", self.deep.into(), "more than 0, at most 10");

@@ -294,6 +294,26 @@ impl Pieces {
         self.live.sort_unstable();
     }
 
+    /// The number that the next new piece gets.
+    pub(super) const fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Counts the elements of all objects anew, where every object is known to be one piece, as after a thaw.
+    pub(super) fn recount<R: Real>(&mut self, elements: &Elements<R>, next: u32) {
+        self.next = next;
+        self.is_end.fill(false);
+        self.live.clear();
+        self.ends.clear();
+        let alive = (0..elements.slots()).filter(|&e| elements.alive(e));
+        self.ends.extend(alive.map(|e| elements.object(e)));
+        self.ends.sort_unstable();
+        for same in self.ends.chunk_by(|a, b| a == b) {
+            self.live.push((same[0], size(same)));
+        }
+        self.ends.clear();
+    }
+
     /// Objects and the number of their elements, in the order of their numbers.
     #[must_use]
     pub fn live(&self) -> &[(u32, u32)] {

@@ -1,30 +1,76 @@
 //! What a snapshot of a linked volume holds, and how it is put back.
 //!
 //! Source: ours. Everything that a step reads is in it, so that a thawed volume goes on bit for bit: places,
-//! links, marks, and what sweeps know of runs.
+//! links, marks, what sweeps know of runs, what tools are at, and what can be undone. Snapshots are longer the
+//! more there is of the latter; room for the most is asked for at once.
 
 use crate::Vec3;
 use crate::model::hold::Hold;
 use crate::model::linked::Linked;
+use crate::model::linked::blade::Held;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::elements::{Elements, to_f64};
-use crate::model::linked::links::Links;
-use crate::model::linked::touch::TOOLS;
-use crate::twin::{Ledger, Snapshot, ThawError};
+use crate::model::linked::knife::Blade;
+use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::operate::Act;
+use crate::model::linked::touch::{Rod, TOOLS};
+use crate::model::linked::weave::Run;
+use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 
-/// Numbers beside those of elements: the ledger and the time owed.
+/// Numbers beside those of elements and tools: the ledger and the time owed.
 const NUMBERS: usize = 9;
-/// Integers beside those of elements.
-const INTEGERS: usize = 2;
+/// Numbers of a tool: its force, its rod and its instrument.
+const TOOL: usize = 3 + 11 + 15;
+/// Integers beside those of elements, runs and surgery.
+const INTEGERS: usize = 6 + 2 * TOOLS;
+/// Integers of a run.
+const RUN: usize = 4;
+/// Numbers of an element that is tied to a tool, which also has an integer.
+const CLING: usize = 7;
+
+/// Lists of a snapshot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lists<'a> {
+    /// Touched elements by colour, and those that are pinned.
+    touched: [&'a [u64]; 3],
+    clings: &'a [u64],
+    runs: &'a [u64],
+}
+
+/// The next integers of a snapshot.
+fn next<'a>(integers: &mut &'a [u64], count: usize) -> &'a [u64] {
+    let (some, rest) = integers.split_at(count.min(integers.len()));
+    *integers = rest;
+    some
+}
+
+const fn pair(high: usize, low: usize) -> u64 {
+    (high as u64) << 32 | low as u64
+}
+
+const fn halves(pair: u64) -> [usize; 2] {
+    [(pair >> 32) as usize, pair as u32 as usize]
+}
 
 impl Linked {
     /// Numbers of a snapshot of this volume, those of [`Hold`] included.
-    fn numbers(&self) -> usize {
-        6 * self.elements.slots() as usize + NUMBERS + 3 * TOOLS + Hold::NUMBERS
+    fn numbers(&self, clings: usize) -> usize {
+        let slots = self.elements.slots() as usize;
+        6 * slots + NUMBERS + TOOL * TOOLS + CLING * clings + Hold::NUMBERS
+    }
+
+    /// Integers of the longest snapshot.
+    fn integers_max(&self) -> usize {
+        let slots = self.elements.slots() as usize;
+        let elements = Elements::<f32>::integers(slots);
+        // as many runs, touched and tied elements as there are slots
+        elements + INTEGERS + (RUN + 2) * slots + self.surgery.integers_max()
     }
 
     /// Appends the state.
     pub(super) fn write(&self, snapshot: &mut Snapshot) {
         let numbers = &mut snapshot.numbers;
+        numbers.reserve(self.numbers(self.elements.slots() as usize));
         for moved_m in &self.elements.moved_m {
             numbers.extend(moved_m.iter().map(|&x| to_f64(x)));
         }
@@ -43,12 +89,70 @@ impl Linked {
             books.residual_j,
             self.owed_s,
         ]);
-        for force_n in &self.felt_n {
-            numbers.extend(force_n.iter());
+        for index in 0..TOOLS {
+            self.write_tool(index, numbers);
         }
-        self.elements.write(&mut snapshot.integers);
-        snapshot.integers.extend([self.steps, self.refused]);
+        let integers = &mut snapshot.integers;
+        integers.reserve(self.integers_max());
+        self.elements.write(integers);
+        integers.extend([
+            self.steps,
+            self.refused,
+            u64::from(self.stroking) | u64::from(self.tore) << 1,
+        ]);
+        integers.extend(
+            self.acts
+                .map(|act| act.map_or(0, |act| code(act.instrument))),
+        );
+        integers.extend(self.closed.map(u64::from));
+        let touched = &self.touched;
+        integers.extend([
+            pair(touched[0].len(), touched[1].len()),
+            pair(self.fixed.len(), self.clings.len()),
+            self.weave.runs.len() as u64,
+        ]);
+        let touched = touched.iter().chain([&self.fixed]).flatten();
+        integers.extend(touched.map(|&element| u64::from(element)));
+        let clings = self.clings.iter();
+        integers.extend(clings.map(|cling| pair(cling.tool, cling.element as usize)));
+        for cling in &self.clings {
+            numbers.extend(cling.arm_m.iter().chain(cling.free.iter()));
+            numbers.push(cling.share);
+        }
+        for run in &self.weave.runs {
+            // slots are numbers of 32 bits, and the colour is 0 or 1
+            let own = pair(run.start, run.len << 1 | run.colour);
+            integers.push(own);
+            let [a, b, c, d, e, f] = run.beside;
+            integers.extend([pair(a, b), pair(c, d), pair(e, f)]);
+        }
+        self.surgery.write(integers);
         self.hold.freeze(snapshot);
+    }
+
+    /// Appends what is known of a tool.
+    fn write_tool(&self, index: usize, numbers: &mut Vec<f64>) {
+        numbers.extend(self.felt_n[index].iter());
+        // a rod without a radius is none
+        let none = Rod {
+            from_m: Vec3::zeros(),
+            shaft_m: Vec3::zeros(),
+            radius_m: 0.0,
+            stiffness_npm: 0.0,
+            jaw_m: Vec3::zeros(),
+        };
+        let rod = self.rods[index].unwrap_or(none);
+        let vectors = [rod.from_m, rod.shaft_m, rod.jaw_m];
+        numbers.extend(vectors.iter().flat_map(|vector| vector.iter()));
+        numbers.extend([rod.radius_m, rod.stiffness_npm]);
+        let (blade, held, radius_m, reach_m) = match &self.acts[index] {
+            Some(act) => (act.blade, act.held, act.radius_m, reach_m(act.instrument)),
+            None => Default::default(),
+        };
+        for blade in [blade, held.proxy] {
+            numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
+        }
+        numbers.extend([held.stiffness_npm, radius_m, reach_m]);
     }
 
     /// Takes the state from a snapshot.
@@ -57,17 +161,64 @@ impl Linked {
     /// [`ThawError`] if it is of another size; nothing has changed then.
     pub(super) fn read(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let slots = self.elements.slots() as usize;
-        let integers = Elements::<f32>::integers(slots) + INTEGERS;
-        let expected = self.numbers();
-        if snapshot.numbers.len() != expected || snapshot.integers.len() != integers {
+        let mut expected = self.numbers(0);
+        let mut integers = snapshot.integers.as_slice();
+        let of_elements = next(&mut integers, Elements::<f32>::integers(slots));
+        let more = next(&mut integers, INTEGERS);
+        let mut lists = Lists::default();
+        if let Some(&[touched, others, runs]) = more.last_chunk::<3>() {
+            let ([first, second], [fixed, clings]) = (halves(touched), halves(others));
+            let runs = usize::try_from(runs).unwrap_or(usize::MAX);
+            if [first, second, fixed, clings, runs]
+                .into_iter()
+                .all(|count| count <= slots)
+            {
+                expected = self.numbers(clings);
+                lists = Lists {
+                    touched: [first, second, fixed].map(|count| next(&mut integers, count)),
+                    clings: next(&mut integers, clings),
+                    runs: next(&mut integers, RUN * runs),
+                };
+            }
+        }
+        let fits = snapshot.numbers.len() == expected && more.len() == INTEGERS;
+        if !(fits && self.surgery.fits(integers)) {
             return Err(ThawError {
                 expected,
                 found: snapshot.numbers.len(),
             });
         }
+        self.read_numbers(&snapshot.numbers);
+        let changed = self.elements.read(of_elements);
+        if let Some((&[steps, refused, stroking], rest)) = more.split_first_chunk::<3>() {
+            (self.steps, self.refused) = (steps, refused);
+            (self.stroking, self.tore) = (stroking & 1 != 0, stroking & 2 != 0);
+            let (codes, closed) = rest.split_at(TOOLS);
+            self.read_acts(&snapshot.numbers, codes);
+            for (own, &closed) in self.closed.iter_mut().zip(closed) {
+                *own = closed != 0;
+            }
+        }
+        let own = self.touched.iter_mut().chain([&mut self.fixed]);
+        for (own, from) in own.zip(lists.touched) {
+            own.clear();
+            // slots before
+            own.extend(from.iter().map(|&element| element as u32));
+            own.retain(|&element| (element as usize) < slots);
+        }
+        self.read_clings(&snapshot.numbers, lists.clings);
+        self.read_runs(lists.runs);
+        self.surgery.read(&self.elements, integers, changed);
+        self.hold.thaw(snapshot);
+        self.reload(changed);
+        Ok(())
+    }
+
+    fn read_numbers(&mut self, numbers: &[f64]) {
+        let slots = self.elements.slots() as usize;
         let columns = self.elements.moved_m.iter_mut();
         let columns = columns.chain([&mut self.stir_m, &mut self.spare_m, &mut self.drift_m]);
-        for (column, from) in columns.zip(snapshot.numbers.chunks_exact(slots)) {
+        for (column, from) in columns.zip(numbers.chunks_exact(slots)) {
             for (own, &from) in column.iter_mut().zip(from) {
                 #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
                 let from = from as f32;
@@ -86,7 +237,7 @@ impl Linked {
                 residual_j,
                 owed_s,
             ],
-        ) = snapshot.numbers[6 * slots..].first_chunk::<NUMBERS>()
+        ) = numbers[6 * slots..].first_chunk::<NUMBERS>()
         {
             self.owed_s = owed_s;
             self.ledger = Ledger {
@@ -100,16 +251,118 @@ impl Linked {
                 residual_j,
             };
         }
-        let forces = snapshot.numbers[6 * slots + NUMBERS..].as_chunks::<3>().0;
-        for (force_n, from) in self.felt_n.iter_mut().zip(forces) {
-            *force_n = Vec3::from(*from);
-        }
-        let changed = self.elements.read(&snapshot.integers);
-        if let Some(&[steps, refused]) = snapshot.integers.last_chunk::<INTEGERS>() {
-            (self.steps, self.refused) = (steps, refused);
-        }
-        self.hold.thaw(snapshot);
-        self.reload(changed);
-        Ok(())
     }
+
+    /// Takes what is tied to tools.
+    fn read_clings(&mut self, numbers: &[f64], clings: &[u64]) {
+        self.clings.clear();
+        self.cling_of.fill(NONE);
+        let from = self.numbers(0) - Hold::NUMBERS;
+        let all = numbers[from..].as_chunks::<CLING>().0;
+        for (&[a, b, c, d, e, f, share], &own) in all.iter().zip(clings) {
+            let [tool, element] = halves(own);
+            // at most as many as slots
+            let index = u32::try_from(self.clings.len()).unwrap_or(NONE);
+            let Some(at) = self.cling_of.get_mut(element).filter(|_| tool < TOOLS) else {
+                continue;
+            };
+            *at = index;
+            self.clings.push(Cling {
+                // a slot before
+                element: element as u32,
+                tool,
+                arm_m: Vec3::new(a, b, c),
+                share,
+                free: Vec3::new(d, e, f),
+            });
+        }
+    }
+
+    /// Takes what is known of tools, whose instruments have these codes.
+    fn read_acts(&mut self, numbers: &[f64], codes: &[u64]) {
+        let tools = &numbers[6 * self.elements.slots() as usize + NUMBERS..];
+        for (index, (tool, &code)) in tools.chunks_exact(TOOL).zip(codes).take(TOOLS).enumerate() {
+            let vector = |at: usize| Vec3::from_column_slice(&tool[at..at + 3]);
+            self.felt_n[index] = vector(0);
+            let rod = Rod {
+                from_m: vector(3),
+                shaft_m: vector(6),
+                jaw_m: vector(9),
+                radius_m: tool[12],
+                stiffness_npm: tool[13],
+            };
+            self.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
+            let blade = |at: usize| Blade {
+                from_m: vector(at),
+                to_m: vector(at + 3),
+            };
+            let own = blade(14);
+            let instrument = instrument(code, own.to_m - own.from_m, tool[28]);
+            self.acts[index] = instrument.map(|instrument| Act {
+                instrument,
+                blade: own,
+                held: Held {
+                    proxy: blade(20),
+                    stiffness_npm: tool[26],
+                },
+                radius_m: tool[27],
+            });
+        }
+    }
+
+    /// Takes the runs.
+    fn read_runs(&mut self, runs: &[u64]) {
+        let weave = &mut self.weave;
+        weave.runs.clear();
+        weave.run_of.fill(NONE);
+        for (number, &[own, ab, cd, ef]) in (0_u32..).zip(runs.as_chunks::<RUN>().0) {
+            let [start, len] = halves(own);
+            let ([a, b], [c, d], [e, f]) = (halves(ab), halves(cd), halves(ef));
+            let run = Run {
+                colour: len & 1,
+                start,
+                len: len >> 1,
+                beside: [a, b, c, d, e, f],
+            };
+            if let Some(own) = weave.run_of.get_mut(start..start + run.len) {
+                own.fill(number);
+                weave.runs.push(run);
+            }
+        }
+        weave.loose.clear();
+        let all = (0_u32..).zip(&weave.run_of);
+        let loose = all.filter(|&(_, &run)| run == NONE);
+        weave.loose.extend(loose.map(|(element, _)| element));
+    }
+}
+
+/// A number for an instrument; 0 is none.
+const fn code(instrument: Instrument) -> u64 {
+    match instrument {
+        Instrument::Blunt => 0,
+        Instrument::Scalpel { .. } => 1,
+        Instrument::Curette => 2,
+        Instrument::Glue { .. } => 3,
+        Instrument::Tack => 4,
+        Instrument::Untack => 5,
+    }
+}
+
+const fn reach_m(instrument: Instrument) -> f64 {
+    match instrument {
+        Instrument::Glue { reach_m } => reach_m,
+        _ => 0.0,
+    }
+}
+
+/// The instrument of a number.
+const fn instrument(code: u64, edge_m: Vec3, reach_m: f64) -> Option<Instrument> {
+    Some(match code {
+        1 => Instrument::Scalpel { edge_m },
+        2 => Instrument::Curette,
+        3 => Instrument::Glue { reach_m },
+        4 => Instrument::Tack,
+        5 => Instrument::Untack,
+        _ => return None,
+    })
 }

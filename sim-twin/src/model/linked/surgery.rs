@@ -12,7 +12,7 @@ use crate::model::linked::edits::{Change, EditLog};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::join::{Glue, carried};
-use crate::model::linked::knife::{Knife, Sweep, stored_j};
+use crate::model::linked::knife::{Crossing, Knife, Sweep, stored_j};
 use crate::model::linked::links::Links;
 use crate::model::linked::pieces::Pieces;
 use crate::model::linked::surface::Surface;
@@ -46,11 +46,21 @@ struct Watch {
     /// Ends of all that changed in this stroke, each once.
     ends: Vec<u32>,
     is_end: Vec<bool>,
+    /// All that changed since this was last forgotten.
+    changes: Vec<Change>,
+    /// Most of them.
+    most: usize,
     stroke: Stroke,
 }
 
 impl Watch {
+    /// Whether there is room to tell of so many more changes.
+    fn has_room(&self, more: usize) -> bool {
+        self.changes.len() + more <= self.most
+    }
+
     fn tell<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) {
+        self.changes.push(change);
         self.pieces.note(elements, change);
         match change {
             Change::Cut { element, to, other } => {
@@ -82,27 +92,38 @@ pub struct Surgery {
     knife: Knife,
     glue: Glue,
     found: Vec<u32>,
+    /// What is done next belongs to the stroke before.
+    goes_on: bool,
 }
 
+/// Changes that taking out one element makes at most.
+const TAKE: usize = 8;
+/// Changes by slot that can be told of at once: those of all links, of all marks, and of all elements.
+const CHANGES: usize = 5;
+
 impl Surgery {
-    /// Surgery on a volume; at most so many changes can be undone. Unlinked parts of an object become
-    /// objects of their own.
+    /// Surgery on a volume; at most so many changes can be undone, and no more than there is to change.
+    /// Unlinked parts of an object become objects of their own.
     #[must_use]
     pub fn new<R: Real>(elements: &mut Elements<R>, changes: usize) -> Self {
         let slots = elements.slots() as usize;
+        let most = CHANGES * slots + TAKE;
         Self {
-            log: EditLog::new(elements, changes),
+            log: EditLog::new(elements, changes.min(most)),
             watch: Watch {
                 pieces: Pieces::new(elements),
                 surface: Surface::new(elements),
                 cells: Cells::new(elements),
                 ends: Vec::with_capacity(slots),
                 is_end: vec![false; slots],
+                changes: Vec::with_capacity(most),
+                most,
                 stroke: Stroke::default(),
             },
             knife: Knife::new(elements),
             glue: Glue::new(elements),
             found: Vec::with_capacity(slots),
+            goes_on: false,
         }
     }
 
@@ -136,6 +157,35 @@ impl Surgery {
         &self.watch.ends
     }
 
+    /// All that changed in the last stroke, or since [`Surgery::forget_changes`], in the order in which it
+    /// was done.
+    #[must_use]
+    pub fn changes(&self) -> &[Change] {
+        &self.watch.changes
+    }
+
+    /// Forgets [`Surgery::changes`], as every new stroke does. There is room for as many as there are links,
+    /// marks and elements; what would be more is not done.
+    pub fn forget_changes(&mut self) {
+        self.watch.changes.clear();
+    }
+
+    /// Whether what is done from now on belongs to the stroke before and is undone with it, as long as it
+    /// is said again.
+    pub const fn go_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
+    }
+
+    /// How far from a blade the ends of links may be that it crosses \[m\].
+    pub(super) const fn knife_reach_m(&self) -> f64 {
+        self.knife.reach_m()
+    }
+
+    /// How far from an element another may be that glue joins to it \[m\].
+    pub(super) fn glue_reach_m(&self) -> f64 {
+        self.glue.give_m() + self.watch.cells.pitch_m()
+    }
+
     /// Notes that an element moved.
     pub fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
         self.watch.cells.follow(elements, element);
@@ -147,7 +197,10 @@ impl Surgery {
     }
 
     fn begin(&mut self) {
-        self.log.begin();
+        if !self.goes_on {
+            self.log.begin();
+            self.forget_changes();
+        }
         self.open();
     }
 
@@ -169,7 +222,7 @@ impl Surgery {
     }
 
     fn make<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) -> bool {
-        let made = self.log.make(elements, change);
+        let made = self.watch.has_room(1) && self.log.make(elements, change);
         if made {
             self.watch.tell(elements, change);
         }
@@ -189,6 +242,27 @@ impl Surgery {
         self.end(elements)
     }
 
+    /// Cuts all links that cross a plane; no element is lost.
+    pub fn part<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        (point_m, normal): (&Vec3, &Vec3),
+    ) -> Stroke {
+        self.begin();
+        let above =
+            |elements: &Elements<R>, element| (elements.at_m(element) - point_m).dot(normal) > 0.0;
+        for element in 0..elements.slots() {
+            let side = above(elements, element);
+            for to in Direction::UP {
+                let other = elements.neighbour(element, to);
+                if let Some(other) = other.filter(|&other| above(elements, other) != side) {
+                    self.make(elements, Change::Cut { element, to, other });
+                }
+            }
+        }
+        self.end(elements)
+    }
+
     /// Takes a blade through the volume: cuts all links that it crosses, until that would cost more than
     /// `budget_j` \[J\].
     pub fn cut<R: Real>(
@@ -197,16 +271,32 @@ impl Surgery {
         sweep: &Sweep,
         budget_j: f64,
     ) -> Stroke {
+        self.draw(elements, sweep, |crossings| {
+            let mut paid_j = 0.0;
+            let dear = crossings.iter().position(|crossing| {
+                paid_j += crossing.tough_j;
+                paid_j > budget_j
+            });
+            dear.map_or((crossings.len(), 1.0), |count| {
+                (count, crossings[count].way)
+            })
+        })
+    }
+
+    /// Takes a blade through as many links as `way` says, which is told all that it may cross, and which share
+    /// of its sweep that is.
+    pub fn draw<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        sweep: &Sweep,
+        way: impl FnOnce(&[Crossing]) -> (usize, f64),
+    ) -> Stroke {
         self.begin();
         self.knife.find(elements, &mut self.watch.cells, sweep);
+        let (count, way) = way(self.knife.crossings());
         let mut paid_j = 0.0;
-        let mut way = 1.0;
-        for nth in 0..self.knife.crossings().len() {
+        for nth in 0..count.min(self.knife.crossings().len()) {
             let crossing = self.knife.crossings()[nth];
-            if paid_j + crossing.tough_j > budget_j {
-                way = crossing.way;
-                break;
-            }
             paid_j += crossing.tough_j;
             self.make(elements, crossing.cut());
         }
@@ -233,6 +323,9 @@ impl Surgery {
 
     fn take<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) {
         let watch = &mut self.watch;
+        if !watch.has_room(TAKE) {
+            return;
+        }
         self.log.carve(elements, element, |elements, change| {
             watch.tell(elements, change);
         });
@@ -317,7 +410,7 @@ impl Surgery {
         self.begin();
         let (log, watch) = (&mut self.log, &mut self.watch);
         let pulled = tearing.pull(elements, exact, (controls, dt_s), |elements, change| {
-            if log.make(elements, change) {
+            if watch.has_room(1) && log.make(elements, change) {
                 watch.tell(elements, change);
             }
         });
@@ -327,25 +420,66 @@ impl Surgery {
         (pulled, self.end(elements))
     }
 
-    /// Takes the last stroke back; how many changes it had.
-    pub fn undo<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
+    /// Takes the last stroke back; [`Surgery::changes`] then has what that changed and nothing else.
+    pub fn undo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
         self.open();
+        // a stroke is no longer than the log, which is no longer than this
+        self.forget_changes();
         let watch = &mut self.watch;
-        let count = self.log.undo(elements, |elements, change| {
+        self.log.undo(elements, |elements, change| {
             watch.tell(elements, change);
         });
-        self.end(elements);
-        count
+        self.end(elements)
     }
 
-    /// Makes the last stroke that was taken back again; how many changes it had.
-    pub fn redo<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
+    /// Makes the last stroke that was taken back again; [`Surgery::changes`] then has what that changed.
+    pub fn redo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
         self.open();
+        // a stroke is no longer than the log, which is no longer than this
+        self.forget_changes();
         let watch = &mut self.watch;
-        let count = self.log.redo(elements, |elements, change| {
+        self.log.redo(elements, |elements, change| {
             watch.tell(elements, change);
         });
-        self.end(elements);
-        count
+        self.end(elements)
+    }
+
+    /// Integers that [`Surgery::write`] appends at most.
+    pub(super) const fn integers_max(&self) -> usize {
+        1 + self.log.integers_max()
+    }
+
+    /// Appends all that is to go on with and that elements do not say themselves.
+    pub(super) fn write(&self, integers: &mut Vec<u64>) {
+        integers.push(self.watch.pieces.next().into());
+        self.log.write(integers);
+    }
+
+    /// Whether these are integers of surgery on this volume.
+    pub(super) fn fits(&self, integers: &[u64]) -> bool {
+        let log = integers.get(1..).and_then(EditLog::integers);
+        log.is_some_and(|log| log + 1 == integers.len() && log <= self.log.integers_max())
+    }
+
+    /// Takes it back, after elements have taken theirs: what is not said is found anew.
+    pub(super) fn read<R: Real>(
+        &mut self,
+        elements: &Elements<R>,
+        integers: &[u64],
+        changed: bool,
+    ) {
+        let Some((&next, log)) = integers.split_first() else {
+            return;
+        };
+        self.log.read(log);
+        self.forget_changes();
+        self.open();
+        self.follow_all(elements);
+        // it was a number of 32 bits before
+        let next = u32::try_from(next).unwrap_or(u32::MAX);
+        self.watch.pieces.recount(elements, next);
+        if changed {
+            self.watch.surface.rebuild(elements);
+        }
     }
 }

@@ -96,10 +96,10 @@ fn pass_chunks<const N: usize>(
     (run, omega): (&Run, f32),
     (from, spare_m): (usize, &mut f32),
 ) -> Ended {
-    let mut went = Went::default();
+    let mut tally = Tally::<N>::new();
     let mut at = from;
-    // spare of what was looked at, and whether that is all
-    let (mut found_m, mut all) = (f32::INFINITY, from == 0);
+    // whether all were looked at
+    let mut all = from == 0;
     while at < run.len {
         let begin = at.min(run.len - N);
         let lane = Lanes {
@@ -107,26 +107,72 @@ fn pass_chunks<const N: usize>(
             done: at - begin,
         };
         // no closures here: a closure is not compiled for the vectors of its caller
-        let mut did = pass_lanes::<N, false>(elements, weave, (run, omega), (lane, *spare_m));
-        let quick = did.is_some();
-        if !quick {
-            did = pass_lanes::<N, true>(elements, weave, (run, omega), (lane, 0.0));
-        }
+        let on = (run, omega);
+        let quick = pass_lanes::<N, false>(elements, weave, on, (lane, *spare_m), &mut tally);
+        let went = quick || pass_lanes::<N, true>(elements, weave, on, (lane, 0.0), &mut tally);
         let tight = begin + N - at;
-        let Some((some, spare)) = did else {
+        if !went {
             *spare_m = -1.0;
+            let went = tally.went(omega);
             return Ended { at, tight, went };
-        };
+        }
         all &= !quick;
-        found_m = found_m.min(spare);
-        went.and(some);
         at += tight;
     }
+    let went = tally.went(omega);
     if all {
         // the way was counted when this was found
-        *spare_m = found_m + went.farthest_m;
+        *spare_m = tally.spare_m() + went.farthest_m;
     }
     Ended { at, tight: 0, went }
+}
+
+/// What a pass did so far, by lane: lanes are added up at its end.
+#[derive(Debug, Clone, Copy)]
+struct Tally<const N: usize> {
+    farthest_m: [f32; N],
+    /// Sum of the ways times the pulls \[J\].
+    paid_j: [f64; N],
+    /// Of what was looked at; infinite if nothing was.
+    spare_m: [f32; N],
+}
+
+impl<const N: usize> Tally<N> {
+    #[inline(always)]
+    const fn new() -> Self {
+        Self {
+            farthest_m: [0.0; N],
+            paid_j: [0.0; N],
+            spare_m: [f32::INFINITY; N],
+        }
+    }
+
+    #[inline(always)]
+    fn went(&self, omega: f32) -> Went {
+        let (mut farthest_m, mut paid_j) = (self.farthest_m, self.paid_j);
+        let mut half = N / 2;
+        while half > 0 {
+            for i in 0..half {
+                farthest_m[i] = farthest_m[i].max(farthest_m[i + half]);
+                paid_j[i] += paid_j[i + half];
+            }
+            half /= 2;
+        }
+        Went {
+            farthest_m: farthest_m[0],
+            // E(u + way) = E(u) - way pull + sum/2 way^2, and sum times the way is omega times the pull
+            lost_j: paid_j[0] * f64::from(1.0 - 0.5 * omega),
+        }
+    }
+
+    #[inline(always)]
+    fn spare_m(&self) -> f32 {
+        let mut least_m = f32::INFINITY;
+        for spare_m in self.spare_m {
+            least_m = least_m.min(spare_m);
+        }
+        least_m
+    }
 }
 
 /// Some elements of a run that are worked on together.
@@ -138,6 +184,19 @@ struct Lanes {
     done: usize,
 }
 
+/// Most lanes.
+const WIDE: usize = 16;
+/// Shares of lanes that are done, read from `WIDE` less their number on.
+const SHARES: [f32; 2 * WIDE] = {
+    let mut shares = [0.0; 2 * WIDE];
+    let mut i = WIDE;
+    while i < 2 * WIDE {
+        shares[i] = 1.0;
+        i += 1;
+    }
+    shares
+};
+
 /// `N` numbers of an array from a slot on; zeros beyond its end, where no run reaches.
 #[inline(always)]
 fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
@@ -148,26 +207,28 @@ fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
     found
 }
 
-/// Moves `N` elements of a run; none, and nothing moves, if a link of them might be at its limits after.
-/// Also gives what is spare after \[m\]; unknown, infinite, unless it was asked to look.
+/// Moves `N` elements of a run and adds what that did; does nothing, and gives false, if a link of them might
+/// be at its limits after. What is spare after is found if it was asked to look.
 #[inline(always)]
 fn pass_lanes<const N: usize, const LOOK: bool>(
     elements: &mut Elements<f32>,
     weave: &Weave,
     (run, omega): (&Run, f32),
     (lane, spare_m): (Lanes, f32),
-) -> Option<(Went, f32)> {
+    tally: &mut Tally<N>,
+) -> bool {
     let slot = run.start + lane.begin;
     let mut gain: [f32; N] = lanes(&weave.gain, slot);
-    for (i, gain) in gain.iter_mut().enumerate() {
-        *gain = if i < lane.done { 0.0 } else { omega * *gain };
+    let share: [f32; N] = lanes(&SHARES, WIDE - lane.done);
+    for i in 0..N {
+        gain[i] *= omega * share[i];
     }
     let mut stiffness = [[0.0; N]; 6];
     for (k, all) in stiffness.iter_mut().zip(&weave.stiffness) {
         *k = lanes(all, slot);
     }
     let mut to_m = [[0.0; N]; 3];
-    let (mut farthest, mut lost) = ([0.0_f32; N], [0.0_f32; N]);
+    let (mut farthest, mut paid) = ([0.0_f32; N], [0.0_f32; N]);
     let mut spare = [f32::INFINITY; N];
     for along in 0..3 {
         let moved_m = &elements.moved_m[along];
@@ -189,7 +250,7 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
             let way = if way.abs() >= LEAST_M { way } else { 0.0 };
             to_m[along][i] = own[i] + way;
             farthest[i] = farthest[i].max(way.abs());
-            lost[i] = way.mul_add(pull[i], lost[i]);
+            paid[i] = way.mul_add(pull[i], paid[i]);
             if LOOK {
                 for (stretch, room) in stretch.iter().zip(&weave.room) {
                     let left = room[along] - stretch[i] - way.abs();
@@ -200,24 +261,28 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
             }
         }
     }
-    let (mut farthest_m, mut least_m) = (0.0_f32, f32::INFINITY);
-    let mut lost_j = 0.0;
+    let mut beyond = false;
     for i in 0..N {
-        farthest_m = farthest_m.max(farthest[i]);
-        lost_j += f64::from(lost[i]);
-        least_m = least_m.min(spare[i]);
+        beyond |= if LOOK {
+            spare[i] < 0.0
+        } else {
+            farthest[i] > spare_m
+        };
     }
-    if (LOOK && least_m < 0.0) || (!LOOK && farthest_m > spare_m) {
-        return None;
+    if beyond {
+        return false;
     }
     for (moved_m, to_m) in elements.moved_m.iter_mut().zip(&to_m) {
         if let Some(own) = moved_m.get_mut(slot..slot + N) {
             own.copy_from_slice(to_m);
         }
     }
-    // E(u + way) = E(u) - way pull + sum/2 way^2, and sum times the way is omega times the pull
-    lost_j *= f64::from(1.0 - 0.5 * omega);
-    Some((Went { farthest_m, lost_j }, least_m))
+    for i in 0..N {
+        tally.farthest_m[i] = tally.farthest_m[i].max(farthest[i]);
+        tally.paid_j[i] += f64::from(paid[i]);
+        tally.spare_m[i] = tally.spare_m[i].min(spare[i]);
+    }
+    true
 }
 
 /// Moves one element, wherever its neighbours are, within the limits of its links.

@@ -12,7 +12,7 @@ use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::colour_of;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::{Links, NONE};
-use crate::model::linked::sweep;
+use crate::model::linked::operate::Act;
 use crate::model::linked::touch::{Gave, Rod, TOOLS, give_way};
 use crate::twin::{Reaction, Tool};
 
@@ -24,18 +24,16 @@ const SWEEPS_MAX: u32 = 64;
 const RIDES: usize = 2;
 /// Steps after which the energy is counted anew: what the books missed by rounding is then the residual.
 const AUDIT: u64 = 256;
-/// Way of a run's elements, over the spacing, after which its bounds are looked at again.
-const DRIFT: f32 = 0.25;
 /// Elements this near a tool, over the spacing, might enter it within a sweep.
 const MARGIN: f64 = 0.5;
 
 /// Energy that touched elements lost when they gave way \[J\].
 #[derive(Debug, Clone, Copy, Default)]
-struct Rode {
+pub(super) struct Rode {
     /// Of those that a tool holds still.
-    held_j: f64,
+    pub(super) held_j: f64,
     /// Of those that tools have left.
-    left_j: f64,
+    pub(super) left_j: f64,
 }
 
 impl Rode {
@@ -55,11 +53,20 @@ impl Linked {
         let rods: [Option<Rod>; TOOLS] =
             std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
         let before_j = self.ledger.stored_j();
+        // instruments part what is in their way before it is pressed
+        let pressed_j = self.contact_j();
+        let worked = self.operate(tools);
+        self.let_go(tools, &rods);
+        let still_j = self.contact_j();
         self.touch(&rods);
-        let came_j = self.contact_j() - self.ledger.contact_j;
+        let came_j = self.contact_j() - still_j;
+        let turned_j = self.turn_ties();
+        let slipped = self.slip();
+        let grasped_j = self.grasp(tools);
         let rode = self.ride();
-        let work_j = came_j - rode.held_j;
-        let mut lost_j = rode.left_j + self.unfold();
+        let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
+        let mut lost_j = worked.lost_j + pressed_j - still_j + slipped.lost_j;
+        lost_j += turned_j + grasped_j + rode.left_j + self.unfold(dt_s);
         // what the motion met; relaxation comes after it
         let met_n = self.forces_n();
         for _ in 0..self.sweeps_due(dt_s) {
@@ -67,10 +74,11 @@ impl Linked {
         }
         // the next motion starts from rest under the tools: what they do then is work and nothing else
         let rode = self.ride();
-        lost_j += rode.held_j + rode.left_j;
+        let slipped = self.slip();
+        lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
-        self.ledger.contact_j = self.contact_j();
+        self.ledger.contact_j = self.tools_j();
         self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
         self.steps += 1;
         if self.steps.is_multiple_of(AUDIT) {
@@ -82,10 +90,15 @@ impl Linked {
             let Some(rod) = rod else {
                 continue;
             };
-            let mut felt = self.felt(rod);
+            let mut felt = self.felt(index, rod);
             self.felt_n[index] = felt.force_n;
             // the mean over the motion, whose product with the way is the work that was booked
-            felt.force_n = 0.5 * (was_n + met_n[index]);
+            let mut mean_n = 0.5 * (was_n + met_n[index]);
+            if let (Some(act), Some(drawn)) = (&self.acts[index], &worked.drawn[index]) {
+                mean_n += drawn.mean_n[0] + drawn.mean_n[1];
+                act.add_to(drawn, &mut felt);
+            }
+            felt.force_n = mean_n;
             if let Some(slot) = reactions.get_mut(index) {
                 *slot = felt;
             }
@@ -94,8 +107,11 @@ impl Linked {
 
     /// Force on every tool now \[N\].
     fn forces_n(&self) -> [Vec3; TOOLS] {
-        let of = |rod: &Option<Rod>| rod.as_ref().map(|rod| self.felt(rod).force_n);
-        std::array::from_fn(|index| of(&self.rods[index]).unwrap_or_default())
+        let of = |index: usize| {
+            let rod = self.rods[index].as_ref()?;
+            Some(self.felt(index, rod).force_n)
+        };
+        std::array::from_fn(|index| of(index).unwrap_or_default())
     }
 
     /// Sweeps that are due after this much more time.
@@ -124,84 +140,74 @@ impl Linked {
             }
         }
         self.touched.iter_mut().for_each(Vec::clear);
+        self.fixed.clear();
         self.rods = *rods;
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
-            for index in 0..self.weave.runs.len() {
-                for slot in self.near(index, rod, margin_m) {
-                    self.touch_one(slot, rod, margin_m);
+            let (low_m, high_m) = rod.corners_m(margin_m);
+            let mut zone = 0;
+            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
+                for run in runs {
+                    for slot in self.near(run, (&low_m, &high_m)) {
+                        self.touch_one(slot, rod, margin_m);
+                    }
                 }
+                zone = met + 1;
             }
             for index in 0..self.weave.loose.len() {
                 self.touch_one(self.weave.loose[index] as usize, rod, margin_m);
             }
         }
+        self.fixed.sort_unstable();
+        self.fixed.dedup();
+        for index in 0..self.clings.len() {
+            self.list(self.clings[index].element);
+        }
     }
 
-    /// The part of a run that may be near a tool.
-    fn near(&self, index: usize, rod: &Rod, margin_m: f64) -> std::ops::Range<usize> {
-        let run = &self.weave.runs[index];
-        let (low_m, high_m) = rod.corners_m(margin_m);
-        let rest_m = self
-            .elements
-            .rest_m(u32::try_from(run.start).unwrap_or(NONE));
-        let drift_m = self.drift_m[index];
-        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
-        let nowhere = run.start..run.start;
-        for along in [1, 2] {
-            let (least, most) = bounds[along];
-            if rest_m[along] + f64::from(most) < low_m[along]
-                || rest_m[along] + f64::from(least) > high_m[along]
-            {
-                return nowhere;
-            }
+    /// Takes an element out of the sweeps of rows.
+    pub(super) fn list(&mut self, element: u32) {
+        let gain = &mut self.weave.gain[element as usize];
+        // without a gain it is in the list already, or has no links to hold it
+        if *gain > 0.0 {
+            *gain = 0.0;
+            self.touched[colour_of(self.elements.site(element))].push(element);
         }
-        let pitch_m = 2.0 * self.elements.frame().spacing_m[0];
-        let (least, most) = bounds[0];
-        let from = (low_m.x - f64::from(most) - rest_m.x) / pitch_m;
-        let to = (high_m.x - f64::from(least) - rest_m.x) / pitch_m;
-        if !(from.is_finite() && to.is_finite()) {
-            return nowhere;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a run is shorter than 2^52")]
-        let len = run.len as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "cut to the run before"
-        )]
-        let (from, to) = (
-            from.ceil().clamp(0.0, len) as usize,
-            (to.floor() + 1.0).clamp(0.0, len) as usize,
-        );
-        run.start + from..run.start + to.max(from)
     }
 
     fn touch_one(&mut self, slot: usize, rod: &Rod, margin_m: f64) {
         let Ok(element) = u32::try_from(slot) else {
             return;
         };
-        let alive = self.elements.alive(element) && !self.elements.pinned(element);
+        let alive = self.elements.alive(element);
         if !alive || rod.depth_m(&self.elements.at_m(element)).0 <= -margin_m {
             return;
         }
-        // without a gain it is in the list already, or has no links to hold it
-        if self.weave.gain[slot] > 0.0 {
-            self.weave.gain[slot] = 0.0;
-            self.touched[colour_of(self.elements.site(element))].push(element);
+        if self.elements.pinned(element) {
+            self.fixed.push(element);
+        } else {
+            self.list(element);
         }
     }
 
-    /// Energy of all contact springs \[J\].
-    fn contact_j(&self) -> f64 {
-        let touched = self.touched.iter().flatten();
-        touched
+    /// Energy of all springs of contacts and ties \[J\].
+    pub(super) fn contact_j(&self) -> f64 {
+        let touched = self.touched.iter().chain([&self.fixed]).flatten();
+        let pressed_j: f64 = touched
+            .filter(|&&element| self.elements.alive(element))
             .map(|&element| {
                 let at_m = self.elements.at_m(element);
                 let rods = self.rods.iter().flatten();
                 rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
             })
-            .sum()
+            .sum();
+        pressed_j + self.clung_j()
+    }
+
+    /// Energy of those and of what holds blades \[J\].
+    pub(super) fn tools_j(&self) -> f64 {
+        let blades = self.acts.iter().flatten();
+        self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
     }
 
     /// Lets touched elements follow the tools.
@@ -216,12 +222,13 @@ impl Linked {
     }
 
     /// Touched elements of a colour give way.
-    fn give(&mut self, colour: usize) -> Rode {
+    pub(super) fn give(&mut self, colour: usize) -> Rode {
         let mut rode = Rode::default();
         for index in 0..self.touched[colour].len() {
             let element = self.touched[colour][index];
             let slot = element as usize;
-            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, &self.rods);
+            let tools = (&self.rods, self.grip(element));
+            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, tools);
             self.stirred(element, gave.farthest_m);
             let (held_j, left_j) = if gave.held {
                 (gave.lost_j, 0.0)
@@ -239,14 +246,17 @@ impl Linked {
             return;
         }
         let run = self.weave.run_of[element as usize];
-        if let Some(stir) = self.stir_m.get_mut(run as usize) {
-            *stir = stir.max(way_m);
-            self.drift_m[run as usize] += way_m;
+        if run != NONE {
+            self.went(run as usize, way_m);
         }
         self.narrow(element, way_m);
         for to in Direction::ALL {
             if let Some(other) = self.elements.neighbour(element, to) {
                 self.narrow(other, way_m);
+                let beside = self.weave.run_of[other as usize];
+                if run == NONE && beside != NONE {
+                    self.stir(beside as usize, way_m);
+                }
             }
         }
     }
@@ -261,7 +271,7 @@ impl Linked {
 
     /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
     /// and keeps what it did if that cost no energy; gives what it took out \[J\].
-    fn unfold(&mut self) -> f64 {
+    fn unfold(&mut self, dt_s: f64) -> f64 {
         self.controls.clear();
         let deep_m = f64::from(self.params.deep) * self.spacing_m;
         for &element in self.touched.iter().flatten() {
@@ -275,6 +285,21 @@ impl Linked {
                 self.controls.push(Control { element, to_m });
             }
         }
+        for cling in self.clings.iter().filter(|cling| cling.grasped()) {
+            let Some(rod) = &self.rods[cling.tool] else {
+                continue;
+            };
+            let (at_m, place_m) = (self.elements.at_m(cling.element), cling.place_m(rod));
+            if (place_m - at_m).norm() > deep_m {
+                let to_m = place_m - self.elements.rest_m(cling.element);
+                #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+                let to_m = std::array::from_fn(|along| to_m[along] as f32);
+                let element = cling.element;
+                // it may be deep in its tool too
+                self.controls.retain(|control| control.element != element);
+                self.controls.push(Control { element, to_m });
+            }
+        }
         if self.controls.is_empty() {
             return 0.0;
         }
@@ -284,7 +309,7 @@ impl Linked {
             .is_err()
         {
             self.refused += 1;
-            return 0.0;
+            return self.tear(dt_s);
         }
         self.dispose()
     }
@@ -292,6 +317,16 @@ impl Linked {
     /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
     /// \[J\].
     fn dispose(&mut self) -> f64 {
+        self.gather();
+        let after_j = self.chain_j() + self.contact_j();
+        self.propagator.restore(&mut self.elements);
+        let before_j = self.chain_j() + self.contact_j();
+        self.follow(after_j <= before_j);
+        (before_j - after_j).max(0.0)
+    }
+
+    /// Lists what the chain moved, and where to.
+    pub(super) fn gather(&mut self) {
         self.chain.clear();
         let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
         self.propagator.each_change(|(element, _, _)| {
@@ -300,12 +335,13 @@ impl Linked {
                 chain.push((element, elements.moved_m(element)));
             }
         });
-        let after_j = self.chain_j() + self.contact_j();
-        self.propagator.restore(&mut self.elements);
-        let before_j = self.chain_j() + self.contact_j();
+    }
+
+    /// Puts what the chain moved where it put it, if that is to be.
+    pub(super) fn follow(&mut self, kept: bool) {
         for index in 0..self.chain.len() {
             let (element, to_m) = self.chain[index];
-            if after_j <= before_j {
+            if kept {
                 let mut way_m = 0.0_f32;
                 for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
                     way_m = way_m.max((to - moved_m[element as usize]).abs());
@@ -315,11 +351,10 @@ impl Linked {
             }
             self.in_chain[element as usize] = false;
         }
-        (before_j - after_j).max(0.0)
     }
 
     /// Energy of all links of the elements that the chain moved, each once \[J\].
-    fn chain_j(&self) -> f64 {
+    pub(super) fn chain_j(&self) -> f64 {
         let mut sum_j = 0.0;
         for &(element, _) in &self.chain {
             for to in Direction::ALL {
@@ -340,104 +375,14 @@ impl Linked {
         sum_j
     }
 
-    /// One sweep of both colours over all that is not still; gives the energy that it took out \[J\].
-    fn sweep(&mut self) -> f64 {
-        let mut lost_j = 0.0;
-        self.wake();
-        for colour in 0..2 {
-            for index in 0..self.awake.len() {
-                let index = self.awake[index] as usize;
-                if self.weave.runs[index].colour == colour {
-                    lost_j += self.sweep_run(index);
-                }
-            }
-            for index in 0..self.weave.loose.len() {
-                let element = self.weave.loose[index];
-                if colour_of(self.elements.site(element)) == colour {
-                    let slot = element as usize;
-                    let omega = self.params.omega;
-                    let went = sweep::pass_one(&mut self.elements, &self.weave, slot, omega);
-                    self.stirred(element, went.farthest_m);
-                    lost_j += went.lost_j;
-                }
-            }
-            let gave = self.give(colour);
-            lost_j += gave.held_j + gave.left_j;
-        }
-        lost_j
-    }
-
-    /// Sweeps one run; gives the energy that this took out \[J\].
-    fn sweep_run(&mut self, index: usize) -> f64 {
-        let run = self.weave.runs[index];
-        let went = sweep::pass_run(
-            &mut self.elements,
-            &self.weave,
-            (&run, self.params.omega),
-            &mut self.spare_m[index],
-        );
-        if went.farthest_m == 0.0 {
-            return 0.0;
-        }
-        self.stir_m[index] = self.stir_m[index].max(went.farthest_m);
-        self.drift_m[index] += went.farthest_m;
-        for start in run.beside {
-            let ends = [start, start + run.len - 1].map(|slot| self.weave.run_of[slot]);
-            let [first, last] = ends;
-            let apart = (last != first).then_some(last);
-            for end in [Some(first), apart].into_iter().flatten() {
-                if let Some(spare) = self.spare_m.get_mut(end as usize) {
-                    *spare -= went.farthest_m;
-                }
-            }
-        }
-        went.lost_j
-    }
-
-    /// Lists the runs that moved in the last sweep, or beside one that did.
-    fn wake(&mut self) {
-        let still_m = self.still_m;
-        self.awake.clear();
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            let moving = |slot: usize| {
-                let run = self.weave.run_of.get(slot).copied().unwrap_or(NONE);
-                self.stir_m
-                    .get(run as usize)
-                    .is_some_and(|&stir| stir > still_m)
-            };
-            let last = run.len - 1;
-            let near = |start: usize| moving(start) || moving(start + last);
-            if self.stir_m[index] > still_m || run.beside.iter().any(|&start| near(start)) {
-                self.awake.push(u32::try_from(index).unwrap_or(NONE));
-            }
-        }
-        self.stir_m.fill(0.0);
-    }
-
     /// Counts the energy of all links anew; what the books had besides is the residual.
     pub(super) fn audit(&mut self) {
-        let mut elastic_j = 0.0;
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            let seen = sweep::survey(&self.elements, &self.weave, run);
-            elastic_j += seen.up_j;
-            (self.bounds[index], self.drift_m[index]) = (seen.bounds_m, 0.0);
-        }
+        self.drift_m.fill(0.0);
+        let mut elastic_j = self.survey_all();
         let loose = self.weave.loose.iter();
         elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
         self.ledger.residual_j += elastic_j - self.ledger.elastic_j;
         self.ledger.elastic_j = elastic_j;
-    }
-
-    /// Finds the bounds of runs that have gone far since.
-    fn survey_far(&mut self) {
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-        let far_m = DRIFT * self.spacing_m as f32;
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            if self.drift_m[index] > far_m {
-                self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
-                self.drift_m[index] = 0.0;
-            }
-        }
     }
 
     /// Energy of an element's links to its right, top and front \[J\].
@@ -461,10 +406,10 @@ impl Linked {
     }
 
     /// What a tool feels: the slope of the contact energy.
-    fn felt(&self, rod: &Rod) -> Reaction {
+    fn felt(&self, index: usize, rod: &Rod) -> Reaction {
         let mut felt = Reaction::default();
         let mut pairs = 0.0;
-        for &element in self.touched.iter().flatten() {
+        for &element in self.touched.iter().chain([&self.fixed]).flatten() {
             let at_m = self.elements.at_m(element);
             let (depth_m, out) = rod.depth_m(&at_m);
             if depth_m <= 0.0 {
@@ -477,8 +422,15 @@ impl Linked {
             felt.penetration_m = felt.penetration_m.max(depth_m);
             felt.contacts += 1;
             let sum = f64::from(self.weave.sum[element as usize]);
-            pairs += sum * rod.stiffness_npm / (sum + rod.stiffness_npm);
+            // what is pinned gives nothing
+            let sum = if self.elements.pinned(element) {
+                f64::INFINITY
+            } else {
+                sum
+            };
+            pairs += rod.stiffness_npm / (1.0 + rod.stiffness_npm / sum);
         }
+        self.add_ties(index, &mut felt);
         let pressed_n = felt.force_n.norm();
         if pressed_n > 0.0 {
             felt.normal = felt.force_n / pressed_n;

@@ -4,14 +4,19 @@
 
 use crate::Vec3;
 use crate::model::hold::Hold;
-use crate::model::linked::direction::Direction;
+use crate::model::linked::cling::Cling;
 use crate::model::linked::elements::Elements;
-use crate::model::linked::exact::Control;
-use crate::model::linked::links::Links;
+use crate::model::linked::exact::{Control, Exact};
+use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::marks::Marks;
+use crate::model::linked::operate::Act;
 use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
+use crate::model::linked::rows::{ZONE, Zone};
+use crate::model::linked::skin::Skin;
 use crate::model::linked::surface::Surface;
-use crate::model::linked::sweep;
+use crate::model::linked::surgery::Surgery;
+use crate::model::linked::tear::{TearRule, Tearing};
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Weave;
 use crate::twin::{
@@ -35,6 +40,13 @@ pub struct Linked {
     pub(super) rods: [Option<Rod>; TOOLS],
     /// Elements that tools touch or might, by colour.
     pub(super) touched: [Vec<u32>; 2],
+    /// Those of them that are pinned.
+    pub(super) fixed: Vec<u32>,
+    /// What is tied to tools, and where in that list an element is.
+    pub(super) clings: Vec<Cling>,
+    pub(super) cling_of: Vec<u32>,
+    /// Whether the jaws of a tool were closed.
+    pub(super) closed: [bool; TOOLS],
     /// Farthest way in the last sweep, by run \[m\].
     pub(super) stir_m: Vec<f32>,
     /// How far the elements of a run may go before a link of theirs can be at a limit, at least \[m\].
@@ -45,7 +57,15 @@ pub struct Linked {
     pub(super) drift_m: Vec<f32>,
     pub(super) steps: u64,
     /// Runs of the sweep at hand.
-    pub(super) awake: Vec<u32>,
+    pub(super) awake: Marks,
+    /// Runs that went some way in the last sweep.
+    pub(super) stirring: Marks,
+    /// Runs that moved since the surface was seen.
+    pub(super) moved: Marks,
+    /// Runs whose bounds are to be looked at again.
+    pub(super) drifted: Marks,
+    /// Where runs are, so many at once.
+    pub(super) zones: Vec<Zone>,
     pub(super) controls: Vec<Control<f32>>,
     /// What the chain moved, and where to \[m\].
     pub(super) chain: Vec<(u32, [f32; 3])>,
@@ -58,10 +78,16 @@ pub struct Linked {
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
     pub(super) hold: Hold,
-    surface: Surface,
-    /// Where the elements of the surface are and were \[m\].
-    skin_m: Vec<Vec3>,
-    skin_rest_m: Vec<Vec3>,
+    skin: Skin,
+    pub(super) surgery: Surgery,
+    /// What instruments are at, by tool.
+    pub(super) acts: [Option<Act>; TOOLS],
+    /// An instrument met tissue in the last step: what it does next is part of the same stroke.
+    pub(super) stroking: bool,
+    /// Links broke in the last step that could not follow a pull.
+    pub(super) tore: bool,
+    /// What breaks them, and its own propagation, if the tissue tears.
+    pub(super) tearing: Option<Box<(Tearing, Exact<f32>)>>,
 }
 
 impl Linked {
@@ -69,10 +95,13 @@ impl Linked {
     ///
     /// # Errors
     /// [`LinkedError`] if a parameter is out of range.
-    pub fn new(elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
+    pub fn new(mut elements: Elements<f32>, params: LinkedParams) -> Result<Self, LinkedError> {
         params.check()?;
-        let weave = Weave::new(&elements);
+        let surgery = Surgery::new(&mut elements, params.undo);
+        let mut weave = Weave::new(&elements);
         let slots = elements.slots() as usize;
+        // a join may leave any of them without a row
+        weave.loose.reserve(slots - weave.loose.len());
         let spacing_m = elements
             .frame()
             .spacing_m
@@ -86,12 +115,21 @@ impl Linked {
             still_m,
             rods: [None; TOOLS],
             touched: std::array::from_fn(|_| Vec::with_capacity(slots)),
+            // twice: two tools may touch the same before that is seen
+            fixed: Vec::with_capacity(TOOLS * slots),
+            clings: Vec::with_capacity(slots),
+            cling_of: vec![NONE; slots],
+            closed: [false; TOOLS],
             stir_m: vec![0.0; slots],
             spare_m: vec![-1.0; slots],
             bounds: vec![[(0.0, 0.0); 3]; slots],
             drift_m: vec![0.0; slots],
             steps: 0,
-            awake: Vec::with_capacity(slots),
+            awake: Marks::new(slots),
+            stirring: Marks::new(slots),
+            moved: Marks::new(slots),
+            drifted: Marks::new(slots),
+            zones: Vec::with_capacity(slots.div_ceil(ZONE)),
             controls: Vec::with_capacity(slots),
             chain: Vec::with_capacity(slots),
             in_chain: vec![false; slots],
@@ -100,9 +138,15 @@ impl Linked {
             refused: 0,
             ledger: Ledger::default(),
             hold: Hold::default(),
-            surface: Surface::new(&elements),
-            skin_m: Vec::with_capacity(slots),
-            skin_rest_m: Vec::with_capacity(slots),
+            skin: Skin::new(slots),
+            surgery,
+            acts: [None; TOOLS],
+            stroking: false,
+            tore: false,
+            tearing: params.tears.then(|| {
+                let slots = elements.slots();
+                Box::new((Tearing::new(slots, TearRule::default()), Exact::new(slots)))
+            }),
             elements,
             weave,
             params,
@@ -121,7 +165,7 @@ impl Linked {
     /// The surface: which element every vertex of the [`View`] is.
     #[must_use]
     pub const fn surface(&self) -> &Surface {
-        &self.surface
+        self.surgery.surface()
     }
 
     /// Presses that links and what holds them would not let the tissue follow.
@@ -136,13 +180,15 @@ impl Linked {
         self.ledger
     }
 
-    /// Makes anew what is derived from links, if they changed, and from places.
+    /// Surgery on the volume: its pieces and its log.
+    #[must_use]
+    pub const fn surgery(&self) -> &Surgery {
+        &self.surgery
+    }
+
+    /// Makes anew what is derived from links, if they changed, and from places; elements that tools touch are
+    /// not swept with their rows.
     pub(super) fn reload(&mut self, changed: bool) {
-        self.touched.iter_mut().for_each(Vec::clear);
-        self.rods = [None; TOOLS];
-        if changed {
-            self.weave.lay(&self.elements);
-        }
         for element in 0..self.elements.slots() {
             if changed {
                 self.weave.renew(&self.elements, element);
@@ -150,31 +196,27 @@ impl Linked {
                 self.weave.renew_gain(&self.elements, element);
             }
         }
-        for (index, run) in self.weave.runs.iter().enumerate() {
-            self.bounds[index] = sweep::survey(&self.elements, &self.weave, run).bounds_m;
+        for &element in self.touched.iter().flatten() {
+            self.weave.gain[element as usize] = 0.0;
         }
-        if changed {
-            self.surface.rebuild(&self.elements);
-            self.show_rest();
-        }
-        self.show();
+        self.weave.lay_beside();
+        self.survey_all();
+        self.restir();
+        self.show_rest();
     }
 
-    /// Puts the surface where its elements rest, and then where they are: after its elements changed.
-    fn show_rest(&mut self) {
-        let vertices = self.surface.vertices().iter();
-        self.skin_rest_m.clear();
-        self.skin_rest_m
-            .extend(vertices.map(|&element| self.elements.rest_m(element)));
-        self.show();
+    /// Puts the surface where its elements rest and are: after its elements or their runs changed.
+    pub(super) fn show_rest(&mut self) {
+        let vertices = self.surgery.surface().vertices();
+        self.skin.lay(vertices, &self.elements, &self.weave);
+        self.moved.clear();
     }
 
     /// Puts the surface where its elements are.
-    fn show(&mut self) {
-        self.skin_m.clear();
-        let vertices = self.surface.vertices().iter();
-        self.skin_m
-            .extend(vertices.map(|&element| self.elements.at_m(element)));
+    pub(super) fn show(&mut self) {
+        let moved = (self.surgery.surface().vertices(), &self.moved);
+        self.skin.follow(moved, &self.elements, &self.weave);
+        self.moved.clear();
     }
 }
 
@@ -188,14 +230,14 @@ impl Tissue for Linked {
             tools_max: TOOLS,
             shafts: true,
             points: false,
-            jaws: false,
+            jaws: true,
             dt_s_max: 1.0,
             dt_s_best: self.params.sweep_s,
             stiffness_edits: false,
             region_edits: false,
             edits_keep_force: false,
             cuts: true,
-            instruments: false,
+            instruments: true,
         }
     }
 
@@ -210,35 +252,17 @@ impl Tissue for Linked {
     }
 
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        let Edit::Cut { point_m, normal } = *edit else {
-            return Err(EditError::Kind(edit.kind()));
-        };
-        let length = normal.norm();
-        if !(length > 0.0 && length.is_finite()) {
-            return Err(EditError::Field {
-                field: "normal",
-                value: length,
-                expected: "a vector longer than 0",
-            });
-        }
-        if !point_m.iter().all(|x| x.is_finite()) {
-            return Err(EditError::Field {
-                field: "point_m",
-                value: point_m.norm(),
-                expected: "finite numbers",
-            });
-        }
-        Ok(self.cut_plane(&point_m, &(normal / length)))
+        self.revise(edit)
     }
 
     fn view(&self) -> View<'_> {
         View {
-            positions_m: &self.skin_m,
-            rest_m: &self.skin_rest_m,
-            faces: self.surface.faces(),
+            positions_m: self.skin.at_m(),
+            rest_m: self.skin.rest_m(),
+            faces: self.surgery.surface().faces(),
             ledger: self.ledger,
-            topology: None,
-            changes: &[],
+            topology: Some(self.surgery.log().hash()),
+            changes: self.surgery.changes(),
         }
     }
 
@@ -250,38 +274,5 @@ impl Tissue for Linked {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.read(snapshot)
-    }
-}
-
-impl Linked {
-    /// Cuts every link that crosses a plane; no element is lost.
-    fn cut_plane(&mut self, point_m: &Vec3, normal: &Vec3) -> EditReport {
-        let mut report = EditReport::default();
-        let above =
-            |tissue: &Self, element| (tissue.elements.at_m(element) - point_m).dot(normal) > 0.0;
-        for element in 0..self.elements.slots() {
-            for to in Direction::UP {
-                let Some(other) = self.elements.neighbour(element, to) else {
-                    continue;
-                };
-                if above(self, element) == above(self, other) {
-                    continue;
-                }
-                report.energy_j -= self.link_j(element, to, other);
-                report.elements += 1;
-                self.elements.cut(element, to);
-                for end in [element, other] {
-                    self.weave.renew(&self.elements, end);
-                    self.surface.touch(&self.elements, end);
-                    self.stirred(end, self.still_m * 2.0);
-                }
-            }
-        }
-        self.ledger.edit_j += report.energy_j;
-        self.ledger.elastic_j += report.energy_j;
-        self.audit();
-        self.surface.update(&self.elements);
-        self.show_rest();
-        report
     }
 }

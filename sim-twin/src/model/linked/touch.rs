@@ -6,6 +6,7 @@
 //! axis: `r = (S r_b + k R) / (S + k)`, `S` the sum of its links' stiffness and `r_b` where they alone would
 //! have it.
 
+use crate::contact::jaw_axis;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::sweep;
 use crate::model::linked::weave::Weave;
@@ -25,6 +26,32 @@ pub(super) struct Rod {
     pub(super) radius_m: f64,
     /// Stiffness of the spring of one element \[N/m\].
     pub(super) stiffness_npm: f64,
+    /// From its place to the inner side of its first jaw \[m\]; zero without jaws.
+    pub(super) jaw_m: Vec3,
+}
+
+/// A spring that ties an element to a tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Grip {
+    /// Where the element is held \[m\].
+    pub(super) place_m: Vec3,
+    /// The direction in which it is not, a unit vector or zero.
+    pub(super) free: Vec3,
+    /// Stiffness \[N/m\].
+    pub(super) stiffness_npm: f64,
+}
+
+impl Grip {
+    /// From where an element is held to where it is, but for the free direction \[m\].
+    pub(super) fn stretch_m(&self, at_m: &Vec3) -> Vec3 {
+        let r = at_m - self.place_m;
+        r - self.free * self.free.dot(&r)
+    }
+
+    /// Energy of the spring \[J\].
+    pub(super) fn energy_j(&self, at_m: &Vec3) -> f64 {
+        0.5 * self.stiffness_npm * self.stretch_m(at_m).norm_squared()
+    }
 }
 
 impl Rod {
@@ -34,6 +61,9 @@ impl Rod {
             shaft_m: tool.shaft_m,
             radius_m: tool.radius_m,
             stiffness_npm: tool.stiffness_npm,
+            jaw_m: tool.jaws.map_or_else(Vec3::zeros, |jaws| {
+                jaw_axis(&tool.shaft_m) * (0.5 * jaws.opening_m.max(0.0))
+            }),
         }
     }
 
@@ -93,7 +123,7 @@ pub(super) fn give_way(
     elements: &mut Elements<f32>,
     weave: &Weave,
     slot: usize,
-    rods: &[Option<Rod>; TOOLS],
+    (rods, grip): (&[Option<Rod>; TOOLS], Option<Grip>),
 ) -> Gave {
     let Ok(element) = u32::try_from(slot) else {
         return Gave::default();
@@ -105,12 +135,22 @@ pub(super) fn give_way(
     let at_m = elements.at_m(element);
     let pull: [f32; 3] = std::array::from_fn(|along| sweep::pull(elements, weave, slot, along));
     let pull = Vec3::from(pull.map(f64::from));
-    let best_m = at_m + pull / sum;
-    let to_m = resting_m(&best_m, &at_m, sum, rods);
+    let alone_m = at_m + pull / sum;
+    let (mut best_m, mut stiff_npm) = (alone_m, sum);
+    if let Some(grip) = grip {
+        let share = grip.stiffness_npm / (sum + grip.stiffness_npm);
+        best_m -= grip.stretch_m(&alone_m) * share;
+        // across the normal it does not stiffen what presses
+        if grip.free == Vec3::zeros() {
+            stiff_npm += grip.stiffness_npm;
+        }
+    }
+    let to_m = resting_m(&best_m, &at_m, stiff_npm, rods);
     let energy = |place_m: &Vec3| {
         let contacts = rods.iter().flatten();
-        0.5 * sum * (place_m - best_m).norm_squared()
+        0.5 * sum * (place_m - alone_m).norm_squared()
             + contacts.map(|rod| rod.energy_j(place_m)).sum::<f64>()
+            + grip.map_or(0.0, |grip| grip.energy_j(place_m))
     };
     let before_j = energy(&at_m);
     let rest_m = elements.rest_m(element);
@@ -134,10 +174,11 @@ pub(super) fn give_way(
             return Gave {
                 lost_j,
                 farthest_m,
-                held: rods
-                    .iter()
-                    .flatten()
-                    .any(|rod| rod.depth_m(&there_m).0 > 0.0),
+                held: grip.is_some()
+                    || rods
+                        .iter()
+                        .flatten()
+                        .any(|rod| rod.depth_m(&there_m).0 > 0.0),
             };
         }
     }
@@ -181,6 +222,7 @@ mod tests {
             shaft_m: Vec3::new(0.0, 0.0, 2.0),
             radius_m: 0.5,
             stiffness_npm: 8.0,
+            jaw_m: Vec3::zeros(),
         };
         let (depth_m, out) = rod.depth_m(&Vec3::new(0.3, 0.0, 1.0));
         assert!((depth_m - 0.2).abs() < 1e-15 && (out - Vec3::x()).norm() < 1e-15);

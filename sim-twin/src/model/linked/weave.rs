@@ -30,6 +30,10 @@ pub(super) struct Weave {
     pub(super) run_of: Vec<u32>,
     /// Slots that belong to no run, in order.
     pub(super) loose: Vec<u32>,
+    /// Runs that links of a run may lead to, each once, one run's after another's.
+    next_to: Vec<u32>,
+    /// Where those of a run begin, and where the last one's end.
+    next_from: Vec<u32>,
     /// Stiffness of the link \[N/m\] by direction and slot; 0 without one.
     pub(super) stiffness: [Vec<f32>; 6],
     /// Sum of the six \[N/m\].
@@ -48,6 +52,8 @@ impl Weave {
             runs: Vec::with_capacity(count),
             run_of: vec![NONE; count],
             loose: Vec::with_capacity(count),
+            next_to: Vec::with_capacity(6 * count),
+            next_from: Vec::with_capacity(count + 1),
             stiffness: std::array::from_fn(|_| vec![0.0; count]),
             sum: vec![0.0; count],
             gain: vec![0.0; count],
@@ -108,6 +114,38 @@ impl Weave {
                 }
             }
         }
+        self.lay_beside();
+    }
+
+    /// Finds which runs lie where neighbours of a run do: after the runs changed.
+    pub(super) fn lay_beside(&mut self) {
+        self.next_to.clear();
+        self.next_from.clear();
+        for run in &self.runs {
+            let from = self.next_to.len();
+            // at most six a slot
+            self.next_from.push(u32::try_from(from).unwrap_or(NONE));
+            for start in run.beside.into_iter().filter(|&start| start != run.start) {
+                let there = self.run_of.get(start..start + run.len);
+                for &other in there.unwrap_or_default() {
+                    if other != NONE && !self.next_to[from..].contains(&other) {
+                        self.next_to.push(other);
+                    }
+                }
+            }
+        }
+        let end = u32::try_from(self.next_to.len()).unwrap_or(NONE);
+        self.next_from.push(end);
+    }
+
+    /// The runs that links of a run may lead to; none of an edit leads elsewhere before runs are found anew.
+    #[inline]
+    pub(super) fn beside(&self, run: usize) -> &[u32] {
+        let ends = (self.next_from.get(run), self.next_from.get(run + 1));
+        let (Some(&from), Some(&to)) = ends else {
+            return &[];
+        };
+        &self.next_to[from as usize..to as usize]
     }
 }
 

@@ -11,25 +11,13 @@
 
 use super::state::{BODIES, TOOLS};
 use crate::Vec3;
+use crate::contact::jaw_axis;
 use crate::twin::{Reaction, Tool};
-
-/// Direction from the second jaw to the first.
-fn axis(shaft_m: &Vec3) -> Vec3 {
-    let long = shaft_m.norm_squared().max(f64::MIN_POSITIVE);
-    let across = |axis: Vec3| axis - shaft_m * (axis.dot(shaft_m) / long);
-    let x = across(Vec3::x());
-    let side = if x.norm_squared() > 0.25 {
-        x
-    } else {
-        across(Vec3::y())
-    };
-    side.normalize()
-}
 
 /// From a tool's place to that of its first jaw \[m\].
 fn arm_m(tool: &Tool) -> Vec3 {
     let opening_m = tool.jaws.map_or(0.0, |jaws| jaws.opening_m.max(0.0));
-    axis(&tool.shaft_m) * (0.5 * opening_m + tool.radius_m)
+    jaw_axis(&tool.shaft_m) * (0.5 * opening_m + tool.radius_m)
 }
 
 /// The bodies of tools: the first of each, then the second ones of those with jaws, if jaws are felt.
@@ -60,7 +48,7 @@ pub(super) fn join(tool: &Tool, [one, other]: [Reaction; 2]) -> Reaction {
     Reaction {
         force_n,
         torque_nm: one.torque_nm + other.torque_nm + arm_m.cross(&apart_n),
-        grip_n: 0.5 * apart_n.dot(&axis(&tool.shaft_m)),
+        grip_n: 0.5 * apart_n.dot(&jaw_axis(&tool.shaft_m)),
         normal: if size_n > 0.0 {
             force_n / size_n
         } else {

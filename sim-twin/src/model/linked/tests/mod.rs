@@ -3,10 +3,14 @@
 mod bench1d;
 mod chain;
 mod cutting;
+mod dragged;
 mod drawn;
+mod feel;
 mod force;
+mod grip;
 mod joining;
 mod looks;
+mod operate;
 mod preserve;
 mod press;
 mod propagation;

@@ -1,0 +1,61 @@
+//! Flags of `palpate rehearse`. Source: ours.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::flags::MethodArgs;
+use super::{OutputArgs, SessionArgs};
+
+/// Flags of `palpate rehearse`.
+#[derive(Debug, Clone, Args)]
+pub struct RehearseArgs {
+    /// Script to follow: a built-in one (biopsy), or a .toml or .json file [default: the palpation of `palpate run`]
+    #[arg(long, value_name = "SCRIPT")]
+    pub script: Option<String>,
+    /// Scene to rehearse on: a built-in one or a scene file [default: the script's own, else layered]
+    #[arg(long, value_name = "SCENE")]
+    pub twin: Option<String>,
+    /// How the simulated hand holds the handle [default: firm]
+    #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
+    pub grip: Option<String>,
+    /// Configuration file (TOML), such as the config.toml of a rehearsal; flags win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Set any field of the configuration, after everything else; repeatable
+    #[arg(long, value_name = "FIELD=VALUE", action = clap::ArgAction::Append)]
+    pub set: Vec<String>,
+    /// Seed of everything random [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::flags::seed)]
+    pub seed: Option<u64>,
+    /// Length of the session in seconds [default: the script's, or 20]
+    #[arg(long, value_name = "S", allow_negative_numbers = true,
+        value_parser = super::flags::duration_s)]
+    pub duration: Option<f64>,
+    /// Where the results go, and what is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Write no recording.mcap
+    #[arg(long)]
+    pub no_recording: bool,
+}
+
+impl RehearseArgs {
+    /// The same as flags of a session.
+    #[must_use]
+    pub fn session(&self) -> SessionArgs {
+        SessionArgs {
+            config: self.config.clone(),
+            set: self.set.clone(),
+            seed: self.seed,
+            duration: self.duration,
+            method: MethodArgs {
+                script: self.script.clone(),
+                twin: self.twin.clone(),
+                grip: self.grip.clone(),
+                ..MethodArgs::default()
+            },
+            ..SessionArgs::default()
+        }
+    }
+}

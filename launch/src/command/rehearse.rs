@@ -1,0 +1,166 @@
+//! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported.
+//!
+//! Source: ours. What lasts longer than five minutes is refused by the length of a script's steps, not here.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use palpate_transport::trace::{Side, TickRecord};
+use palpate_twin::Tissue;
+use palpate_twin::mesh::file::ply_write;
+use palpate_twin::mesh::surface::Surface;
+use palpate_twin::mesh::units::Units;
+
+use super::conclude::{self, Evidence};
+use super::lab::{Entry, Recording};
+use super::{Done, Failure, interrupt, output, truth};
+use crate::cli::RehearseArgs;
+use crate::config::{Config, ConfigError};
+use crate::lab::{self, PERIOD};
+use crate::metrics::SessionFacts;
+use crate::progress::Progress;
+use crate::rehearsal::solo::{self, Solo};
+use crate::rehearsal::{Rehearsed, Watch};
+use crate::summary::Ending;
+
+/// Ticks between two looks at the progress bar and at Ctrl-C.
+const LOOK_TICKS: u64 = 1000;
+
+/// What a rehearsal left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Every tick.
+    pub records: Vec<TickRecord>,
+    /// What the script did, if there was one.
+    pub rehearsed: Option<Rehearsed>,
+    /// The tissue's surface at the end, as it lies there.
+    pub surface: Surface,
+    /// Hash of the handle's trace and of how the tissue is linked.
+    pub trace_hash: String,
+}
+
+/// Rehearse, write the folder, and say how it went.
+///
+/// # Errors
+/// [`Failure::Usage`] for a script, scene, configuration or folder that cannot be used, [`Failure::Refused`] for a
+/// file that cannot be written.
+pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
+    let mut config = arguments.session().config()?;
+    solo::alone(&mut config);
+    let watch = Watch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;
+    let session = Solo::new(&config)?;
+    let wanted = &arguments.output;
+    let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    output::write(&folder.join("config.toml"), &config.to_toml())?;
+    let stop = interrupt::on_ctrl_c()?;
+    let mut recording = match arguments.no_recording {
+        true => None,
+        false => Some(Recording::create(
+            &folder.join("recording.mcap"),
+            &config,
+            ("rehearse", &[Side::Master]),
+        )?),
+    };
+    let quiet = wanted.quiet || wanted.json;
+    let progress = Progress::bar("rehearse", session.ticks(), quiet);
+    let run = play((session, watch), (&progress, &stop), |record| {
+        recording
+            .as_mut()
+            .map_or(Ok(()), |one| one.push(Entry::Tick(record)))
+    })?;
+    progress.say("judging");
+    let interrupted = stop.load(Ordering::Relaxed);
+    let facts = facts(&config, &run, interrupted)?;
+    drop(progress);
+    write_surface(&run.surface, &folder)?;
+    let mut remarks = vec![
+        "No slave and no network: the hand felt the twin, at once.".to_owned(),
+        "The surface as it lay at the end is in surface.ply.".to_owned(),
+    ];
+    remarks.extend(interrupted.then(|| "Ended before its time, as was asked.".to_owned()));
+    let evidence = Evidence {
+        config: &config,
+        master: &run.records,
+        slave: &[],
+        judged: None,
+        facts: &facts,
+        comparison: None,
+        remarks: &remarks,
+    };
+    let concluded = conclude::conclude(&evidence, &folder)?;
+    if let Some(recording) = recording {
+        recording.finish(&concluded)?;
+    }
+    Ok(concluded.done(wanted, &folder))
+}
+
+/// Run to the end, or until `stop` is set; `record` is given every record.
+///
+/// # Errors
+/// What `record` refuses.
+pub fn play(
+    (mut session, mut watch): (Solo, Option<Watch>),
+    (progress, stop): (&Progress, &AtomicBool),
+    mut record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+) -> Result<Run, Failure> {
+    let ticks = session.ticks();
+    let mut records = Vec::with_capacity(usize::try_from(ticks).unwrap_or(0));
+    for tick in 0..ticks {
+        if tick % LOOK_TICKS == 0 {
+            progress.at(tick);
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let one = session.step();
+        if let (Some(watch), Some(twin)) = (&mut watch, session.twin()) {
+            watch.tick(&one, twin);
+        }
+        record(&one)?;
+        records.push(one);
+    }
+    Ok(Run {
+        records,
+        rehearsed: watch.map(|watch| watch.finish(None)),
+        surface: session.twin().map_or(Surface::default(), surface),
+        trace_hash: session.trace_hash(),
+    })
+}
+
+fn surface(twin: &dyn Tissue) -> Surface {
+    let view = twin.view();
+    Surface::compact(view.positions_m, view.faces)
+}
+
+/// What the records do not show.
+fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFacts, ConfigError> {
+    Ok(SessionFacts {
+        command: "rehearse".into(),
+        seed: Some(config.seed),
+        trace_hash: Some(run.trace_hash.clone()),
+        mode: config.modes(),
+        sides: vec![Side::Master],
+        networked: false,
+        ending: if interrupted {
+            Ending::Interrupted
+        } else {
+            Ending::Complete
+        },
+        missed_ticks: Some(0),
+        records_lost: Some(0),
+        period: PERIOD,
+        sites: truth::sites(config, &run.records)?,
+        twin: truth::twin(config, &[])?,
+        rehearsal: run.rehearsed.clone(),
+        ..SessionFacts::default()
+    })
+}
+
+fn write_surface(surface: &Surface, folder: &Path) -> Result<(), Failure> {
+    let path = folder.join("surface.ply");
+    let refused =
+        |error: &dyn std::fmt::Display| Failure::Refused(format!("{}: {error}", path.display()));
+    let bytes =
+        ply_write::write(&surface.to_parts(), &Units::SI).map_err(|error| refused(&error))?;
+    std::fs::write(&path, bytes).map_err(|error| refused(&error))
+}

@@ -1,0 +1,204 @@
+//! What a console shows: the newest of everything, ready to be sent, for as many pages as look.
+//!
+//! Whoever shows writes, and never waits for a reader; a page that is slow finds the newest when it looks again,
+//! and what it missed is gone. Source: ours.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use palpate_transport::clock::{Clock as _, MonotonicClock};
+use palpate_transport::trace;
+use tokio::sync::watch;
+
+use super::wire::{self, Header, Kind};
+
+/// Time after which a side that was silent is not waited for \[s\].
+const SILENT_S: f64 = 0.1;
+
+/// The newest of a session.
+#[derive(Debug)]
+pub struct Board {
+    shown: Mutex<Shown>,
+    state: watch::Sender<Bytes>,
+    surface: watch::Sender<Bytes>,
+    mesh: watch::Sender<Bytes>,
+    facts: serde_json::Value,
+}
+
+#[derive(Debug)]
+struct Shown {
+    blocks: [[u8; 8 * wire::FIELDS]; 2],
+    /// When the operator's side spoke last \[s\].
+    spoke_s: f64,
+    states: u32,
+    surfaces: u32,
+    /// Revision, nodes and faces of the mesh.
+    mesh: (u32, u32, u32),
+}
+
+/// What a page that looks is given to read.
+pub(super) struct Looks {
+    pub(super) state: watch::Receiver<Bytes>,
+    pub(super) surface: watch::Receiver<Bytes>,
+    pub(super) mesh: watch::Receiver<Bytes>,
+}
+
+impl Board {
+    /// An empty board; `facts` is what a page is told of the session when it comes.
+    #[must_use]
+    pub fn new(facts: serde_json::Value) -> Self {
+        Self {
+            shown: Mutex::new(Shown {
+                blocks: [[0; 8 * wire::FIELDS]; 2],
+                spoke_s: f64::NEG_INFINITY,
+                states: 0,
+                surfaces: 0,
+                mesh: (0, 0, 0),
+            }),
+            state: watch::Sender::new(Bytes::new()),
+            surface: watch::Sender::new(Bytes::new()),
+            mesh: watch::Sender::new(Bytes::new()),
+            facts,
+        }
+    }
+
+    /// What a page is told of the session.
+    #[must_use]
+    pub fn facts(&self) -> &serde_json::Value {
+        &self.facts
+    }
+
+    /// Show a side, by its block ([`wire::Side::block`]). The pages hear of it with the operator's side, or at
+    /// once while that is silent.
+    pub fn show(&self, side: trace::Side, block: &[u8; 8 * wire::FIELDS]) {
+        let now_s = now_s();
+        let mut shown = self.lock();
+        shown.blocks[side as usize] = *block;
+        if side == trace::Side::Master {
+            shown.spoke_s = now_s;
+        } else if now_s - shown.spoke_s < SILENT_S {
+            return;
+        }
+        shown.states = shown.states.wrapping_add(1);
+        let header = Header {
+            kind: Kind::State,
+            number: shown.states,
+            nodes: 0,
+            faces: 0,
+            revision: 0,
+            at_s: now_s,
+        };
+        let mut bytes = Vec::with_capacity(wire::HEADER + 16 * wire::FIELDS);
+        header.put(&mut bytes);
+        shown.blocks.iter().for_each(|block| bytes.extend(block));
+        self.state.send_replace(bytes.into());
+    }
+
+    /// Show another surface from now on: rest positions \[m\] and faces.
+    pub fn show_mesh(&self, rest_m: &[[f32; 3]], faces: &[[u32; 3]]) {
+        let mut shown = self.lock();
+        let revision = shown.mesh.0.wrapping_add(1);
+        shown.mesh = (revision, rest_m.len() as u32, faces.len() as u32);
+        let mut bytes = shown.header(Kind::Mesh, revision);
+        bytes.extend(rest_m.iter().flatten().flat_map(|x| x.to_le_bytes()));
+        bytes.extend(faces.iter().flatten().flat_map(|n| n.to_le_bytes()));
+        self.mesh.send_replace(bytes.into());
+    }
+
+    /// Show where the nodes of the surface are now \[m\]; of another number than the mesh has, nothing.
+    pub fn show_surface(&self, positions_m: &[[f32; 3]]) {
+        let mut shown = self.lock();
+        if positions_m.len() != shown.mesh.1 as usize {
+            return;
+        }
+        shown.surfaces = shown.surfaces.wrapping_add(1);
+        let mut bytes = shown.header(Kind::Surface, shown.surfaces);
+        bytes.extend(positions_m.iter().flatten().flat_map(|x| x.to_le_bytes()));
+        self.surface.send_replace(bytes.into());
+    }
+
+    /// For a page that has come: it finds what there is as new.
+    pub(super) fn looks(&self) -> Looks {
+        let new = |sender: &watch::Sender<Bytes>| {
+            let mut receiver = sender.subscribe();
+            receiver.mark_changed();
+            receiver
+        };
+        Looks {
+            state: new(&self.state),
+            surface: new(&self.surface),
+            mesh: new(&self.mesh),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        // whoever panicked here left whole numbers behind
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    /// A frame of the mesh, begun.
+    fn header(&self, kind: Kind, number: u32) -> Vec<u8> {
+        let (revision, nodes, faces) = self.mesh;
+        let mut bytes = Vec::with_capacity(wire::HEADER + 12 * (nodes + faces) as usize);
+        let header = Header {
+            kind,
+            number,
+            nodes,
+            faces,
+            revision,
+            at_s: now_s(),
+        };
+        header.put(&mut bytes);
+        bytes
+    }
+}
+
+fn now_s() -> f64 {
+    MonotonicClock.now().0 as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board() -> Board {
+        Board::new(serde_json::Value::Null)
+    }
+
+    #[test]
+    fn a_page_finds_the_newest_and_no_other() {
+        let board = board();
+        let mut looks = board.looks();
+        for tick in 0..5_u8 {
+            let mut block = [0; 8 * wire::FIELDS];
+            block[0] = tick;
+            board.show(trace::Side::Slave, &block);
+            board.show(trace::Side::Master, &block);
+        }
+        let state = looks.state.borrow_and_update().clone();
+        assert_eq!(state.len(), wire::HEADER + 16 * wire::FIELDS);
+        let second = wire::HEADER + 8 * wire::FIELDS;
+        assert_eq!((state[wire::HEADER], state[second]), (4, 4));
+        assert!(!looks.state.has_changed().expect("open"));
+        // the remote side alone is shown while the other is silent, and not twice beside it
+        assert_eq!(state[8..12], 6_u32.to_le_bytes());
+    }
+
+    #[test]
+    fn a_surface_belongs_to_its_mesh() {
+        let board = board();
+        board.show_surface(&[[0.0; 3]]);
+        assert!(board.looks().surface.borrow().is_empty(), "no mesh yet");
+        board.show_mesh(&[[0.0; 3], [1.0; 3], [2.0; 3]], &[[0, 1, 2]]);
+        board.show_surface(&[[0.5; 3]; 3]);
+        board.show_surface(&[[0.5; 3]; 2]);
+        let looks = board.looks();
+        let (mesh, surface) = (looks.mesh.borrow(), looks.surface.borrow());
+        assert_eq!(mesh.len(), wire::HEADER + 36 + 12);
+        assert_eq!(surface.len(), wire::HEADER + 36);
+        assert_eq!(mesh[20..24], surface[20..24]);
+        assert_eq!(surface[8..12], 1_u32.to_le_bytes());
+    }
+}

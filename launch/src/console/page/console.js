@@ -1,0 +1,134 @@
+// The console's page: joins the link, the view, the pointer, the strips and the controls.
+
+import { Controls } from "./controls.js";
+import { Felt, color } from "./felt.js";
+import { Link } from "./link.js";
+import { Pointer } from "./pointer.js";
+import { Scene } from "./scene.js";
+import { Strips } from "./strips.js";
+
+const at = (id) => document.getElementById(id);
+const NUMBERS_MS = 200;
+
+const scene = new Scene(at("scene"));
+const felt = new Felt(scene);
+const strips = new Strips(at("strips"));
+const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, echo_ms: null, echoes: [], said_ms: NaN };
+const pointer = new Pointer(scene, at("scene"), (aim) => link.aim(aim));
+
+const link = new Link({
+  opened: () => controls.connection("live", "good"),
+  closed: (reason, over) => {
+    controls.connection(over ? "session over" : "reconnecting", over ? "quiet" : "bad");
+    if (reason) controls.say(reason, "bad");
+    pointer.release();
+  },
+  hello: (hello) => {
+    controls.hello(hello);
+    const radius_m = hello.session?.tool_radius_m;
+    if (radius_m && radius_m !== scene.radius_m) scene.props(radius_m);
+  },
+  role: (role) => controls.role(role),
+  refused: ({ text }) => controls.say(text, "bad"),
+  mesh: (frame) => {
+    scene.mesh(frame);
+    felt.clear();
+  },
+  surface: (frame) => {
+    seen.surfaces++;
+    scene.surface(frame);
+  },
+  state: (frame) => {
+    seen.frames++;
+    seen.state = frame;
+    pointer.tool_m = frame.master.position_m;
+    felt.take(frame);
+    strips.take(frame);
+  },
+});
+const controls = new Controls(link, pointer);
+
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  scene.background(getComputedStyle(document.documentElement).getPropertyValue("--view").trim());
+  if (seen.state) strips.build();
+}
+
+at("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+at("paint").addEventListener("change", ({ target }) => {
+  felt.kind = target.value;
+  felt.stale = true;
+});
+at("clear").addEventListener("click", () => felt.clear());
+at("reset").addEventListener("click", () => scene.reset());
+at("wire").addEventListener("click", ({ target }) => {
+  const on = target.getAttribute("aria-pressed") !== "true";
+  target.setAttribute("aria-pressed", String(on));
+  scene.wires(on);
+});
+const scale = at("scale").getContext("2d");
+for (let x = 0; x < 160; x++) {
+  scale.fillStyle = `rgb(${color(x / 160).map((part) => Math.round(255 * part)).join(" ")})`;
+  scale.fillRect(x, 0, 1, 10);
+}
+
+let [painted, numbered, counted, pictures] = [0, 0, 0, 0];
+
+/** Once a picture of the screen. */
+function picture(now_ms) {
+  requestAnimationFrame(picture);
+  const frame = seen.state;
+  const force_n = frame ? Math.hypot(...frame.master.port_force_n.slice(0, 3)) : 0;
+  pointer.picture(force_n);
+  if (frame && frame !== seen.drawn) {
+    seen.drawn = frame;
+    scene.state(frame, controls.facts?.pointer);
+    letGo(now_ms, frame);
+    at("force").textContent = force_n.toFixed(2);
+    const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
+    at("depth").textContent = Number.isFinite(depth_m) ? Math.max(0, 1e3 * depth_m).toFixed(1) : "–";
+  }
+  if (now_ms - painted > 60) {
+    painted = now_ms;
+    legend(felt.paint());
+  }
+  if (scene.draw()) pictures++;
+  if (frame) echo(frame);
+  strips.draw(now_ms);
+  if (frame && now_ms - numbered > NUMBERS_MS) {
+    numbered = now_ms;
+    controls.state(frame, seen);
+  }
+  if (now_ms - counted > 1000) [seen.pictures, pictures, counted] = [pictures, 0, now_ms];
+}
+
+/** A handle that the session does not count as held for a while must be taken again. */
+function letGo(now_ms, { master }) {
+  if (!pointer.held || master.state === 1) seen.held_ms = now_ms;
+  else if (now_ms - seen.held_ms > 800) {
+    pointer.release();
+    controls.say(master.ordered === 1 ? "the handle was let go: take it again" : "stopped: Enable lets it go on", "bad");
+  }
+}
+
+function legend(words) {
+  at("legend").hidden = !words;
+  if (!words) return;
+  at("scale-low").textContent = words.low;
+  at("scale-high").textContent = words.high;
+  at("scale-name").textContent = words.name;
+}
+
+/** From the word of the pointer to the picture drawn of a state that had it: the median of the last ones. */
+function echo({ master }) {
+  if (!Number.isFinite(master.said_ms) || master.said_ms === seen.said_ms) return;
+  seen.said_ms = master.said_ms;
+  seen.echoes.push(performance.now() - master.said_ms);
+  if (seen.echoes.length > 60) seen.echoes.shift();
+  seen.echo_ms = [...seen.echoes].sort((a, b) => a - b)[seen.echoes.length >> 1];
+}
+
+requestAnimationFrame(picture);
+// for whoever drives this page by a program
+window.palpate = { seen, scene, felt, pointer, link };

@@ -1,0 +1,248 @@
+// The 3-D view: the twin's surface as it deforms, the tool and its aim, the remote probe, the force.
+
+import * as THREE from "./vendor/three.module.min.js";
+
+const ARROW_M_PER_N = 0.012;
+const DIAMOND_M = 0.0016;
+const TARGET = new THREE.Vector3(0, 0, -0.004);
+
+/** The tissue's skin: lit, coloured by node, and with a grid of 10 mm that goes with it. */
+function skin() {
+  const material = new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide });
+  material.onBeforeCompile = (shader) => {
+    shader.vertexShader = shader.vertexShader
+      .replace("#include <common>", "#include <common>\nattribute vec3 rest;\nvarying vec2 vRest;")
+      .replace("#include <begin_vertex>", "#include <begin_vertex>\nvRest = 100.0 * rest.xy;");
+    shader.fragmentShader = shader.fragmentShader
+      .replace("#include <common>", "#include <common>\nvarying vec2 vRest;")
+      .replace("#include <color_fragment>", `#include <color_fragment>
+        vec2 off = abs(fract(vRest - 0.5) - 0.5) / fwidth(vRest);
+        diffuseColor.rgb *= 1.0 - 0.28 * (1.0 - min(min(off.x, off.y), 1.0));`);
+  };
+  return material;
+}
+
+export class Scene {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
+    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    this.scene = new THREE.Scene();
+    this.camera = new THREE.PerspectiveCamera(36, 1, 0.005, 3);
+    this.camera.up.set(0, 0, 1);
+    this.target = TARGET.clone();
+    this.light();
+    this.props(0.008);
+    this.reset();
+    this.ray = new THREE.Raycaster();
+    this.revision = 0;
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+    this.resize();
+  }
+
+  light() {
+    this.scene.add(new THREE.HemisphereLight(0xffffff, 0x9a908a, 2.0));
+    const sun = new THREE.DirectionalLight(0xffffff, 2.6);
+    // low from the side, so that a dent is seen by its shade
+    sun.position.set(-0.5, 0.35, 0.45);
+    this.scene.add(sun);
+  }
+
+  /** What is not tissue: tool, aim, probe, arrow. */
+  props(radius_m) {
+    this.tools?.removeFromParent();
+    const tools = (this.tools = new THREE.Group());
+    const ball = new THREE.SphereGeometry(radius_m, 32, 20);
+    const solid = (color, opacity = 1) =>
+      new THREE.MeshLambertMaterial({ color, transparent: opacity < 1, opacity, depthWrite: opacity === 1 });
+    this.tool = new THREE.Mesh(ball, solid(0x3a7bd5, 0.55));
+    this.aim = new THREE.Mesh(ball, solid(0x6cb0ff, 0.25));
+    const cage = new THREE.SphereGeometry(radius_m * 1.02, 12, 8);
+    this.probe = new THREE.Mesh(cage, new THREE.MeshBasicMaterial({ color: 0xff8a2a, wireframe: true }));
+    // a small marker of a fixed size that nothing hides
+    const onTop = (color) => new THREE.MeshBasicMaterial({ color, depthTest: false, transparent: true });
+    this.diamond = new THREE.Mesh(new THREE.OctahedronGeometry(DIAMOND_M), onTop(0xffffff));
+    this.spring = new THREE.Line(new THREE.BufferGeometry().setFromPoints([TARGET, TARGET]), onTop(0x6cb0ff));
+    this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.0022, 0.0022, 0.06, 12), solid(0x8fa3b8, 0.8));
+    this.shaft.rotation.x = Math.PI / 2;
+    this.arrow = new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), TARGET, 0.01, 0xd81b3c, 0.004, 0.003);
+    for (const part of [this.arrow.line, this.arrow.cone]) Object.assign(part.material, { depthTest: false, transparent: true });
+    this.diamond.renderOrder = this.arrow.line.renderOrder = this.arrow.cone.renderOrder = this.spring.renderOrder = 9;
+    this.radius_m = radius_m;
+    tools.add(this.tool, this.aim, this.probe, this.diamond, this.spring, this.shaft, this.arrow);
+    this.aim.visible = this.spring.visible = this.probe.visible = false;
+    this.scene.add(tools);
+  }
+
+  /** Another surface from now on. */
+  mesh({ rest_m, triangles, revision }) {
+    if (this.tissue) {
+      this.tissue.removeFromParent();
+      this.tissue.geometry.dispose();
+    }
+    const geometry = new THREE.BufferGeometry();
+    const attribute = (values) => new THREE.BufferAttribute(values, 3).setUsage(THREE.DynamicDrawUsage);
+    this.rest_m = rest_m;
+    this.positions = attribute(new Float32Array(rest_m));
+    this.normals = attribute(new Float32Array(rest_m.length));
+    this.colors = attribute(new Float32Array(rest_m.length).fill(1));
+    geometry.setAttribute("position", this.positions);
+    geometry.setAttribute("normal", this.normals);
+    geometry.setAttribute("color", this.colors);
+    geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
+    this.triangles = triangles;
+    geometry.setAttribute("rest", new THREE.BufferAttribute(rest_m, 3));
+    this.material ??= skin();
+    this.tissue = new THREE.Mesh(geometry, this.material);
+    this.tissue.frustumCulled = false;
+    this.scene.add(this.tissue);
+    this.revision = revision;
+    this.top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
+    this.shade();
+  }
+
+  /** Where the nodes are now. */
+  surface({ positions_m, revision }) {
+    if (revision !== this.revision || positions_m.length !== this.positions.array.length) return;
+    this.positions.array.set(positions_m);
+    this.positions.needsUpdate = true;
+    this.shade();
+  }
+
+  /** Normals of the nodes, from the areas of their faces. */
+  shade() {
+    const [p, n, f] = [this.positions.array, this.normals.array, this.triangles];
+    n.fill(0);
+    for (let at = 0; at < f.length; at += 3) {
+      const [a, b, c] = [3 * f[at], 3 * f[at + 1], 3 * f[at + 2]];
+      const ux = p[b] - p[a], uy = p[b + 1] - p[a + 1], uz = p[b + 2] - p[a + 2];
+      const vx = p[c] - p[a], vy = p[c + 1] - p[a + 1], vz = p[c + 2] - p[a + 2];
+      const x = uy * vz - uz * vy, y = uz * vx - ux * vz, z = ux * vy - uy * vx;
+      n[a] += x; n[a + 1] += y; n[a + 2] += z;
+      n[b] += x; n[b + 1] += y; n[b + 2] += z;
+      n[c] += x; n[c + 1] += y; n[c + 2] += z;
+    }
+    for (let at = 0; at < n.length; at += 3) {
+      const size = Math.hypot(n[at], n[at + 1], n[at + 2]) || 1;
+      n[at] /= size; n[at + 1] /= size; n[at + 2] /= size;
+    }
+    this.normals.needsUpdate = true;
+    this.dirty = true;
+  }
+
+  /** Colours of the nodes changed. */
+  painted() {
+    this.colors.needsUpdate = true;
+    this.dirty = true;
+  }
+
+  /** Tool, aim, probe and force as they are. */
+  state({ master, slave }, pointer) {
+    const place = (part, [x, y, z]) => part.position.set(x, y, z);
+    place(this.tool, master.position_m);
+    place(this.diamond, master.position_m);
+    place(this.shaft, master.position_m);
+    this.shaft.position.z += 0.03;
+    const held = pointer && master.state === 1;
+    this.aim.visible = this.spring.visible = held;
+    if (held) {
+      place(this.aim, master.intended_m);
+      const ends = this.spring.geometry.attributes.position;
+      ends.setXYZ(0, ...master.position_m.slice(0, 3));
+      ends.setXYZ(1, ...master.intended_m.slice(0, 3));
+      ends.needsUpdate = true;
+      this.spring.geometry.boundingSphere = null;
+      this.spring.frustumCulled = false;
+    }
+    this.probe.visible = slave.spoken === 1;
+    place(this.probe, slave.position_m);
+    // what the port pushes into the channel is the opposite of what the hand feels
+    const force = new THREE.Vector3(...master.port_force_n.slice(0, 3)).negate();
+    const size_n = force.length();
+    this.arrow.visible = size_n > 0.03;
+    if (this.arrow.visible) {
+      place(this.arrow, master.position_m);
+      this.arrow.setDirection(force.normalize());
+      this.arrow.setLength(0.004 + ARROW_M_PER_N * size_n, 0.004, 0.003);
+    }
+    this.dirty = true;
+  }
+
+  wires(on) {
+    this.material && (this.material.wireframe = on);
+    this.dirty = true;
+  }
+
+  background(color) {
+    this.scene.background = new THREE.Color(color);
+    this.dirty = true;
+  }
+
+  /** Camera about its target: angles [rad] and distance [m]. */
+  reset() {
+    this.look = { turn: -0.32, lift: 0.62, far_m: 0.235 };
+    this.target.copy(TARGET);
+    this.turned();
+  }
+
+  orbit(turn, lift) {
+    this.look.turn -= turn;
+    this.look.lift = Math.min(1.5, Math.max(0.02, this.look.lift + lift));
+    this.turned();
+  }
+
+  zoom(factor) {
+    this.look.far_m = Math.min(1.2, Math.max(0.05, this.look.far_m * factor));
+    this.turned();
+  }
+
+  pan(right, up) {
+    const m = new THREE.Vector3();
+    const scale = this.look.far_m * 0.0012;
+    this.target.addScaledVector(m.setFromMatrixColumn(this.camera.matrix, 0), -right * scale);
+    this.target.addScaledVector(m.setFromMatrixColumn(this.camera.matrix, 1), up * scale);
+    this.turned();
+  }
+
+  turned() {
+    const { turn, lift, far_m } = this.look;
+    const level = Math.cos(lift) * far_m;
+    this.camera.position.set(Math.sin(turn) * level, -Math.cos(turn) * level, Math.sin(lift) * far_m).add(this.target);
+    this.camera.lookAt(this.target);
+    this.camera.updateMatrixWorld();
+    this.dirty = true;
+  }
+
+  /** Where the ray of a point of the canvas [px] meets the plane at a height; null if it does not. */
+  at(x, y, height_m) {
+    const box = this.canvas.getBoundingClientRect();
+    const point = new THREE.Vector2((2 * (x - box.left)) / box.width - 1, 1 - (2 * (y - box.top)) / box.height);
+    this.ray.setFromCamera(point, this.camera);
+    const plane = new THREE.Plane(new THREE.Vector3(0, 0, 1), -height_m);
+    return this.ray.ray.intersectPlane(plane, new THREE.Vector3());
+  }
+
+  /** Where a place [m] is on the screen [px]. */
+  onScreen(place) {
+    const box = this.canvas.getBoundingClientRect();
+    const at = new THREE.Vector3(...place).project(this.camera);
+    return [box.left + ((at.x + 1) / 2) * box.width, box.top + ((1 - at.y) / 2) * box.height];
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    if (!width || !height) return;
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.camera.updateProjectionMatrix();
+    this.dirty = true;
+  }
+
+  /** Draw, if anything has changed. */
+  draw() {
+    if (!this.dirty) return false;
+    this.dirty = false;
+    this.renderer.render(this.scene, this.camera);
+    return true;
+  }
+}

@@ -1,0 +1,114 @@
+//! The operator's side alone, in virtual time: handle, hand, twin and guard, without a slave and without a network.
+//!
+//! Source: ours. The tick, the handle and the guard are those of every session; nothing ever comes from the other
+//! side, and nobody takes what is sent.
+
+use palpate_master::device::Handle;
+use palpate_master::predict::Predictor;
+use palpate_transport::coupling::Mode;
+use palpate_transport::link::LinkParams;
+use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{Axes, Time};
+use palpate_twin::Tissue;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::config::{Config, ConfigError};
+use crate::lab::{self, PERIOD};
+use crate::replay::given;
+
+/// The operator's side.
+pub struct Solo {
+    config: Config,
+    handle: Box<dyn Handle>,
+    master: palpate_master::State,
+    tick: u64,
+    hash: Xxh3,
+}
+
+/// What a session becomes without another side: the hand feels its twin, which is also the truth, at once.
+pub fn alone(config: &mut Config) {
+    config.coupling.mode = Mode::Mmt;
+    config.coupling.switch = Default::default();
+    // no slave has a tank to be filled by the hand
+    config.coupling.tank_target_j = 0.0;
+    config.codec = Default::default();
+    config.link = crate::config::LinkConfig {
+        forward: LinkParams::default(),
+        back: LinkParams::default(),
+        change: Vec::new(),
+    };
+    config.tissue.clone_from(&config.twin);
+    config.towards = None;
+}
+
+impl Solo {
+    /// At rest, with the simulated devices of the configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if a field is out of its range or a scene does not exist.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let handle =
+            palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+        let parties = lab::parties(config.seed, Side::Master);
+        let twin = lab::predictor_of(config)?.map(Predictor::alone);
+        Ok(Self {
+            master: palpate_master::State::new(twin, &handle.caps(), parties),
+            handle,
+            config: config.clone(),
+            tick: 0,
+            hash: Xxh3::new(),
+        })
+    }
+
+    /// Number of ticks of the whole session.
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        (self.config.duration_s / PERIOD.s()).round() as u64
+    }
+
+    /// The tissue at the handle.
+    #[must_use]
+    pub fn twin(&self) -> Option<&dyn Tissue> {
+        self.master.predictor().map(Predictor::twin)
+    }
+
+    /// Hash of the handle's positions and forces so far, bit by bit, and of how the tissue is linked now.
+    #[must_use]
+    pub fn trace_hash(&self) -> String {
+        let mut hash = self.hash.clone();
+        if let Some(topology) = self.twin().and_then(|twin| twin.view().topology) {
+            hash.update(&topology.to_le_bytes());
+        }
+        format!("{:016x}", hash.digest())
+    }
+
+    /// Advances by one tick.
+    pub fn step(&mut self) -> TickRecord {
+        let now = Time(PERIOD.0 * self.tick as i64);
+        let inputs = palpate_master::Inputs {
+            tick: self.tick,
+            now,
+            dt_s: PERIOD.s(),
+            paused: false,
+            masked: false,
+            reading: self.handle.read(now),
+            frame: None,
+            rearm: false,
+        };
+        let (params, coupling) = (&self.config.master, &self.config.coupling);
+        let mut out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
+        given::note_master(&mut out.record, &inputs);
+        self.handle.write(&out.force_on_hand_n);
+        self.tick += 1;
+        self.absorb(&out.record.port_position_m);
+        self.absorb(&out.record.port_force_n);
+        out.record
+    }
+
+    fn absorb(&mut self, axes: &Axes) {
+        for number in axes {
+            self.hash.update(&number.to_bits().to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What instruments did, between the twin's words and the bus's, and both ends of its way to the remote tissue.
+//!
+//! Source: ours. `palpate_transport::stroke` numbers, repeats and orders; here changes of a twin become strokes
+//! and strokes become changes of the remote tissue. The same two ends run in virtual time and live; only what is
+//! between them differs. Nothing here allocates after construction.
+
+use palpate_slave::robot::Robot;
+use palpate_transport::stroke::{Came, StrokeReceiver, StrokeSender};
+use palpate_transport::{Span, Stroke, StrokeChange, Time};
+use palpate_twin::model::linked::direction::Direction;
+use palpate_twin::model::linked::edits::Change;
+use palpate_twin::{Instrument, Vec3};
+
+/// Strokes that are sent, or done, in one tick at most.
+pub const STROKES_A_TICK: usize = 4;
+
+/// Least time after which a stroke is sent again.
+const AGAIN_AFTER_MIN: Span = Span(20_000_000);
+
+/// A change of a tissue as it travels.
+#[must_use]
+pub fn sent_as(change: &Change) -> StrokeChange {
+    let about = |kind, element| StrokeChange {
+        kind,
+        element,
+        ..StrokeChange::default()
+    };
+    let link = |kind, element, to: Direction, other| StrokeChange {
+        other,
+        // below six
+        toward: to.index() as u8,
+        ..about(kind, element)
+    };
+    match *change {
+        Change::Cut { element, to, other } => link(0, element, to, other),
+        Change::Join { element, to, other } => link(1, element, to, other),
+        Change::Take { element } => about(2, element),
+        Change::Put { element } => about(3, element),
+        Change::Hold { element } => about(4, element),
+        Change::Free { element } => about(5, element),
+        Change::Carry { element, by } => StrokeChange {
+            by,
+            ..about(6, element)
+        },
+    }
+}
+
+/// The change that travelled so; none if there is no such kind or way.
+#[must_use]
+pub fn change_of(sent: &StrokeChange) -> Option<Change> {
+    let (element, other, by) = (sent.element, sent.other, sent.by);
+    let to = *Direction::ALL.get(usize::from(sent.toward))?;
+    Some(match sent.kind {
+        0 => Change::Cut { element, to, other },
+        1 => Change::Join { element, to, other },
+        2 => Change::Take { element },
+        3 => Change::Put { element },
+        4 => Change::Hold { element },
+        5 => Change::Free { element },
+        6 => Change::Carry { element, by },
+        _ => return None,
+    })
+}
+
+/// A stroke of the master's log, as it travels.
+#[must_use]
+pub fn stroke(master: &palpate_master::State, number: u64) -> Option<Stroke> {
+    let changes = master.predictor()?.strokes()?.stroke(number)?;
+    let run = master.inbox().parties().own;
+    Some(Stroke::of(run, number, changes.iter().map(sent_as)))
+}
+
+/// Strokes that a master has made.
+#[must_use]
+pub fn made(master: &palpate_master::State) -> u64 {
+    let strokes = master.predictor().and_then(|predictor| predictor.strokes());
+    strokes.map_or(0, palpate_master::predict::strokes::Strokes::made)
+}
+
+/// Sends what the operator's instruments did until the remote tissue has done it.
+#[derive(Debug, Clone, Default)]
+pub struct Outlet {
+    sender: StrokeSender,
+}
+
+impl Outlet {
+    /// After a tick of the master: gives `send` what is to be sent now.
+    pub fn pass(
+        &mut self,
+        master: &palpate_master::State,
+        now: Time,
+        mut send: impl FnMut(Stroke),
+    ) {
+        let (made, inbox) = (made(master), master.inbox());
+        self.sender.acknowledge(inbox.newest().strokes);
+        let rtt = inbox.sync().rtt_latest().unwrap_or(Span(0));
+        // a quarter more than a round trip, or jitter would send all of it twice
+        let again_after = Span((rtt.0 + rtt.0 / 4).max(AGAIN_AFTER_MIN.0));
+        for _ in 0..STROKES_A_TICK {
+            let due = self.sender.due(made, now, again_after);
+            let Some(stroke) = due.and_then(|number| stroke(master, number)) else {
+                break;
+            };
+            send(stroke);
+        }
+    }
+}
+
+/// Has the robot's tissue do what came, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Inlet {
+    receiver: StrokeReceiver,
+}
+
+impl Inlet {
+    /// Take a stroke as it comes.
+    pub fn take(&mut self, stroke: &Stroke) -> Came {
+        self.receiver.take(stroke)
+    }
+
+    /// Before a tick of the slave, whose master's run is `peer`: does strokes whose turn it is; whether one was
+    /// refused.
+    pub fn pass(&mut self, peer: u64, robot: &mut dyn Robot) -> bool {
+        for _ in 0..STROKES_A_TICK {
+            self.receiver.expect(peer, robot.opened().done(peer));
+            let Some(stroke) = self.receiver.next() else {
+                return false;
+            };
+            if robot.replay(stroke).is_err() {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// An instrument as a record has it: its number, and the length that goes with it \[m\].
+#[must_use]
+pub fn instrument_noted(instrument: &Instrument) -> (u8, [f64; 3]) {
+    match instrument {
+        Instrument::Blunt => (0, [0.0; 3]),
+        Instrument::Scalpel { edge_m } => (1, [edge_m.x, edge_m.y, edge_m.z]),
+        Instrument::Curette => (2, [0.0; 3]),
+        Instrument::Glue { reach_m } => (3, [*reach_m, 0.0, 0.0]),
+        Instrument::Tack => (4, [0.0; 3]),
+        Instrument::Untack => (5, [0.0; 3]),
+    }
+}
+
+/// The instrument that was noted so; a number that no instrument has is blunt.
+#[must_use]
+pub fn instrument_of((number, length_m): (u8, [f64; 3])) -> Instrument {
+    let [x, y, z] = length_m;
+    match number {
+        1 => Instrument::Scalpel {
+            edge_m: Vec3::new(x, y, z),
+        },
+        2 => Instrument::Curette,
+        3 => Instrument::Glue { reach_m: x },
+        4 => Instrument::Tack,
+        5 => Instrument::Untack,
+        _ => Instrument::Blunt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palpate_transport::stroke::{KINDS, WAYS};
+
+    #[test]
+    fn changes_come_back_as_they_were() {
+        let (element, other, by) = (7, 9, [-3, 0, i16::MAX]);
+        let mut kinds = Vec::new();
+        for to in Direction::ALL {
+            let changes = [
+                Change::Cut { element, to, other },
+                Change::Join { element, to, other },
+                Change::Take { element },
+                Change::Put { element },
+                Change::Hold { element },
+                Change::Free { element },
+                Change::Carry { element, by },
+            ];
+            for change in changes {
+                let sent = sent_as(&change);
+                assert_eq!(change_of(&sent), Some(change));
+                assert!(sent.kind < KINDS && sent.toward < WAYS);
+                kinds.push(sent.kind);
+            }
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds.len(), usize::from(KINDS));
+        let none = |kind, toward| StrokeChange {
+            kind,
+            toward,
+            ..StrokeChange::default()
+        };
+        assert_eq!(change_of(&none(KINDS, 0)), None);
+        assert_eq!(change_of(&none(0, WAYS)), None);
+    }
+
+    #[test]
+    fn instruments_come_back_as_they_were() {
+        let all = [
+            Instrument::Blunt,
+            Instrument::Scalpel {
+                edge_m: Vec3::new(0.0, 1e-3, -2e-2),
+            },
+            Instrument::Curette,
+            Instrument::Glue { reach_m: 3e-3 },
+            Instrument::Tack,
+            Instrument::Untack,
+        ];
+        for instrument in all {
+            assert_eq!(instrument_of(instrument_noted(&instrument)), instrument);
+        }
+    }
+}

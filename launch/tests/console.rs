@@ -1,0 +1,472 @@
+//! The console's server as those meet it who may not: wrong tokens, other sites, garbage, crowds, pages that do not read.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use palpate::console::{Answer, Board, Console, ConsoleOptions, Desk, Order, wire};
+use palpate_master::device::pointer::Aim;
+use palpate_transport::trace::Side;
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Notes {
+    stops: AtomicU64,
+    aims: Mutex<Vec<Aim>>,
+    orders: Mutex<Vec<Order>>,
+    watched: Mutex<Vec<bool>>,
+}
+
+impl Desk for Notes {
+    fn take(&self, order: &Order) -> Answer {
+        self.orders.lock().expect("whole").push(*order);
+        match order {
+            Order::Impedance { nspm } if *nspm < 0.0 => Err("less than nothing".into()),
+            _ => Ok("done".into()),
+        }
+    }
+
+    fn stop(&self) {
+        self.stops.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn aim(&self, aim: Aim, _said_ms: f64) {
+        self.aims.lock().expect("whole").push(aim);
+    }
+
+    fn watched(&self, anybody: bool) {
+        self.watched.lock().expect("whole").push(anybody);
+    }
+}
+
+struct Served {
+    console: Console,
+    board: Arc<Board>,
+    desk: Arc<Notes>,
+}
+
+fn serve(connections: usize, pages: usize) -> Served {
+    let board = Arc::new(Board::new(serde_json::json!({"name": "test"})));
+    let desk = Arc::new(Notes::default());
+    let options = ConsoleOptions {
+        // the first of a stretch that no other test takes at the same time
+        port: 17_000 + (std::process::id() % 20_000) as u16,
+        connections,
+        pages,
+    };
+    let console = Console::open(&options, Arc::clone(&board), Arc::clone(&desk) as _);
+    Served {
+        console: console.expect("a free port"),
+        board,
+        desk,
+    }
+}
+
+impl Served {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.console.port())).expect("listening");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("set");
+        stream
+    }
+
+    /// Path of the page: `/TOKEN/`.
+    fn path(&self) -> String {
+        let url = self.console.url();
+        url[url.rfind(":").expect("a port")..]
+            .split_once('/')
+            .map(|(_, path)| format!("/{path}"))
+            .expect("a path")
+    }
+
+    /// Status and the whole answer.
+    fn ask(&self, method: &str, path: &str, host: Option<&str>, more: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        let own = format!("127.0.0.1:{}", self.console.port());
+        let host = host.unwrap_or(&own);
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        answer(&mut stream)
+    }
+
+    fn page(&self) -> Page {
+        Page::open(self).expect("a page")
+    }
+}
+
+fn answer(stream: &mut TcpStream) -> (u16, String) {
+    let mut bytes = Vec::new();
+    // a server that turns away may reset what it does not read
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.get(9..12).and_then(|status| status.parse().ok());
+    (status.unwrap_or(0), text)
+}
+
+/// A page of this server's own, by hand.
+struct Page {
+    stream: TcpStream,
+}
+
+/// What a page is sent.
+#[derive(Debug, PartialEq)]
+enum Sent {
+    Text(serde_json::Value),
+    Binary(Vec<u8>),
+    Closed(u16),
+}
+
+fn upgrade(origin: &str) -> String {
+    format!(
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{origin}\r\n"
+    )
+}
+
+impl Page {
+    fn open(served: &Served) -> Result<Self, (u16, String)> {
+        let port = served.console.port();
+        let origin = format!("Origin: http://127.0.0.1:{port}\r\n");
+        let mut stream = served.connect();
+        let path = served.path();
+        let request = format!(
+            "GET {path}live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{}",
+            upgrade(&origin)
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("an answer") == 1 {
+            head.extend(byte);
+        }
+        let text = String::from_utf8_lossy(&head).into_owned();
+        let status = text
+            .get(9..12)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or(0);
+        if status == 101 {
+            Ok(Self { stream })
+        } else {
+            Err((status, text))
+        }
+    }
+
+    fn send(&mut self, opcode: u8, payload: &[u8]) -> std::io::Result<()> {
+        let mut frame = vec![0x80 | opcode];
+        match payload.len() {
+            short @ ..126 => frame.push(0x80 | short as u8),
+            long => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(long).expect("short").to_be_bytes());
+            }
+        }
+        // a mask of zeros is one
+        frame.extend([0; 4]);
+        frame.extend(payload);
+        self.stream.write_all(&frame)
+    }
+
+    fn say(&mut self, text: &str) {
+        self.send(1, text.as_bytes()).expect("sent");
+    }
+
+    fn order(&mut self, id: u64, order: &str) -> serde_json::Value {
+        self.say(&format!("{{\"id\":{id},\"order\":{order}}}"));
+        self.until(|word| word["kind"] == "answer" && word["id"] == id)
+    }
+
+    fn next(&mut self) -> std::io::Result<Sent> {
+        let mut head = [0; 2];
+        self.stream.read_exact(&mut head)?;
+        let length = match head[1] {
+            126 => {
+                let mut length = [0; 2];
+                self.stream.read_exact(&mut length)?;
+                u64::from(u16::from_be_bytes(length))
+            }
+            127 => {
+                let mut length = [0; 8];
+                self.stream.read_exact(&mut length)?;
+                u64::from_be_bytes(length)
+            }
+            short => u64::from(short),
+        };
+        let mut payload = vec![0; length as usize];
+        self.stream.read_exact(&mut payload)?;
+        Ok(match head[0] & 0xf {
+            1 => Sent::Text(serde_json::from_slice(&payload).expect("JSON")),
+            2 => Sent::Binary(payload),
+            8 => Sent::Closed(u16::from_be_bytes([payload[0], payload[1]])),
+            other => panic!("opcode {other}"),
+        })
+    }
+
+    /// The first word that is wanted.
+    fn until(&mut self, wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+        loop {
+            if let Sent::Text(word) = self.next().expect("a word")
+                && wanted(&word)
+            {
+                return word;
+            }
+        }
+    }
+
+    /// How it is closed, whatever comes before.
+    fn closed(&mut self) -> Option<u16> {
+        loop {
+            match self.next() {
+                Ok(Sent::Closed(code)) => return Some(code),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("still open"),
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Look again until it holds.
+fn holds(what: &str, check: impl Fn() -> bool) {
+    let asked = Instant::now();
+    while !check() {
+        assert!(asked.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn only_the_token_of_the_run_opens_anything() {
+    let served = serve(64, 4);
+    let own = served.path();
+    let wrong = format!("/{}/", "0".repeat(32));
+    for (path, expected) in [
+        ("/", 401),
+        ("/favicon.ico", 401),
+        (&*wrong, 403),
+        ("/index.html", 403),
+        (&own[..own.len() - 1], 404),
+        (&*own, 200),
+    ] {
+        let (status, text) = served.ask("GET", path, None, "");
+        assert_eq!(status, expected, "{path}: {text}");
+        assert!(text.contains("default-src 'none'"), "{path}: {text}");
+        assert!(!text.contains("unsafe-"), "{path}");
+    }
+    let live = format!("{wrong}live");
+    let origin = format!("Origin: http://127.0.0.1:{}\r\n", served.console.port());
+    let (status, _) = served.ask("GET", &live, None, &upgrade(&origin));
+    assert_eq!(status, 403);
+}
+
+#[test]
+fn nothing_outside_the_page_is_read() {
+    let served = serve(64, 4);
+    let own = served.path();
+    for climb in [
+        "../Cargo.toml",
+        "../../../../etc/passwd",
+        "%2e%2e/%2e%2e/etc/passwd",
+        "vendor/../../server.rs",
+        "/etc/passwd",
+        "..\\..\\etc",
+        "vendor/",
+        "console.js%00.html",
+    ] {
+        let (status, text) = served.ask("GET", &format!("{own}{climb}"), None, "");
+        assert!([400, 404].contains(&status), "{climb}: {text}");
+        assert!(!text.contains("root:"), "{climb}");
+    }
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+        assert_eq!(served.ask(method, &own, None, "").0, 405, "{method}");
+    }
+    // a name that was made to resolve here
+    let (status, _) = served.ask("GET", &own, Some("evil.example"), "");
+    assert_eq!(status, 421);
+    let (status, _) = served.ask(
+        "GET",
+        &own,
+        None,
+        &format!("X-Long: {}\r\n", "x".repeat(40_000)),
+    );
+    assert!([400, 431].contains(&status), "{status}");
+    assert_eq!(served.ask("GET", &own, None, "").0, 200);
+}
+
+#[test]
+fn a_page_of_another_site_gets_no_socket() {
+    let served = serve(64, 4);
+    let live = format!("{}live", served.path());
+    for origin in [
+        "",
+        "Origin: http://evil.example\r\n",
+        "Origin: null\r\n",
+        "Origin: http://127.0.0.1\r\n",
+    ] {
+        let (status, text) = served.ask("GET", &live, None, &upgrade(origin));
+        assert_eq!(status, 403, "{origin}: {text}");
+    }
+    let (status, _) = served.ask("GET", &live, None, "");
+    assert!((400..500).contains(&status), "no upgrade: {status}");
+    assert!(served.desk.watched.lock().expect("whole").is_empty());
+    drop(served.page());
+}
+
+#[test]
+fn one_page_operates_and_all_may_stop() {
+    let served = serve(64, 4);
+    let mut first = served.page();
+    let hello = first.until(|word| word["kind"] == "hello");
+    assert_eq!(
+        (&hello["session"]["name"], &hello["layout"]),
+        (&"test".into(), &1.into())
+    );
+    first.until(|word| word["operator"] == true);
+    let mut second = served.page();
+    second
+        .until(|word| word["kind"] == "role" && word["operator"] == false && word["taken"] == true);
+    let refused = second.order(1, r#"{"do":"impedance","nspm":3}"#);
+    assert!(
+        refused["ok"] == false && refused["text"].to_string().contains("watch"),
+        "{refused}"
+    );
+    assert!(second.order(2, r#"{"do":"operate"}"#)["ok"] == false);
+    assert_eq!(second.order(3, r#"{"do":"stop"}"#)["ok"], true);
+    assert_eq!(served.desk.stops.load(Ordering::SeqCst), 1);
+    assert_eq!(first.order(9, r#"{"do":"impedance","nspm":3}"#)["ok"], true);
+    let refused = first.order(10, r#"{"do":"impedance","nspm":-3}"#);
+    assert!(
+        refused["ok"] == false && refused["text"] == "less than nothing",
+        "{refused}"
+    );
+    // an aim of the operator leads, one of another page does not, and who leaves lets go
+    let aim = |x_m: f64| {
+        let aim = Aim {
+            number: 1,
+            position_m: [x_m, 0.0, 0.0, 0.0],
+            present: true,
+            closed: false,
+        };
+        wire::aim_bytes(&aim, 0.0)
+    };
+    second.send(2, &aim(0.5)).expect("sent");
+    first.send(2, &aim(0.25)).expect("sent");
+    let aims = || served.desk.aims.lock().expect("whole").clone();
+    holds("the aim arrives", || {
+        aims().iter().any(|aim| aim.position_m[0] == 0.25)
+    });
+    drop(first);
+    holds("it is let go", || {
+        aims().last().is_some_and(|aim| !aim.present)
+    });
+    assert!(aims().iter().all(|aim| aim.position_m[0] != 0.5));
+    let numbers: Vec<u64> = aims().iter().map(|aim| aim.number).collect();
+    assert!(
+        numbers.windows(2).all(|pair| pair[0] < pair[1]),
+        "{numbers:?}"
+    );
+    assert_eq!(second.order(4, r#"{"do":"operate"}"#)["ok"], true);
+    drop(second);
+    holds("nobody watches", || {
+        served.desk.watched.lock().expect("whole")[..] == [true, false]
+    });
+    let log = served.console.log();
+    assert_eq!(
+        log.iter()
+            .filter(|entry| entry.order == Order::Stop && entry.ok)
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn garbage_is_named_and_who_goes_on_with_it_is_let_go() {
+    let served = serve(64, 4);
+    let mut good = served.page();
+    let mut bad = served.page();
+    bad.say("[[[[");
+    bad.until(|word| word["kind"] == "refused");
+    for _ in 0..8 {
+        // it may be closed before all of it is out
+        let _ = bad.send(2, b"\x00\x01\x02");
+    }
+    assert_eq!(bad.closed(), Some(1008));
+    let mut long = served.page();
+    let _ = long.send(1, &vec![b'x'; 60_000]);
+    assert!([Some(1008), None].contains(&long.closed()));
+    // not even a frame
+    let mut noise = served.page();
+    noise.stream.write_all(&[0xff; 64]).expect("sent");
+    assert!([Some(1008), None].contains(&noise.closed()));
+    assert_eq!(good.order(5, r#"{"do":"stop"}"#)["ok"], true);
+}
+
+#[test]
+fn a_crowd_is_told_that_it_is_one() {
+    let served = serve(8, 2);
+    let own = served.path();
+    let idle: Vec<TcpStream> = (0..1000).map(|_| served.connect()).collect();
+    let (status, text) = served.ask("GET", &own, None, "");
+    // beyond the first few it is told so, or closed when even those who are told so are many
+    assert!([0, 503].contains(&status), "{text}");
+    drop(idle);
+    holds("it is served again", || {
+        served.ask("GET", &own, None, "").0 == 200
+    });
+    // who sends nothing is not waited for
+    let silent: Vec<TcpStream> = (0..8).map(|_| served.connect()).collect();
+    holds("silent ones are let go", || {
+        served.ask("GET", &own, None, "").0 == 200
+    });
+    drop(silent);
+    let (mut one, _two) = (served.page(), served.page());
+    let (status, _) = Page::open(&served).err().expect("no place");
+    assert_eq!(status, 503);
+    assert_eq!(one.order(1, r#"{"do":"stop"}"#)["ok"], true);
+}
+
+#[test]
+fn a_page_that_does_not_read_holds_up_nobody() {
+    let served = serve(64, 4);
+    let nodes = vec![[0.0_f32; 3]; 20_000];
+    served.board.show_mesh(&nodes, &[[0, 1, 2]]);
+    let (_stalled, mut reader) = (served.page(), served.page());
+    let done = Arc::new(AtomicU64::new(0));
+    let (shown, board) = (Arc::clone(&done), Arc::clone(&served.board));
+    // 480 MB in all: no system keeps that for a page that does not read
+    let showing = std::thread::spawn(move || {
+        for _ in 0..2000 {
+            board.show_surface(&nodes);
+            board.show(Side::Master, &[0; 8 * wire::FIELDS]);
+            shown.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let mut newest = 0;
+    while newest < 2000 {
+        if let Sent::Binary(frame) = reader.next().expect("a frame")
+            && frame[6] == 2
+        {
+            let number = u32::from_le_bytes([frame[8], frame[9], frame[10], frame[11]]);
+            assert!(number > newest, "{number} after {newest}");
+            newest = number;
+        }
+    }
+    showing.join().expect("shown");
+    assert_eq!(done.load(Ordering::SeqCst), 2000);
+}
+
+#[test]
+fn a_port_that_is_taken_is_left_and_the_end_is_told() {
+    let (one, two) = (serve(8, 2), serve(8, 2));
+    assert_ne!(one.console.port(), two.console.port());
+    assert_ne!(one.console.url(), two.console.url());
+    // the token of one opens nothing at the other
+    assert_eq!(two.ask("GET", &one.path(), None, "").0, 403);
+    let mut page = one.page();
+    page.until(|word| word["kind"] == "hello");
+    drop(one);
+    assert_eq!(page.closed(), Some(1000));
+}

@@ -1,0 +1,165 @@
+//! `palpate rehearse` as a person meets it: a built-in script, one that fails, one that cannot be read.
+//!
+//! Source: ours; exit statuses as in the README.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use palpate::record;
+use serde_json::Value;
+
+fn palpate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+fn checks(summary: &Value) -> Vec<(String, bool)> {
+    let checks = summary["checks"].as_array().expect("checks").iter();
+    let held = |check: &Value| check["held"].as_bool().expect("a word");
+    checks
+        .map(|check| (check["name"].as_str().unwrap_or("").to_owned(), held(check)))
+        .collect()
+}
+
+/// A user's first try: it takes the nodule out, leaves whole files, and its configuration runs again to the same bits.
+#[test]
+fn tp_11_the_built_in_biopsy_takes_the_nodule_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, second] = ["one", "two"].map(|name| folder.path().join(name));
+    let output = palpate(&[
+        "rehearse",
+        "--script",
+        "biopsy",
+        "--json",
+        "--out",
+        text(&first),
+    ]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{stderr} {:?}",
+        checks(&summary)
+    );
+    assert_eq!(summary["command"], "rehearse");
+    assert!(
+        summary["rehearsal"]["removed_m3"]
+            .as_f64()
+            .is_some_and(|m3| m3 > 1e-7)
+    );
+    for file in ["report.html", "surface.ply", "config.toml", "summary.json"] {
+        assert!(
+            first
+                .join(file)
+                .metadata()
+                .is_ok_and(|data| data.len() > 100),
+            "{file}"
+        );
+    }
+    let recording = record::read(&first.join("recording.mcap")).expect("readable");
+    assert_eq!(
+        Some(recording.master.len() as u64),
+        summary["ticks"].as_u64()
+    );
+    assert!(recording.slave.is_empty());
+    let config = first.join("config.toml");
+    let again = palpate(&[
+        "rehearse",
+        "--config",
+        text(&config),
+        "--json",
+        "--out",
+        text(&second),
+    ]);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("a summary");
+    assert_eq!(again["trace_hash"], summary["trace_hash"]);
+    assert_eq!(again["checks"], summary["checks"]);
+}
+
+#[test]
+fn a_post_condition_that_does_not_hold_ends_with_1_and_a_wrong_script_with_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("press.json");
+    let write = |depth_m: f64| {
+        let text = format!(
+            r#"{{"scene": "linked-nodule", "step": [{{"kind": "press", "site_m": [0, 0], "depth_m": {depth_m}}}],
+                 "after": [{{"kind": "force", "most_n": 0.01}}]}}"#
+        );
+        std::fs::write(&script, text).expect("writable");
+    };
+    write(0.004);
+    let out = folder.path().join("out");
+    let call = [
+        "rehearse",
+        "--script",
+        text(&script),
+        "--json",
+        "--out",
+        text(&out),
+    ];
+    let output = palpate(&call);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert_eq!(output.status.code(), Some(1), "{:?}", checks(&summary));
+    let broken = checks(&summary).into_iter().filter(|(_, held)| !held);
+    let broken: Vec<String> = broken.map(|(name, _)| name).collect();
+    assert_eq!(broken, ["most force on the hand"]);
+    write(4.0);
+    for (arguments, parts) in [
+        (
+            &call[..],
+            &["press.json", "step 1 `press-1`: depth_m is 4", "0 to 0.05"][..],
+        ),
+        (
+            &["rehearse", "--script", "no-such"],
+            &["--script no-such", "biopsy"],
+        ),
+        (
+            &["rehearse", "--script", "biopsy", "--twin", "layered"],
+            &["step 2 `open`", "layered", "cut"],
+        ),
+        (
+            &["rehearse", "--script", "biopsy", "--duration", "1"],
+            &["duration_s is 1", "length of the script"],
+        ),
+    ] {
+        let output = palpate(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        for part in parts {
+            assert!(stderr.contains(part), "no `{part}` in: {stderr}");
+        }
+    }
+}
+
+/// Without a script, the palpation of every session, on any tissue.
+#[test]
+fn a_rehearsal_without_a_script_palpates_the_twin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = palpate(&[
+        "rehearse",
+        "--twin",
+        "sheet",
+        "--duration",
+        "8",
+        "--json",
+        "--no-recording",
+        "--out",
+        text(folder.path()),
+    ]);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert_eq!(output.status.code(), Some(0), "{:?}", checks(&summary));
+    assert!(summary["rehearsal"].is_null());
+    assert!(
+        summary["contact"]["peak_force_n"]
+            .as_f64()
+            .is_some_and(|n| n > 0.5)
+    );
+    assert!(!folder.path().join("recording.mcap").exists());
+}

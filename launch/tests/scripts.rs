@@ -1,0 +1,438 @@
+//! Scripts and rehearsals: on a small block with a nodule, with the whole of the operator's side.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use palpate::command::rehearse::{Run, play};
+use palpate::config::Config;
+use palpate::lab;
+use palpate::progress::Progress;
+use palpate::rehearsal::solo::{Solo, alone};
+use palpate::rehearsal::{Rehearsed, Script, Watch, script};
+
+const SCENE: &str = r#"
+name = "crumb"
+[linked]
+size_m = [0.03, 0.024, 0.012]
+spacing_m = 0.002
+[[layer]]
+name = "skin"
+thickness_m = 0.002
+young_pa = 20000.0
+[[layer]]
+name = "fat"
+young_pa = 5000.0
+[[inclusion]]
+name = "nodule"
+center_m = [0.006, 0.0, -0.004]
+radius_m = 0.003
+young_pa = 30000.0
+[[inclusion]]
+name = "vessel"
+center_m = [-0.012, 0.008, -0.008]
+radius_m = 0.0025
+young_pa = 30000.0
+[tool]
+radius_m = 0.003
+stiffness_npm = 2000.0
+"#;
+
+/// What a hand does on that block; post-conditions follow.
+const STEPS: &str = r#"
+tool_radius_m = 0.003
+[[step]]
+name = "feel"
+kind = "press"
+site_m = [0.006, 0.0]
+depth_m = 0.002
+[[step]]
+name = "open"
+kind = "incise"
+path_m = [[-0.004, 0.001, 0.0], [0.014, 0.001, 0.0]]
+depth_m = 0.006
+[[step]]
+name = "carve"
+kind = "carve"
+path_m = [[0.004, 0.0, -0.002], [0.008, 0.0, -0.002], [0.008, 0.0, -0.005], [0.004, 0.0, -0.005]]
+[[step]]
+name = "back"
+kind = "undo"
+[[step]]
+name = "again"
+kind = "redo"
+"#;
+
+fn scene_file(folder: &Path) -> PathBuf {
+    let path = folder.join("crumb.toml");
+    std::fs::write(&path, SCENE).expect("writable");
+    path
+}
+
+/// The configuration of a rehearsal of a script on the small block, in a folder that holds the scene.
+fn config(folder: &Path, script: &str) -> Config {
+    let mut config = Config::default();
+    let script = Script::parse(script, "test.toml").expect("a script");
+    script.apply(&mut config);
+    config.twin = scene_file(folder).display().to_string();
+    alone(&mut config);
+    config
+}
+
+fn run(script: &str) -> Run {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path(), script);
+    let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
+    let watch = Watch::new(&config, &scene).expect("it can be rehearsed");
+    let session = Solo::new(&config).expect("a session");
+    let (hidden, stop) = (Progress::line("test", true), AtomicBool::new(false));
+    play((session, watch), (&hidden, &stop), |_| Ok(())).expect("nothing refuses")
+}
+
+fn rehearsed(script: &str) -> Rehearsed {
+    run(script).rehearsed.expect("a script of steps")
+}
+
+fn after(conditions: &str) -> String {
+    format!("{STEPS}\n{conditions}")
+}
+
+/// Checks that do not hold, by name.
+fn broken(done: &Rehearsed) -> Vec<&str> {
+    let broken = done.checks.iter().filter(|check| !check.held);
+    broken.map(|check| check.name.as_str()).collect()
+}
+
+const HOLDING: &str = r#"
+[[after]]
+kind = "crossing"
+step = "open"
+cut = "open"
+[[after]]
+kind = "pieces"
+step = "open"
+count = 1
+[[after]]
+kind = "undone"
+step = "back"
+to = "open"
+[[after]]
+kind = "undone"
+step = "again"
+to = "carve"
+[[after]]
+kind = "left"
+label = "nodule"
+[[after]]
+kind = "removed"
+label = "nodule"
+volume_m3 = 1.5e-7
+tolerance = 0.2
+[[after]]
+kind = "margin"
+label = "nodule"
+least_m = 0.0
+[[after]]
+kind = "untouched"
+label = "vessel"
+[[after]]
+kind = "force"
+most_n = 2.0
+[[after]]
+kind = "ledger"
+[[after]]
+kind = "same-topology"
+"#;
+
+#[test]
+fn tp_11_a_scripted_session_feels_opens_carves_and_revises_and_all_that_must_hold_does() {
+    let script = after(HOLDING);
+    let one = run(&script);
+    let done = one.rehearsed.as_ref().expect("steps");
+    assert_eq!(broken(done), [""; 0], "{:#?}", done.checks);
+    // the two of every rehearsal, and one for each post-condition
+    assert_eq!(done.checks.len(), 2 + 11);
+    let steps = &done.outcome.steps;
+    assert!(
+        steps[0].peak_force_n > 0.1,
+        "nothing was felt: {:?}",
+        steps[0]
+    );
+    assert!(steps[1].links_cut > 20 && steps[2].elements_removed > 10);
+    assert_eq!(steps[3].elements_removed, -steps[2].elements_removed);
+    assert_eq!(steps[4].elements_removed, steps[2].elements_removed);
+    let nodule = done
+        .outcome
+        .amounts
+        .iter()
+        .find(|amount| amount.label == "nodule");
+    assert_eq!(nodule.map(|amount| amount.elements), Some(0));
+    assert!(!one.surface.faces.is_empty());
+    // the same script, the same bits
+    let again = run(&script);
+    assert_eq!(again.trace_hash, one.trace_hash);
+    assert_eq!(again.rehearsed, one.rehearsed);
+}
+
+/// Every post-condition can fail.
+#[test]
+fn a_post_condition_that_does_not_hold_is_found() {
+    for (condition, name) in [
+        ("kind = \"pieces\"\ncount = 2", "pieces"),
+        (
+            "kind = \"crossing\"\ncut = \"open\"\nlinks_min = 1\nstep = \"open\"",
+            "links across the cut `open`",
+        ),
+        ("kind = \"removed\"\nelements = 2", "tissue taken out"),
+        (
+            "kind = \"removed\"\nlabel = \"fat\"\nvolume_m3 = 1e-9\ntolerance = 0.5",
+            "`fat` taken out",
+        ),
+        (
+            "kind = \"left\"\nlabel = \"fat\"\nelements_max = 3",
+            "`fat` left",
+        ),
+        (
+            "kind = \"margin\"\nlabel = \"nodule\"\nleast_m = 0.005",
+            "margin around",
+        ),
+        (
+            "kind = \"untouched\"\nlabel = \"skin\"",
+            "elements of `skin`",
+        ),
+        ("kind = \"force\"\nmost_n = 0.05", "most force"),
+        (
+            "kind = \"force\"\nmost_n = 0.05\nstep = \"feel\"",
+            "most force on the hand in `feel`",
+        ),
+        (
+            "kind = \"undone\"\nto = \"start\"",
+            "linked as after `start`",
+        ),
+        ("kind = \"ledger\"\nshare_max = 0.0", "energy"),
+    ] {
+        let done = rehearsed(&after(&format!("[[after]]\n{condition}")));
+        let broken = broken(&done);
+        assert!(
+            broken.len() == 1 && broken[0].starts_with(name),
+            "{condition}: {broken:?} {:#?}",
+            done.checks
+        );
+    }
+}
+
+/// What is told to another tissue is what was done: a change that is not told is found out.
+#[test]
+fn a_change_that_was_not_told_is_found_by_the_same_topology() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = after("[[after]]\nkind = \"same-topology\"");
+    let config = config(folder.path(), &script);
+    let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
+    let mut watch = Watch::new(&config, &scene).expect("able").expect("steps");
+    let mut session = Solo::new(&config).expect("a session");
+    let mut missed = false;
+    for _ in 0..session.ticks() {
+        let record = session.step();
+        let twin = session.twin().expect("a twin");
+        // the first stroke of the blade is not heard of
+        if missed || twin.view().changes.is_empty() {
+            watch.tick(&record, twin);
+        } else {
+            missed = true;
+        }
+    }
+    let done = watch.finish(None);
+    assert!(
+        broken(&done).contains(&"the remote tissue is cut as the twin is"),
+        "{:#?}",
+        done.checks
+    );
+}
+
+/// TP-08: cut, join, hold, let go, take out and move in one session.
+#[test]
+fn tp_08_a_scripted_session_uses_every_tool_and_joined_faces_hang_together() {
+    let script = r#"
+tool_radius_m = 0.002
+[[step]]
+name = "cut"
+kind = "incise"
+path_m = [[-0.004, -0.016, 0.0], [-0.004, 0.016, 0.0]]
+depth_m = 0.016
+[[step]]
+name = "glue"
+kind = "glue"
+path_m = [[-0.005, -0.010, 0.004], [-0.005, 0.010, 0.004]]
+reach_m = 0.006
+[[step]]
+name = "pin"
+kind = "tack"
+path_m = [[0.006, 0.0, 0.0]]
+[[step]]
+name = "unpin"
+kind = "untack"
+path_m = [[0.006, 0.0, 0.0]]
+[[step]]
+name = "erase"
+kind = "carve"
+path_m = [[-0.012, -0.008, 0.0]]
+[[step]]
+kind = "move"
+to_m = [0.0, 0.0, 0.01]
+time_s = 0.3
+[[step]]
+kind = "wait"
+time_s = 0.1
+[[after]]
+kind = "pieces"
+step = "cut"
+count = 2
+[[after]]
+kind = "pieces"
+step = "glue"
+count = 1
+[[after]]
+kind = "crossing"
+step = "cut"
+cut = "cut"
+[[after]]
+kind = "crossing"
+step = "glue"
+cut = "cut"
+links_min = 20
+[[after]]
+kind = "undone"
+step = "unpin"
+to = "glue"
+[[after]]
+kind = "untouched"
+label = "nodule"
+"#;
+    let done = rehearsed(script);
+    assert_eq!(broken(&done), [""; 0], "{:#?}", done.checks);
+    let steps = &done.outcome.steps;
+    assert_ne!(steps[2].topology, steps[1].topology, "nothing was held");
+    assert!(steps[4].elements_removed > 0);
+}
+
+#[test]
+fn a_script_is_the_same_in_toml_and_json_and_out_of_a_configuration() {
+    let text = format!("name = \"test\"\n{}", after(HOLDING));
+    let one = Script::parse(&text, "test.toml").expect("TOML");
+    let value: serde_json::Value = toml::from_str(&text).expect("a table");
+    let two = Script::parse(&value.to_string(), "test.json").expect("JSON");
+    assert_eq!(one, two);
+    let mut config = Config::default();
+    one.apply(&mut config);
+    assert_eq!(config.validate(), Ok(()));
+    assert_eq!(Config::parse(&config.to_toml(), "again"), Ok(config));
+}
+
+#[test]
+fn a_wrong_script_is_refused_by_file_step_field_and_value() {
+    for (from, to, parts) in [
+        (
+            "depth_m = 0.006",
+            "depht_m = 0.006",
+            ["step 2 `open`", "`depht_m`", "depth_m"],
+        ),
+        (
+            "depth_m = 0.006",
+            "depth_m = 0.6",
+            ["step 2 `open`: depth_m", "is 0.6", "0 to 0.1"],
+        ),
+        (
+            "depth_m = 0.006",
+            "depth_m = \"deep\"",
+            ["step 2 `open`", "deep", "f64"],
+        ),
+        (
+            "kind = \"carve\"",
+            "kind = \"scoop\"",
+            ["step 3 `carve`", "scoop", "incise"],
+        ),
+        (
+            "name = \"feel\"",
+            "name = \"open\"",
+            ["step 2 `open`", "is 2", "expected 1"],
+        ),
+        (
+            "to = \"carve\"",
+            "to = \"carv\"",
+            ["after 4", "to is carv", "feel, open, carve"],
+        ),
+        (
+            "step = \"open\"",
+            "step = \"opne\"",
+            ["after 1", "step is opne", "feel, open"],
+        ),
+        (
+            "cut = \"open\"",
+            "cut = \"feel\"",
+            ["after 1", "a step `press`", "incise"],
+        ),
+        (
+            "least_m = 0.0",
+            "least_m = -1.0",
+            ["after 7", "least_m is -1", "0 or more"],
+        ),
+        (
+            "volume_m3 = 1.5e-7",
+            "",
+            ["after 6", "elements", "volume_m3"],
+        ),
+        (
+            "tool_radius_m = 0.003",
+            "tool_radius = 0.003",
+            ["line 2", "tool_radius", "tool_radius_m"],
+        ),
+    ] {
+        let text = after(HOLDING);
+        assert!(text.contains(from), "{from}");
+        let error = Script::parse(&text.replacen(from, to, 1), "cut.toml");
+        let error = error.expect_err(to).to_string();
+        for part in parts.into_iter().chain(["cut.toml"]) {
+            assert!(error.contains(part), "{to}: no `{part}` in: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_the_tissue_cannot_bear_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path(), STEPS);
+    let wrong = |config: &Config, name: &str| {
+        let scene = lab::load_scene(name, "twin").expect("a scene");
+        let refused = Watch::new(config, &scene).err();
+        refused.expect("refused").to_string()
+    };
+    let text = wrong(&config, "sheet");
+    for part in ["step 2 `open`", "`sheet`", "idms", "cut"] {
+        assert!(text.contains(part), "no `{part}` in: {text}");
+    }
+    let more = after("[[after]]\nkind = \"left\"\nlabel = \"tumour\"");
+    config = self::config(folder.path(), &more);
+    let text = wrong(&config, &config.twin);
+    for part in ["label is tumour", "skin, fat, nodule"] {
+        assert!(text.contains(part), "no `{part}` in: {text}");
+    }
+    config.duration_s = 1.0;
+    let text = config.validate().expect_err("too short").to_string();
+    assert!(text.contains("duration_s is 1; expected"), "{text}");
+}
+
+#[test]
+fn built_in_scripts_can_be_read() {
+    for name in script::names() {
+        let script = script::load(name).expect(name);
+        assert_eq!(script.procedure.name, name);
+        assert!(
+            !script.after.is_empty() && !script.about.is_empty(),
+            "{name}"
+        );
+    }
+    let error = script::load("no-such").expect_err("none").to_string();
+    assert!(
+        error.contains("no-such") && error.contains("biopsy"),
+        "{error}"
+    );
+}

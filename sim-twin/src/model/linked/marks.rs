@@ -1,0 +1,72 @@
+//! A set of small numbers, gone through in growing order.
+//!
+//! Source: ours. A bit a number: who moved and who is near is noted in any order, and gone through in one, so
+//! that the same set means the same sums to the last bit. Going through an empty set of `n` costs `n / 64`.
+
+/// Numbers below a bound that was given once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    words: Vec<u64>,
+}
+
+impl Marks {
+    /// An empty set of numbers below `bound`.
+    pub(super) fn new(bound: usize) -> Self {
+        Self {
+            words: vec![0; bound.div_ceil(64)],
+        }
+    }
+
+    /// Adds a number; one that is out of bounds is none.
+    #[inline]
+    pub(super) fn add(&mut self, number: usize) {
+        if let Some(word) = self.words.get_mut(number / 64) {
+            *word |= 1 << (number % 64);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
+        let ones = self.words.iter().map(|word| word.count_ones() as usize);
+        ones.sum()
+    }
+
+    /// The first number from `from` on.
+    #[inline]
+    pub(super) fn next(&self, from: usize) -> Option<usize> {
+        let mut nth = from / 64;
+        let mut word = self.words.get(nth)? & (u64::MAX << (from % 64));
+        while word == 0 {
+            nth += 1;
+            word = *self.words.get(nth)?;
+        }
+        Some(64 * nth + word.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_in_order_and_once() {
+        let mut marks = Marks::new(200);
+        for number in [199, 64, 3, 63, 3, 130, 200, 256, usize::MAX] {
+            marks.add(number);
+        }
+        let (mut found, mut from) = (Vec::new(), 0);
+        while let Some(number) = marks.next(from) {
+            found.push(number);
+            from = number + 1;
+        }
+        // the last word is whole
+        assert_eq!(found, [3, 63, 64, 130, 199, 200]);
+        assert_eq!(marks.count(), found.len());
+        marks.clear();
+        assert_eq!((marks.next(0), marks.next(1000)), (None, None));
+    }
+}

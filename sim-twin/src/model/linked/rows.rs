@@ -1,0 +1,237 @@
+//! Sweeps over the runs that are not still, and which runs a tool may be near.
+//!
+//! Source: ours. A run that went less than [`LinkedParams::still`] in a sweep, and none beside it more, is left
+//! alone by the next; runs are passed over by zones of so many where a tool is far. So a tick
+//! costs by what moves, and hardly by the size of the volume.
+//!
+//! [`LinkedParams::still`]: crate::model::linked::LinkedParams::still
+
+use crate::Vec3;
+use crate::model::linked::Linked;
+use crate::model::linked::elements::colour_of;
+use crate::model::linked::links::NONE;
+use crate::model::linked::sweep;
+
+/// Way of a run's elements, over the spacing, after which its bounds are looked at again.
+const DRIFT: f32 = 0.25;
+/// Runs of a zone.
+pub(super) const ZONE: usize = 64;
+
+/// Where the elements of some runs may be: corners of a box, and how far they may have gone out of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Zone {
+    least_m: Vec3,
+    most_m: Vec3,
+    drift_m: f32,
+}
+
+impl Zone {
+    fn empty() -> Self {
+        Self {
+            least_m: Vec3::repeat(f64::INFINITY),
+            most_m: Vec3::repeat(f64::NEG_INFINITY),
+            drift_m: 0.0,
+        }
+    }
+
+    /// Whether it may reach into a box.
+    fn meets(&self, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
+        let drift_m = f64::from(self.drift_m);
+        (0..3).all(|along| {
+            self.most_m[along] + drift_m >= low_m[along]
+                && self.least_m[along] - drift_m <= high_m[along]
+        })
+    }
+}
+
+impl Linked {
+    /// The runs that may be in a box, in order, by zones: the next ones from a zone on, and that zone.
+    pub(super) fn zone_near(
+        &self,
+        from: usize,
+        corners_m: (&Vec3, &Vec3),
+    ) -> Option<(usize, std::ops::Range<usize>)> {
+        let zone = (from..self.zones.len()).find(|&zone| self.zones[zone].meets(corners_m))?;
+        let runs = ZONE * zone..(ZONE * (zone + 1)).min(self.weave.runs.len());
+        Some((zone, runs))
+    }
+
+    /// The part of a run that may be in a box.
+    pub(super) fn near(
+        &self,
+        index: usize,
+        (low_m, high_m): (&Vec3, &Vec3),
+    ) -> std::ops::Range<usize> {
+        let run = &self.weave.runs[index];
+        let rest_m = self
+            .elements
+            .rest_m(u32::try_from(run.start).unwrap_or(NONE));
+        let drift_m = self.drift_m[index];
+        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
+        let nowhere = run.start..run.start;
+        for along in [1, 2] {
+            let (least, most) = bounds[along];
+            if rest_m[along] + f64::from(most) < low_m[along]
+                || rest_m[along] + f64::from(least) > high_m[along]
+            {
+                return nowhere;
+            }
+        }
+        let pitch_m = 2.0 * self.elements.frame().spacing_m[0];
+        let (least, most) = bounds[0];
+        let from = (low_m.x - f64::from(most) - rest_m.x) / pitch_m;
+        let to = (high_m.x - f64::from(least) - rest_m.x) / pitch_m;
+        if !(from.is_finite() && to.is_finite()) {
+            return nowhere;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a run is shorter than 2^52")]
+        let len = run.len as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "cut to the run before"
+        )]
+        let (from, to) = (
+            from.ceil().clamp(0.0, len) as usize,
+            (to.floor() + 1.0).clamp(0.0, len) as usize,
+        );
+        run.start + from..run.start + to.max(from)
+    }
+
+    /// One sweep of both colours over all that is not still; gives the energy that it took out \[J\].
+    pub(super) fn sweep(&mut self) -> f64 {
+        let mut lost_j = 0.0;
+        self.wake();
+        for colour in 0..2 {
+            let mut from = 0;
+            while let Some(index) = self.awake.next(from) {
+                from = index + 1;
+                if self.weave.runs[index].colour == colour {
+                    lost_j += self.sweep_run(index);
+                }
+            }
+            for index in 0..self.weave.loose.len() {
+                let element = self.weave.loose[index];
+                if colour_of(self.elements.site(element)) == colour {
+                    let slot = element as usize;
+                    let omega = self.params.omega;
+                    let went = sweep::pass_one(&mut self.elements, &self.weave, slot, omega);
+                    self.stirred(element, went.farthest_m);
+                    lost_j += went.lost_j;
+                }
+            }
+            let gave = self.give(colour);
+            lost_j += gave.held_j + gave.left_j;
+        }
+        lost_j
+    }
+
+    /// Sweeps one run; gives the energy that this took out \[J\].
+    fn sweep_run(&mut self, index: usize) -> f64 {
+        let went = sweep::pass_run(
+            &mut self.elements,
+            &self.weave,
+            (&self.weave.runs[index], self.params.omega),
+            &mut self.spare_m[index],
+        );
+        if went.farthest_m == 0.0 {
+            return 0.0;
+        }
+        self.went(index, went.farthest_m);
+        for &beside in self.weave.beside(index) {
+            self.spare_m[beside as usize] -= went.farthest_m;
+        }
+        went.lost_j
+    }
+
+    /// Notes that elements of a run have gone this far \[m\].
+    pub(super) fn went(&mut self, run: usize, way_m: f32) {
+        self.stir(run, way_m);
+        self.drift_m[run] += way_m;
+        let zone = &mut self.zones[run / ZONE];
+        zone.drift_m = zone.drift_m.max(self.drift_m[run]);
+        self.moved.add(run);
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+        let far_m = DRIFT * self.spacing_m as f32;
+        if self.drift_m[run] > far_m {
+            self.drifted.add(run);
+        }
+    }
+
+    /// Lets the next sweep look at a run and those beside it, if this is far enough \[m\].
+    pub(super) fn stir(&mut self, run: usize, way_m: f32) {
+        self.stir_m[run] = self.stir_m[run].max(way_m);
+        self.stirring.add(run);
+    }
+
+    /// Lists who is to be looked at anew, by how far runs went.
+    pub(super) fn restir(&mut self) {
+        self.stirring.clear();
+        for run in 0..self.weave.runs.len() {
+            if self.stir_m[run] > 0.0 {
+                self.stirring.add(run);
+            }
+        }
+    }
+
+    /// Finds the runs that moved in the last sweep, or beside one that did.
+    fn wake(&mut self) {
+        self.awake.clear();
+        let mut from = 0;
+        while let Some(run) = self.stirring.next(from) {
+            from = run + 1;
+            if self.stir_m[run] > self.still_m {
+                self.awake.add(run);
+                for &beside in self.weave.beside(run) {
+                    self.awake.add(beside as usize);
+                }
+            }
+            self.stir_m[run] = 0.0;
+        }
+        self.stirring.clear();
+    }
+
+    /// Runs that the last sweep looked at: what it cost.
+    #[must_use]
+    pub fn runs_awake(&self) -> usize {
+        self.awake.count()
+    }
+
+    /// Finds the bounds of a run; gives the energy of the links up from its elements \[J\].
+    pub(super) fn survey(&mut self, index: usize) -> f64 {
+        let run = self.weave.runs[index];
+        let seen = sweep::survey(&self.elements, &self.weave, &run);
+        self.bounds[index] = seen.bounds_m;
+        let ends = [run.start, run.start + run.len - 1]
+            .map(|slot| self.elements.rest_m(u32::try_from(slot).unwrap_or(NONE)));
+        let zone = &mut self.zones[index / ZONE];
+        zone.drift_m = zone.drift_m.max(self.drift_m[index]);
+        for (along, (least, most)) in seen.bounds_m.into_iter().enumerate() {
+            let [first, last] = ends.map(|end| end[along]);
+            zone.least_m[along] = zone.least_m[along].min(first + f64::from(least));
+            zone.most_m[along] = zone.most_m[along].max(last + f64::from(most));
+        }
+        seen.up_j
+    }
+
+    /// Finds the bounds of all runs, and how far they have gone is kept; gives the energy of the links up from
+    /// their elements \[J\].
+    pub(super) fn survey_all(&mut self) -> f64 {
+        let runs = self.weave.runs.len();
+        self.zones.clear();
+        self.zones.resize(runs.div_ceil(ZONE), Zone::empty());
+        self.drifted.clear();
+        (0..runs).map(|run| self.survey(run)).sum()
+    }
+
+    /// Finds the bounds of runs that have gone far since.
+    pub(super) fn survey_far(&mut self) {
+        let mut from = 0;
+        while let Some(run) = self.drifted.next(from) {
+            from = run + 1;
+            self.drift_m[run] = 0.0;
+            self.survey(run);
+        }
+        self.drifted.clear();
+    }
+}

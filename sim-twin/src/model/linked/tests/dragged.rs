@@ -1,0 +1,211 @@
+//! Elements held and dragged through a volume (row DF-13), what that looks at (DF-14, FU-10), and sweeps of rows
+//! against those of single elements (FU-07), and what is drawn (RN-01).
+
+use super::{Draw, matter, volume};
+use crate::Tissue as _;
+use crate::model::linked::chain::{Chain, Lists};
+use crate::model::linked::elements::Elements;
+use crate::model::linked::exact::Control;
+use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links as _;
+use crate::model::linked::matter::Matter;
+use crate::model::linked::sweep::{pass_one, pass_run};
+use crate::model::linked::tests::press::{ball, slab};
+use crate::model::linked::weave::Weave;
+
+/// Row DF-13: an element is dragged about; all limits are kept, the surface shows where it is, and the account of
+/// energy closes. How many updates a second that makes is in `palpate bench --only linked`.
+#[test]
+fn df_13_what_is_grabbed_drags_the_rest_along() {
+    let mut tissue = slab([30, 30, 30], vec![matter(Limits::MEDIUM)], |_| 0);
+    let element = tissue.elements().at_site([15, 15, 29]).expect("there");
+    let vertex = |tissue: &crate::model::linked::Linked| {
+        let vertices = tissue.surface().vertices();
+        vertices.iter().position(|&v| v == element).expect("on top")
+    };
+    let mut draw = Draw::new(4);
+    let (mut at_m, mut farthest_m) = ([0.0_f32; 3], 0.0_f32);
+    for _ in 0..200 {
+        at_m = at_m.map(|x| (x + draw.around(1e-3) as f32).clamp(-4e-3, 4e-3));
+        let moved = tissue
+            .drag(&[Control {
+                element,
+                to_m: at_m,
+            }])
+            .expect("gives way");
+        farthest_m = farthest_m.max(at_m[2].abs());
+        assert!(moved.considered > 0);
+        assert_eq!(tissue.elements().moved_m(element), at_m);
+        assert!(tissue.elements().worst_m() <= 1e-8);
+        let shown_m = tissue.view().positions_m[vertex(&tissue)];
+        assert_eq!(shown_m, tissue.elements().at_m(element));
+        let books = tissue.ledger();
+        let out = books.stored_j() - books.tool_work_j + books.dissipated_j - books.residual_j;
+        assert!(out.abs() < 1e-12, "{books:?}");
+    }
+    let before = tissue.ledger();
+    assert!(farthest_m > 1e-3 && before.dissipated_j > 0.0);
+    // let go, it comes to rest and gives nothing back to nobody
+    for _ in 0..600 {
+        tissue.drag(&[]).expect("nobody holds");
+    }
+    let after = tissue.ledger();
+    assert_eq!(after.tool_work_j, before.tool_work_j);
+    assert!(
+        after.stored_j() < 0.01 * before.stored_j() + 1e-12,
+        "{after:?}"
+    );
+    // what is pinned does not give, and nothing moved
+    let at_m = tissue.elements().moved_m(element);
+    let far = Control {
+        element,
+        to_m: [0.0, 0.0, 30e-3],
+    };
+    assert!(tissue.drag(&[far]).is_err());
+    assert_eq!(tissue.elements().moved_m(element), at_m);
+}
+
+/// Row FU-10: a small poke looks at the runs around it and no more, however large the volume.
+#[test]
+fn fu_10_a_small_poke_costs_by_what_moves() {
+    let woken = |size: i32| {
+        let mut tissue = slab([size; 3], vec![matter(Limits::LOOSE)], |_| 0);
+        let middle = size / 2;
+        let element = tissue
+            .elements()
+            .at_site([middle, middle, size - 1])
+            .expect("there");
+        let control = Control {
+            element,
+            to_m: [0.0, 0.0, -1e-4],
+        };
+        for _ in 0..3 {
+            tissue.drag(&[control]).expect("gives way");
+        }
+        tissue.runs_awake()
+    };
+    let [small, large] = [24, 48].map(woken);
+    assert!(small > 0 && large <= small + small / 4, "{small} {large}");
+}
+
+/// Row DF-14 in counts, which no machine changes: a rigid sheet is looked at whole in every move, a loose one
+/// by less the larger it is. Times are in `palpate bench --only linked`.
+#[test]
+fn df_14_a_rigid_sheet_is_looked_at_whole_and_a_loose_one_is_not() {
+    let considered = |limits: Limits, edge: i32| {
+        let mut sheet: Elements<f32> = volume([edge, edge, 1], &[limits], |_| true, |_| 0);
+        let element = sheet.at_site([edge / 2, edge / 2, 0]).expect("there");
+        let mut chain = Chain::new(sheet.slots(), Lists::Box);
+        let mut seen = Vec::new();
+        for nth in 1..=40 {
+            // out along x and back along y, in steps of half a link
+            let way = 0.5 * nth as f32;
+            let to_m = [way.min(10.0), (way - 10.0).max(0.0), 0.0];
+            let moved = chain.propagate(&mut sheet, &[Control { element, to_m }]);
+            seen.push(moved.expect("nothing is held").considered);
+        }
+        seen
+    };
+    for edge in [10, 50, 100] {
+        let all = (edge * edge - 1) as usize;
+        assert!(
+            considered(Limits::RIGID, edge)
+                .iter()
+                .all(|&seen| seen == all)
+        );
+    }
+    let [small, large] =
+        [50, 100].map(|edge| considered(Limits::LOOSE, edge).iter().sum::<usize>());
+    assert!(
+        small > 0 && large < 2 * small,
+        "{small} {large}: four times the elements"
+    );
+}
+
+/// Row FU-07: the layout goes through rows at once, and does what going through elements does.
+#[test]
+fn fu_07_rows_at_once_do_as_one_by_one() {
+    let stiff = Matter {
+        modulus_pa: 20.0 * matter(Limits::LOOSE).modulus_pa,
+        ..matter(Limits::LOOSE)
+    };
+    let of = |[x, y, _]: [i32; 3]| u8::from(x > 20 && y < 5);
+    let tissue = slab([45, 9, 7], vec![matter(Limits::LOOSE), stiff], of);
+    let mut rows = tissue.elements().clone();
+    let mut draw = Draw::new(11);
+    for slot in 0..rows.slots() {
+        if !rows.pinned(slot) {
+            for moved_m in &mut rows.moved_m {
+                moved_m[slot as usize] = draw.around(1e-4) as f32;
+            }
+        }
+    }
+    // a cut, and an element that a tool has
+    let cut = rows.at_site([12, 4, 3]).expect("there");
+    for to in crate::model::linked::direction::Direction::ALL {
+        rows.cut(cut, to);
+    }
+    let mut weave = Weave::new(&rows);
+    let taken = rows.at_site([30, 4, 6]).expect("there");
+    weave.gain[taken as usize] = 0.0;
+    let mut single = rows.clone();
+    let before_m = rows.moved_m(taken);
+    for colour in 0..2 {
+        for run in weave.runs.iter().filter(|run| run.colour == colour) {
+            let mut spare_m = -1.0;
+            let went = pass_run(&mut rows, &weave, (run, 1.3), &mut spare_m);
+            let mut lost_j = 0.0;
+            let mut farthest_m = 0.0_f32;
+            for slot in run.start..run.start + run.len {
+                let one = pass_one(&mut single, &weave, slot, 1.3);
+                lost_j += one.lost_j;
+                farthest_m = farthest_m.max(one.farthest_m);
+            }
+            assert!((went.farthest_m - farthest_m).abs() < 1e-9);
+            assert!((went.lost_j - lost_j).abs() <= 1e-5 * lost_j.abs() + 1e-15);
+        }
+    }
+    for (all, one) in rows.moved_m.iter().zip(&single.moved_m) {
+        assert!(all.iter().zip(one).all(|(a, b)| (a - b).abs() < 1e-9));
+    }
+    assert_eq!(rows.moved_m(taken), before_m);
+    assert_ne!(rows, *tissue.elements());
+}
+
+/// Row RN-01: what is drawn as points are the elements of the surface and no others, where they are, also though a
+/// step looks at those alone whose rows moved.
+#[test]
+fn rn_01_points_are_those_of_the_surface_and_follow_it() {
+    let mut tissue = slab([30; 3], vec![matter(Limits::LOOSE)], |_| 0);
+    assert_eq!(tissue.view().positions_m.len(), 30 * 30 * 30 - 28 * 28 * 28);
+    let shown = |tissue: &crate::model::linked::Linked| {
+        let vertices = tissue.surface().vertices();
+        let bare = |element: u32| {
+            let links = crate::model::linked::direction::Direction::ALL.into_iter();
+            let mut links = links.map(|to| tissue.elements().neighbour(element, to));
+            links.any(|other| other.is_none())
+        };
+        assert!(vertices.iter().all(|&element| bare(element)));
+        let at_m = vertices
+            .iter()
+            .map(|&element| tissue.elements().at_m(element));
+        assert!(at_m.eq(tissue.view().positions_m.iter().copied()));
+    };
+    let mut felt = [crate::Reaction::default()];
+    for tick in 0..60 {
+        let aside_m = 2e-4 * f64::from(tick);
+        let at_m = crate::Vec3::new(aside_m, 0.0, 4e-3 - aside_m.min(2e-3));
+        tissue.step(&[ball(at_m, 4e-3)], 1e-3, &mut felt);
+        shown(&tissue);
+        if tick == 30 {
+            let before = tissue.view().positions_m.len();
+            let cut = crate::Edit::Cut {
+                point_m: crate::Vec3::new(0.2e-3, 0.0, 0.0),
+                normal: crate::Vec3::x(),
+            };
+            tissue.edit(&cut).expect("can");
+            assert!(tissue.view().positions_m.len() >= before + 2 * 28 * 28);
+        }
+    }
+    assert!(felt[0].contacts > 0);
+}

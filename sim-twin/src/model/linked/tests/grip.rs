@@ -1,0 +1,195 @@
+//! What rubs, what jaws hold, what tears of it, and what is held by a tack.
+
+use super::operate::out_j;
+use super::press::{ball, slab};
+use super::{Draw, matter};
+use crate::model::linked::cling::Cling;
+use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links;
+use crate::model::linked::{Linked, LinkedParams};
+use crate::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+
+fn with(params: LinkedParams) -> Linked {
+    let elements = slab([25, 21, 10], vec![matter(Limits::LOOSE)], |_| 0)
+        .elements()
+        .clone();
+    Linked::new(elements, params).expect("fit")
+}
+
+/// Leads a tool straight; what the hand paid \[J\] and the last reaction.
+fn lead(tissue: &mut Linked, tool: &mut Tool, to_m: Vec3) -> (f64, Reaction) {
+    let way_m = to_m - tool.position_m;
+    let count = (way_m.norm() / 2e-5).ceil().max(1.0);
+    let mut felt = [Reaction::default()];
+    let mut paid_j = 0.0;
+    for _ in 0..count as usize {
+        tool.position_m += way_m / count;
+        tissue.step(&[*tool], 1e-3, &mut felt);
+        paid_j -= felt[0].force_n.dot(&way_m) / count;
+        assert!(out_j(tissue).abs() < 1e-12, "{:?}", tissue.ledger());
+    }
+    (paid_j, felt[0])
+}
+
+fn rest(tissue: &mut Linked, tool: &Tool, ticks: usize) -> Reaction {
+    let mut felt = [Reaction::default()];
+    for _ in 0..ticks {
+        tissue.step(&[*tool], 1e-3, &mut felt);
+    }
+    felt[0]
+}
+
+const FRICTION: f64 = 0.3;
+
+/// Coulomb, element by element: no more than the coefficient times what presses it, against the way; and nothing
+/// without.
+#[test]
+fn fu_10_a_finger_that_slides_is_rubbed_by_coulombs_law() {
+    let mut rubbed_n = Vec::new();
+    for friction in [0.0, FRICTION] {
+        let mut tissue = with(LinkedParams {
+            friction,
+            ..LinkedParams::default()
+        });
+        let start_m = Vec3::new(-5e-3, 0.0, 4e-3);
+        let mut finger = ball(start_m + Vec3::z() * 1e-3, 5e-3);
+        let (down_j, _) = lead(&mut tissue, &mut finger, start_m);
+        rest(&mut tissue, &finger, 200);
+        let (paid_j, felt) = lead(&mut tissue, &mut finger, start_m + Vec3::x() * 1e-2);
+        rubbed_n.push((-felt.force_n.x, felt.force_n.z));
+        let (back_j, _) = lead(&mut tissue, &mut finger, start_m);
+        let (up_j, _) = lead(&mut tissue, &mut finger, start_m + Vec3::z() * 1e-3);
+        assert!(down_j + paid_j + back_j + up_j > 0.0);
+        // some are pressed to their cone, none beyond
+        lead(&mut tissue, &mut finger, start_m);
+        lead(&mut tissue, &mut finger, start_m + Vec3::x() * 1e-2);
+        let pull = |cling: &Cling| {
+            let rod = tissue.rods[cling.tool].expect("there");
+            let at_m = tissue.elements().at_m(cling.element);
+            let bears_m = friction * rod.depth_m(&at_m).0;
+            cling.grip(&rod).stretch_m(&at_m).norm() / bears_m
+        };
+        let pulls: Vec<f64> = tissue.clings.iter().map(pull).collect();
+        assert_eq!(pulls.is_empty(), friction == 0.0);
+        assert!(pulls.iter().all(|&pull| pull <= 1.0 + 1e-9), "{pulls:?}");
+        let slides = pulls.iter().filter(|&&pull| pull > 0.99).count();
+        assert!(2 * slides >= pulls.len(), "{pulls:?}");
+    }
+    let [(plain_n, _), (rough_n, pressed_n)] = rubbed_n[..] else {
+        panic!("two")
+    };
+    assert!(plain_n.abs() < 0.01 * pressed_n, "{rubbed_n:?}");
+    // what is pushed up ahead of the finger is in its way too
+    assert!(
+        (1.0..2.5).contains(&(rough_n / (FRICTION * pressed_n))),
+        "{rubbed_n:?}"
+    );
+}
+
+fn forceps(at_m: Vec3, closed: bool) -> Tool {
+    Tool {
+        jaws: Some(Jaws {
+            opening_m: 3e-3,
+            opening_velocity_mps: 0.0,
+            closed,
+        }),
+        ..ball(at_m, 1.6e-3)
+    }
+}
+
+/// Row TP-05: what jaws hold comes along, is held by all links at their limits, or is torn out.
+#[test]
+fn tp_05_forceps_pull_what_they_close_on() {
+    for tears in [false, true] {
+        let mut tissue = with(LinkedParams {
+            tears,
+            ..LinkedParams::default()
+        });
+        let links = tissue.elements().link_count();
+        let start_m = Vec3::new(0.0, 0.0, 1e-3);
+        let mut tool = forceps(start_m, false);
+        rest(&mut tissue, &tool, 50);
+        tool.jaws = forceps(start_m, true).jaws;
+        assert!(rest(&mut tissue, &tool, 50).contacts > 10);
+        let held: Vec<u32> = tissue.clings.iter().map(|cling| cling.element).collect();
+        let (paid_j, felt) = lead(&mut tissue, &mut tool, start_m + Vec3::z() * 6e-3);
+        assert!(felt.force_n.z < -0.05 && paid_j > 0.0, "{felt:?}");
+        for &element in &held {
+            assert!(tissue.elements().at_m(element).z > 4e-3, "{element} stayed");
+        }
+        assert_eq!(tissue.elements().link_count(), links);
+        lead(&mut tissue, &mut tool, start_m + Vec3::z() * 20e-3);
+        let (_, felt) = lead(&mut tissue, &mut tool, start_m + Vec3::z() * 24e-3);
+        let torn = links - tissue.elements().link_count();
+        if tears {
+            assert!(torn > 10 && felt.force_n.norm() < 1e-3, "{torn} {felt:?}");
+            assert!(tissue.surgery().pieces().live().len() > 1);
+        } else {
+            assert!(torn == 0 && felt.force_n.z < -10.0, "{torn} {felt:?}");
+        }
+        assert!(tissue.elements().worst_m() < 1e-8);
+        tool.jaws = forceps(start_m, false).jaws;
+        let felt = rest(&mut tissue, &tool, 2);
+        assert!(
+            felt.force_n.norm() < 1e-3 && tissue.clings.is_empty(),
+            "{felt:?}"
+        );
+        assert!(out_j(&tissue).abs() < 1e-12, "{:?}", tissue.ledger());
+    }
+}
+
+/// A grip that goes anywhere and comes back has not been paid by the tissue.
+#[test]
+fn tp_05_no_closed_motion_of_jaws_gives_energy() {
+    let mut draw = Draw::new(21);
+    for round in 0..6 {
+        let mut tissue = with(LinkedParams {
+            friction: 0.5 * draw.share(),
+            tears: round % 2 == 0,
+            ..LinkedParams::default()
+        });
+        let start_m = Vec3::new(0.0, 0.0, 1e-3);
+        let mut tool = forceps(start_m, false);
+        rest(&mut tissue, &tool, 20);
+        tool.jaws = forceps(start_m, true).jaws;
+        let mut paid_j = 0.0;
+        for _ in 0..6 {
+            let way = Vec3::new(draw.around(4e-3), draw.around(4e-3), 8e-3 * draw.share());
+            paid_j += lead(&mut tissue, &mut tool, start_m + way).0;
+        }
+        paid_j += lead(&mut tissue, &mut tool, start_m).0;
+        assert!(paid_j > 0.0, "round {round}: {paid_j}");
+    }
+}
+
+/// Row TP-09: what a tack holds does not move under any drag, is felt as it was, and goes on when let go.
+#[test]
+fn tp_09_what_is_tacked_stays_and_is_felt() {
+    let mut tissue = with(LinkedParams::default());
+    let mut tool = ball(Vec3::new(0.0, 0.0, 3e-3), 5e-3);
+    let before = rest(&mut tissue, &tool, 200);
+    tool.instrument = Instrument::Tack;
+    let after = rest(&mut tissue, &tool, 1);
+    let jump_n = (after.force_n - before.force_n).norm();
+    assert!(
+        jump_n < 0.01 * before.force_n.norm(),
+        "{before:?} {after:?}"
+    );
+    tool.instrument = Instrument::Blunt;
+    let places: Vec<_> = (0..tissue.elements().slots())
+        .filter(|&e| tissue.elements().pinned(e))
+        .map(|e| (e, tissue.elements().moved_m(e)))
+        .collect();
+    assert!(places.len() > 25 * 21 + 10);
+    let harder = lead(&mut tissue, &mut tool, Vec3::new(1e-3, 0.0, 2e-3)).1;
+    assert!(harder.force_n.z > before.force_n.z);
+    for &(element, moved_m) in &places {
+        assert_eq!(tissue.elements().moved_m(element), moved_m);
+    }
+    tissue.edit(&Edit::Undo).expect("can");
+    let freed = rest(&mut tissue, &tool, 300);
+    assert!(
+        freed.force_n.z < 0.5 * harder.force_n.z,
+        "{freed:?} {harder:?}"
+    );
+}

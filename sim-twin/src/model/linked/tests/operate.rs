@@ -1,0 +1,156 @@
+//! Instruments through the interface of a tissue: what they do, what is booked, and that it can be done again.
+
+use super::press::{ball, slab};
+use super::{Draw, matter};
+use crate::model::linked::edits::{Change, topology};
+use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links;
+use crate::model::linked::matter::Matter;
+use crate::model::linked::{Linked, LinkedParams};
+use crate::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
+
+/// What stored energy lacks to be what the books say \[J\].
+pub(super) fn out_j(tissue: &Linked) -> f64 {
+    let books = tissue.ledger();
+    books.stored_j() - books.tool_work_j - books.edit_j + books.dissipated_j - books.residual_j
+}
+
+/// A tool that does something, somewhere near where it was.
+fn any_tool(draw: &mut Draw, was: &Tool) -> Tool {
+    let mut tool = *was;
+    tool.position_m += Vec3::new(draw.around(2e-3), draw.around(2e-3), draw.around(2e-3));
+    let far = 7e-3;
+    tool.position_m = tool.position_m.map(|x| x.clamp(-far, far));
+    if let Some(jaws) = &mut tool.jaws {
+        jaws.opening_m = (jaws.opening_m + draw.around(5e-4)).clamp(0.0, 4e-3);
+        jaws.closed ^= draw.below(15) == 0;
+    }
+    if draw.below(12) == 0 {
+        tool.instrument = match draw.below(6) {
+            0 => Instrument::Blunt,
+            1 => Instrument::Scalpel {
+                edge_m: Vec3::new(draw.around(6e-3), draw.around(6e-3), draw.around(6e-3)),
+            },
+            2 => Instrument::Curette,
+            3 => Instrument::Glue {
+                reach_m: 4e-3 * draw.share(),
+            },
+            4 => Instrument::Tack,
+            _ => Instrument::Untack,
+        };
+    }
+    tool
+}
+
+fn two_tools() -> [Tool; 2] {
+    let forceps = Tool {
+        jaws: Some(Jaws {
+            opening_m: 3e-3,
+            opening_velocity_mps: 0.0,
+            closed: false,
+        }),
+        ..ball(Vec3::new(2e-3, 0.0, 3e-3), 2e-3)
+    };
+    [forceps, ball(Vec3::new(-2e-3, 1e-3, 3e-3), 1.2e-3)]
+}
+
+/// A small slab that rubs and tears.
+fn rough_slab() -> Linked {
+    let tough = Matter {
+        toughness_jpm2: 20.0,
+        ..matter(Limits::LOOSE)
+    };
+    let elements = slab([13, 12, 8], vec![tough], |_| 0).elements().clone();
+    let params = LinkedParams {
+        friction: 0.4,
+        tears: true,
+        ..LinkedParams::default()
+    };
+    Linked::new(elements, params).expect("fit")
+}
+
+/// What a tissue does, another one does after it by its changes alone; undo and redo give the same number
+/// of all links back.
+#[test]
+fn tp_11_whatever_instruments_do_can_be_done_elsewhere_and_taken_back() {
+    let mut draw = Draw::new(3);
+    let mut tissue = rough_slab();
+    let mut copy = tissue.clone();
+    let mut tools = two_tools();
+    let mut felt = [Reaction::default(); 2];
+    let (mut made, mut undone) = (0, 0);
+    for tick in 0..1500 {
+        tools = tools.map(|tool| any_tool(&mut draw, &tool));
+        tissue.step(&tools, 1e-3, &mut felt);
+        let changes: Vec<Change> = tissue.view().changes.to_vec();
+        made += changes.len();
+        copy.edit(&Edit::Replay(&changes)).expect("can");
+        assert_eq!(copy.view().changes, changes, "tick {tick}");
+        assert_eq!(tissue.view().topology, copy.view().topology);
+        if draw.below(20) == 0 {
+            let before = tissue.view().topology;
+            for edit in [Edit::Undo, Edit::Redo, Edit::Undo]
+                .iter()
+                .take(2 + draw.below(2) as usize)
+            {
+                let report = tissue.edit(edit).expect("can");
+                undone += report.elements;
+                let changes: Vec<Change> = tissue.view().changes.to_vec();
+                copy.edit(&Edit::Replay(&changes)).expect("can");
+                assert_eq!(tissue.view().topology, copy.view().topology);
+                if matches!(edit, Edit::Redo) {
+                    assert_eq!(tissue.view().topology, before, "tick {tick}");
+                }
+            }
+        }
+        let residual_j = tissue.ledger().residual_j;
+        assert!(
+            residual_j.abs() < 1e-9,
+            "tick {tick}: {:?}",
+            tissue.ledger()
+        );
+        assert!(
+            out_j(&tissue).abs() < 1e-12,
+            "tick {tick}: {:?}",
+            tissue.ledger()
+        );
+        assert!(felt.iter().all(|f| f.force_n.norm() < 100.0), "tick {tick}");
+    }
+    assert_eq!(tissue.view().topology, Some(topology(tissue.elements())));
+    assert_eq!(tissue.elements().one_sided(), None);
+    assert!(made > 1000 && undone > 100, "{made} {undone}");
+}
+
+/// A snapshot in the middle of any work holds all that goes on, undo included.
+#[test]
+fn tp_11_a_thawed_operation_goes_on_bit_for_bit() {
+    let mut draw = Draw::new(11);
+    let mut tissue = rough_slab();
+    let mut other = tissue.clone();
+    let mut tools = two_tools();
+    let mut felt = [Reaction::default(); 2];
+    let mut snapshot = Snapshot::default();
+    for round in 0..60 {
+        tissue.freeze(&mut snapshot);
+        other.thaw(&snapshot).expect("its own");
+        assert_eq!(Snapshot::of(&other), snapshot, "round {round}");
+        for tick in 0..25 {
+            tools = tools.map(|tool| any_tool(&mut draw, &tool));
+            let mut again = felt;
+            tissue.step(&tools, 1e-3, &mut felt);
+            other.step(&tools, 1e-3, &mut again);
+            assert_eq!(felt, again, "round {round}, tick {tick}");
+            assert_eq!(tissue.view().changes, other.view().changes);
+            if draw.below(25) == 0 {
+                let edit = if draw.below(2) == 0 {
+                    Edit::Undo
+                } else {
+                    Edit::Redo
+                };
+                assert_eq!(tissue.edit(&edit), other.edit(&edit), "round {round}");
+            }
+        }
+        let (one, two) = (Snapshot::of(&tissue), Snapshot::of(&other));
+        assert!(one == two, "round {round}");
+    }
+}

@@ -1,0 +1,228 @@
+"""Drives the console's page in a headless Chromium while `palpate run` works, as a person would.
+
+Usage: check_console.py PALPATE --out DIR [--page FOLDER] [--chromium PATH]
+
+Loads the page, presses with the mouse until more than 1 N is felt, sees the mesh move, watches from a
+second page, changes the delay, reloads, stops by the button, and reads from the recording when the robot
+stood. Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
+from playwright.sync_api import sync_playwright
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+STOP_MS = 50
+HALT = 1 << 6
+
+
+def hold(condition, what):
+    if not condition:
+        sys.exit(f"does not hold: {what}")
+
+
+class Session:
+    """A session of `palpate run` with its console."""
+
+    def __init__(self, palpate, out, *flags):
+        self.out = out
+        command = [palpate, "run", "--console-port", "0", "--out", str(out), *flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        hold(found, f"the address of the console is printed: {line!r}")
+        self.url = found.group(0)
+
+    def end(self):
+        self.stdout, self.stderr = self.process.communicate(timeout=120)
+        return self.process.returncode
+
+
+class Page:
+    """One page of the console, and what it is seen to do."""
+
+    def __init__(self, browser, url, folder=None, size=(1280, 800), dark=False):
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+        )
+        self.page = context.new_page()
+        self.errors, self.asked = [], []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("dialog", lambda dialog: dialog.accept())
+        if folder:
+            # the page as it lies on the disk, for whoever is changing it
+            self.page.route(re.compile(r"\.(js|css)$"), lambda route: route.fulfill(
+                path=Path(folder, route.request.url.split("/", 4)[4]),
+                content_type="text/css" if route.request.url.endswith("css") else "text/javascript"))
+        self.page.goto(url)
+
+    def js(self, text):
+        return self.page.evaluate(text)
+
+    def until(self, text, what, seconds=20):
+        # asked from outside: what waits inside the page is made by eval, which the page does not allow
+        begun = time.monotonic()
+        while not self.js(f"Boolean({text})"):
+            if time.monotonic() - begun > seconds:
+                seen = self.js("JSON.stringify(window.palpate?.seen.state?.master ?? null)")
+                sys.exit(f"does not hold within {seconds} s: {what}; {self.errors}; {seen}")
+            time.sleep(0.02)
+
+    def numbers(self):
+        return self.js("({frames: palpate.seen.frames, surfaces: palpate.seen.surfaces, echo_ms: palpate.seen.echo_ms,"
+                       " pictures: palpate.seen.pictures, nodes: palpate.scene.rest_m?.length / 3})")
+
+    def at(self, x_m, y_m):
+        return self.js(f"palpate.scene.onScreen([{x_m}, {y_m}, 0])")
+
+    def press(self, x_m, y_m, force_n, deepest=60):
+        """Hold the handle over a place and turn the wheel until so much is felt."""
+        mouse = self.page.mouse
+        mouse.move(*self.at(x_m, y_m))
+        mouse.down()
+        self.until(f"Math.hypot(palpate.seen.state.master.position_m[0] - {x_m},"
+                   f" palpate.seen.state.master.position_m[1] - {y_m}) < 0.002", "the tool comes")
+        for _ in range(deepest):
+            if self.force() > force_n:
+                return
+            mouse.wheel(0, 100)
+            time.sleep(0.06)
+        sys.exit(f"does not hold: {force_n} N are felt; {self.force():.2f} N are")
+
+    def let_go(self):
+        self.page.mouse.up()
+
+    def force(self):
+        return self.js("Math.hypot(...palpate.seen.state.master.port_force_n.slice(0, 3))")
+
+    def shot(self, path):
+        self.page.screenshot(path=path)
+
+
+def stand_still(out):
+    """From when the stop was heard: to the first halted tick of the robot [ms], and how far it went after 50 ms [mm]."""
+    log = json.loads(Path(out, "console.json").read_text())
+    heard = next(entry["at_ns"] for entry in log if entry["order"] == {"do": "stop"})
+    halted, since, way, first = None, None, 0.0, None
+    with open(Path(out, "recording.mcap"), "rb") as stream:
+        reader = make_reader(stream, decoder_factories=[DecoderFactory()])
+        for _, _, message, tick in reader.iter_decoded_messages(topics=["/palpate/slave/tick"]):
+            if message.log_time < heard:
+                continue
+            if halted is None and tick.given & HALT:
+                halted = message.log_time
+            if halted is None or message.log_time < heard + STOP_MS * 1_000_000 or message.log_time > heard + 10**9:
+                continue
+            place = list(tick.position_m)[:3]
+            first = first or place
+            way = max(way, sum((a - b) ** 2 for a, b in zip(place, first)) ** 0.5)
+    hold(halted, "the recording has a halted tick of the robot")
+    return (halted - heard) / 1e6, 1e3 * way
+
+
+def palpate_and_stop(arguments, browser, numbers):
+    out = Path(arguments.out, "session")
+    session = Session(arguments.palpate, out, "--operator", "pointer", "--duration", "240")
+    first = Page(browser, session.url, arguments.page)
+    began = time.monotonic()
+    first.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m", "the page loads and shows frames", 40)
+    numbers["load_s"] = round(time.monotonic() - began, 2)
+    first.until("palpate.seen.state.slave.spoken === 1", "both sides are shown", 40)
+    rest = first.js("palpate.scene.positions.array.reduce((low, z, at) => at % 3 == 2 ? Math.min(low, z) : low, 1)")
+    first.press(0.0, 0.0, 1.0)
+    numbers["force_n"] = round(first.force(), 2)
+    first.until("palpate.scene.positions.array.some((z, at) => at % 3 == 2 && palpate.scene.rest_m[at] - z > 0.001)",
+                "the mesh moves")
+    time.sleep(1)
+    first.shot(Path(arguments.out, "press.png"))
+    numbers["page"] = first.numbers()
+    first.let_go()
+    first.until("Math.hypot(...palpate.seen.state.master.port_force_n) < 0.05", "a handle that is let go gives no force")
+
+    second = Page(browser, session.url, arguments.page, size=(820, 1180), dark=True)
+    second.until("window.palpate?.seen.frames > 10", "a second page is served", 40)
+    hold("watching" in second.page.text_content("#role"), "the second page watches")
+    said = second.js("palpate.link.order({do: 'impedance', nspm: 5}).then((text) => text, (refusal) => refusal.message)")
+    hold("you watch" in said, f"the second page may not change anything: {said}")
+
+    first.press(0.018, 0.0, 1.0)
+    slider = first.page.locator("#delay")
+    slider.evaluate("(it) => { it.value = 150; it.dispatchEvent(new Event('input')); it.dispatchEvent(new Event('change')); }")
+    first.until("palpate.seen.state.master.rtt_s > 0.27", "a longer delay is felt", 30)
+    second.until("palpate.seen.state.master.rtt_s > 0.27", "the second page sees it as well")
+    second.shot(Path(arguments.out, "tablet.png"))
+    slider.evaluate("(it) => { it.value = 10; it.dispatchEvent(new Event('change')); }")
+    first.until("palpate.seen.state.master.rtt_s < 0.1", "a shorter one too", 30)
+    first.page.locator("#mode").select_option("wave")
+    first.until("palpate.seen.state.master.mode === palpate.seen.state.slave.mode &&"
+                " palpate.seen.state.master.mode === 2", "both sides go over to waves")
+    first.page.locator("#mode").select_option("mmt")
+    first.until("palpate.seen.state.slave.mode !== 2", "and back")
+    first.let_go()
+
+    first.page.reload()
+    first.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m", "a page that is reloaded goes on", 40)
+    if "watching" in first.page.text_content("#role"):
+        first.page.click("#operate")
+    first.until("palpate.pointer.enabled", "it operates again")
+    first.press(-0.01, 0.0, 1.0)
+    here = first.at(0.03, 0.0)
+    first.page.mouse.move(*here, steps=4)
+    first.page.keyboard.press("Escape") if arguments.keyboard else second.page.click("#stop")
+    second.until("palpate.seen.state.slave.ordered === 0 && palpate.seen.state.master.ordered === 0", "both sides stop")
+    first.until("document.getElementById('slave-state').textContent.includes('stopped')", "the page says so")
+    first.shot(Path(arguments.out, "stopped.png"))
+    time.sleep(1)
+    first.let_go()
+    first.page.click("#enable")
+    first.until("palpate.seen.state.slave.ordered === 1", "they are enabled again")
+    first.press(0.0, 0.0, 0.5)
+    first.let_go()
+    for page in (first, second):
+        hold(not page.errors, f"no page breaks: {page.errors}")
+        outside = [url for url in page.asked if not url.startswith((session.url, session.url.replace("http", "ws"), "data:"))]
+        hold(not outside, f"nothing outside is asked for: {outside}")
+    first.page.click("#end")
+    code = session.end()
+    numbers["exit"] = code
+    summary = json.loads(Path(out, "summary.json").read_text())
+    numbers["checks_broken"] = [check["name"] for check in summary["checks"] if not check["held"]]
+    numbers["servo"] = {key: summary["servo"][key] for key in ("compute_us_p999", "wake_us_p99", "late_ticks", "allocations")}
+    numbers["stop_to_halt_ms"], numbers["way_after_50_ms_mm"] = (round(x, 3) for x in stand_still(out))
+    hold(summary["servo"]["allocations"] == 0, "the servo threads allocate nothing")
+    hold(summary["passivity"]["violations"] == 0, "the channel makes no energy")
+    hold(numbers["stop_to_halt_ms"] <= STOP_MS, f"the robot halts in {STOP_MS} ms: {numbers['stop_to_halt_ms']}")
+    hold(numbers["way_after_50_ms_mm"] < 1, f"it stands then: {numbers['way_after_50_ms_mm']} mm")
+    hold(first.page.text_content("#connection") == "session over", "the page says that the session is over")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("palpate")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--page")
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--keyboard", action="store_true", help="stop by the key, not by the button")
+    arguments = parser.parse_args()
+    Path(arguments.out).mkdir(parents=True, exist_ok=True)
+    numbers = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
+        try:
+            palpate_and_stop(arguments, browser, numbers)
+        finally:
+            print(json.dumps(numbers))
+            browser.close()
+
+
+main()
