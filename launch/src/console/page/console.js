@@ -73,14 +73,14 @@ for (let x = 0; x < 160; x++) {
   scale.fillRect(x, 0, 1, 10);
 }
 
-let [painted, numbered, counted, pictures] = [0, 0, 0, 0];
+let [painted, numbered, counted, pictures, drawn_ms] = [0, 0, 0, 0, 0];
 
 /** Once a picture of the screen. */
 function picture(now_ms) {
   requestAnimationFrame(picture);
   const frame = seen.state;
   const force_n = frame ? Math.hypot(...frame.master.port_force_n.slice(0, 3)) : 0;
-  pointer.picture(force_n);
+  pointer.pad(force_n);
   if (frame && frame !== seen.drawn) {
     seen.drawn = frame;
     scene.state(frame, controls.facts?.pointer);
@@ -94,6 +94,8 @@ function picture(now_ms) {
     legend(felt.paint());
   }
   if (scene.draw()) pictures++;
+  scene.afford(now_ms - drawn_ms);
+  drawn_ms = now_ms;
   if (frame) echo(frame);
   strips.draw(now_ms);
   if (frame && now_ms - numbered > NUMBERS_MS) {

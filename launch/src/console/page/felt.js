@@ -1,6 +1,6 @@
 // The map of what was felt, painted on the surface while it is palpated.
 
-const REACH_M = 0.005;
+const REACH_M = 0.008;
 const FORCE_N_MIN = 0.15;
 const DEPTH_M_MIN = 0.0015;
 const SLOW_MPS = 0.06;

@@ -1,5 +1,6 @@
 // A mouse, a finger, a pen, keys or a gamepad as the handle: in the plane of the surface, and in depth.
 
+const SAY_MS = 16;
 const HOVER_M = 0.004;
 const WHEEL_M = 0.0005;
 const DRAG_M = 0.00012;
@@ -9,7 +10,7 @@ const OPEN_M = 0.02;
 const CLOSED_M = 0.003;
 
 export class Pointer {
-  /** `say` is told the aim at every picture while the handle is held, and once when it is let go. */
+  /** `say` is told the aim 60 times a second while the handle is held, and once when it is let go. */
   constructor(scene, canvas, say) {
     Object.assign(this, { scene, canvas, say });
     this.enabled = false;
@@ -27,6 +28,8 @@ export class Pointer {
     canvas.addEventListener("keydown", (event) => this.keydown(event));
     canvas.addEventListener("blur", () => this.by === "keys" && this.release());
     addEventListener("blur", () => this.release());
+    // the word that keeps the handle held does not wait for a screen that draws slowly
+    setInterval(() => this.held && this.tell(), SAY_MS);
   }
 
   get touch_m() {
@@ -151,13 +154,7 @@ export class Pointer {
     event.preventDefault();
   }
 
-  /** Once a picture: gamepads, and the word that keeps the handle held. */
-  picture(force_n) {
-    this.pad(force_n);
-    if (this.held) this.tell();
-  }
-
-  // Left stick in the plane, right trigger presses, A takes the handle; the rumble grows with the force.
+  // Once a picture: left stick in the plane, right trigger presses, A takes the handle; the rumble grows with the force.
   pad(force_n) {
     const pad = this.enabled ? navigator.getGamepads?.().find((one) => one?.connected) : null;
     if (!pad) return this.by === "pad" && this.release();

@@ -238,6 +238,17 @@ export class Scene {
     this.dirty = true;
   }
 
+  /** Draw coarser while pictures come slowly, and finer again when they do not. */
+  afford(since_ms) {
+    this.slow_ms = 0.9 * (this.slow_ms ?? 16) + 0.1 * Math.min(200, since_ms);
+    const [finest, ratio] = [Math.min(devicePixelRatio, 2), this.renderer.getPixelRatio()];
+    const wanted = this.slow_ms > 45 ? Math.max(0.5, ratio * 0.75) : this.slow_ms < 20 ? Math.min(finest, ratio * 1.25) : ratio;
+    if (wanted === ratio || performance.now() - (this.changed_ms ?? 0) < 2000) return;
+    this.changed_ms = performance.now();
+    this.renderer.setPixelRatio(wanted);
+    this.resize();
+  }
+
   /** Draw, if anything has changed. */
   draw() {
     if (!this.dirty) return false;
