@@ -118,6 +118,18 @@ pub fn may_join<R: Real>(
     })
 }
 
+/// Energy that a link between two elements would store where they are \[J\].
+#[must_use]
+pub fn to_store_j<R: Real>(
+    elements: &Elements<R>,
+    (element, to): (u32, Direction),
+    other: u32,
+) -> f64 {
+    let (own, beside) = (elements.matter(element), elements.matter(other));
+    let k = to_f64(elements.bonds().of(own, beside, to.axis()).stiffness_npm);
+    0.5 * k * (elements.at_m(other) - expected_m(elements, element, to)).norm_squared()
+}
+
 /// Sites by which `other` must be carried to rest beside `element`.
 #[must_use]
 pub fn carried<R: Real>(

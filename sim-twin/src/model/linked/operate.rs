@@ -5,6 +5,9 @@
 //! tissue is one stroke, which can be taken back as one. Energy of links that are cut is lost in a step, and an
 //! edit's own between steps: an undo or a replay that links what has come apart puts energy in, and says so.
 //!
+//! A join whose link stores energy is paid from what hands have lost in the tissue since the glue was taken up, which
+//! is lost no more; one that costs more is not made, and asked for again with every step. So glue gives no energy.
+//!
 //! A finger that presses where links are cut feels its force fall by a tenth in a tick at most, under a blade of up
 //! to half a metre a second, and by a quarter where all links of a plane go at once (measured: `tests/feel.rs`).
 
@@ -33,6 +36,8 @@ pub(super) struct Act {
     pub(super) held: Held,
     /// Radius of its tool \[m\].
     pub(super) radius_m: f64,
+    /// What hands had lost in the tissue when it was taken up \[J\].
+    pub(super) since_j: f64,
 }
 
 impl Act {
@@ -59,6 +64,7 @@ impl Act {
                 stiffness_npm: tool.stiffness_npm,
             },
             radius_m: tool.radius_m,
+            since_j: 0.0,
         })
     }
 
@@ -123,6 +129,8 @@ impl Linked {
             // what is taken up anew begins a stroke
             self.stroking &= like.is_some();
             self.surgery.go_on(self.stroking || met);
+            now.since_j = like.map_or(self.ledger.dissipated_j, |like| like.since_j);
+            self.acts[index] = Some(now);
             let was = like.unwrap_or(now);
             let stroke = match now.instrument {
                 Instrument::Scalpel { .. } => {
@@ -189,7 +197,11 @@ impl Linked {
         Some(match now.instrument {
             Instrument::Blunt | Instrument::Scalpel { .. } => return None,
             Instrument::Curette => surgery.carve(elements, &ball),
-            Instrument::Glue { reach_m } => surgery.join(elements, (to_m, reach_m)),
+            Instrument::Glue { reach_m } => {
+                // a link that stores energy is paid from what pressing the faces together has lost
+                let paid_j = (self.ledger.dissipated_j - now.since_j).max(0.0);
+                surgery.join_within(elements, (to_m, reach_m), paid_j)
+            }
             Instrument::Tack => surgery.pin(elements, &ball, true),
             Instrument::Untack => surgery.pin(elements, &ball, false),
         })

@@ -11,7 +11,7 @@ use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::{Change, EditLog};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
-use crate::model::linked::join::{Glue, carried};
+use crate::model::linked::join::{Glue, carried, to_store_j};
 use crate::model::linked::knife::{Crossing, Knife, Sweep, stored_j};
 use crate::model::linked::links::Links;
 use crate::model::linked::pieces::Pieces;
@@ -353,10 +353,16 @@ impl Surgery {
     }
 
     /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06).
-    pub fn join<R: Real>(
+    pub fn join<R: Real>(&mut self, elements: &mut Elements<R>, ball: (Vec3, f64)) -> Stroke {
+        self.join_within(elements, ball, f64::INFINITY)
+    }
+
+    /// Joins as [`Surgery::join`] does, but no link that stores more than is left of `budget_j` \[J\].
+    pub fn join_within<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
         (centre_m, radius_m): (Vec3, f64),
+        budget_j: f64,
     ) -> Stroke {
         self.begin();
         let region = Scoop::ball(centre_m, centre_m, radius_m);
@@ -365,7 +371,9 @@ impl Surgery {
             for to in Direction::ALL {
                 let from = (self.found[nth], to);
                 let partner = self.glue.partner(elements, &mut self.watch.cells, from);
-                if let Some(other) = partner {
+                let left_j = budget_j - self.watch.stroke.stored_j;
+                let affords = |other: &u32| to_store_j(elements, from, *other) <= left_j;
+                if let Some(other) = partner.filter(affords) {
                     self.join_one(elements, from, other);
                 }
             }

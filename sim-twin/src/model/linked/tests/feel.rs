@@ -5,6 +5,7 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::model::linked::Linked;
 use crate::model::linked::limits::Limits;
+use crate::model::linked::links::Links;
 use crate::model::linked::matter::Matter;
 use crate::{Edit, Instrument, Reaction, Tissue, Tool, Vec3};
 
@@ -194,4 +195,54 @@ fn fu_10_a_pressed_finger_feels_no_step_of_force_where_links_are_cut() {
         assert!(jump_n < 0.3 * pressed_n, "{edit:?}: {jump_n} {pressed_n}");
         assert!(out_j(&tissue).abs() < 1e-12, "{:?}", tissue.ledger());
     }
+}
+
+/// Glue on faces that fit costs nothing and is done at once; on faces that do not, only with what pressing lost.
+#[test]
+fn tp_06_a_join_that_stores_energy_is_paid_for() {
+    let soft = vec![tough(0.0)];
+    let mut tissue = slab([13, 13, 6], soft, |_| 0);
+    let links = tissue.elements().link_count();
+    let cut = Edit::Cut {
+        point_m: Vec3::new(0.5e-3, 0.0, 0.0),
+        normal: Vec3::x(),
+    };
+    let glue = |at_m| Tool {
+        instrument: Instrument::Glue { reach_m: 2e-2 },
+        ..ball(at_m, 1e-3)
+    };
+    let away = glue(Vec3::new(0.0, 0.0, 5e-3));
+    let mut felt = [Reaction::default(); 2];
+    tissue.edit(&cut).expect("can");
+    assert!(tissue.elements().link_count() < links);
+    tissue.step(&[away], 1e-3, &mut felt);
+    assert_eq!(tissue.elements().link_count(), links, "they fit");
+    // strained under a finger, cut, and relaxed: they do not
+    let finger = ball(Vec3::new(3e-3, 0.0, 3e-3), 5e-3);
+    tissue.edit(&cut).expect("can");
+    for _ in 0..200 {
+        tissue.step(&[finger], 1e-3, &mut felt);
+    }
+    let before = tissue.ledger();
+    tissue.step(&[finger, away], 1e-3, &mut felt);
+    let after = tissue.ledger();
+    let open = links - tissue.elements().link_count();
+    assert!(open > 0, "what costs is not made");
+    assert!(
+        after.stored_j() <= before.stored_j() + 1e-15,
+        "{before:?} {after:?}"
+    );
+    // a hand that works at it has it joined in the end, and pays
+    for k in 0..2000 {
+        let mut tool = finger;
+        tool.position_m.z += 2e-3 * f64::from(k % 40 - 20).abs() / 20.0 - 2e-3;
+        tissue.step(&[tool, away], 1e-3, &mut felt);
+        let books = tissue.ledger();
+        assert!(
+            books.dissipated_j >= after.dissipated_j - 1e-15,
+            "{books:?}"
+        );
+        assert!(out_j(&tissue).abs() < 1e-12);
+    }
+    assert!(links - tissue.elements().link_count() < open);
 }

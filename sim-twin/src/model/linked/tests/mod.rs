@@ -15,6 +15,7 @@ mod preserve;
 mod press;
 mod propagation;
 mod relax;
+mod session;
 mod soak;
 mod storage;
 
