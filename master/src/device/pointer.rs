@@ -202,6 +202,8 @@ impl<P: Pointer> Handle for PointerHandle<P> {
             },
             phase: 0,
             let_go_m,
+            // a page has no instruments
+            ..Reading::default()
         }
     }
 
