@@ -31,7 +31,7 @@ const WORDS: usize = 32;
 const ORDERS: usize = 8;
 
 /// How long a page may take to read one message.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Messages that are none which a page may send before it is let go.
 const STRIKES: u32 = 8;

@@ -143,11 +143,11 @@ fn a_tissue_that_began_anew_is_told_all_again() {
             .collect()
     };
     assert_eq!(all(&mut sender, 0), [1, 2, 3, 4, 5]);
-    assert_eq!(all(&mut sender, 999_999), []);
+    assert_eq!(all(&mut sender, 999_999), [0; 0]);
     sender.acknowledge(3);
     assert_eq!(all(&mut sender, 1_000_000), [4, 5]);
     sender.acknowledge(5);
-    assert_eq!(all(&mut sender, 9_000_000), []);
+    assert_eq!(all(&mut sender, 9_000_000), [0; 0]);
     sender.acknowledge(0);
     assert_eq!(all(&mut sender, 9_000_001), [1, 2, 3, 4, 5]);
 }
