@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use palpate::command::lab::play_watched;
 use palpate::command::rehearse::{Run, play};
 use palpate::config::Config;
 use palpate::lab;
@@ -434,5 +435,35 @@ fn built_in_scripts_can_be_read() {
     assert!(
         error.contains("no-such") && error.contains("biopsy"),
         "{error}"
+    );
+}
+
+/// TP-11 over a network: the same script in `palpate lab`, both tissues open alike in the end.
+#[test]
+fn tp_11_the_same_script_opens_both_tissues_of_a_session_over_a_network() {
+    let folder = tempfile::tempdir().expect("a folder");
+    scene_file(folder.path());
+    let path = folder.path().join("script.toml");
+    let text = format!("scene = \"crumb.toml\"\n{}", after(HOLDING));
+    std::fs::write(&path, text).expect("writable");
+    let mut config = Config::default();
+    let loaded = script::load(path.to_str().expect("text")).expect("a script");
+    loaded.apply(&mut config);
+    for link in [&mut config.link.forward, &mut config.link.back] {
+        (link.oneway_ms, link.loss) = (100.0, 0.05);
+    }
+    let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
+    let watch = Watch::new(&config, &scene).expect("able");
+    let session = lab::Session::new(&config).expect("a session");
+    let (hidden, stop) = (Progress::line("test", true), AtomicBool::new(false));
+    let run = play_watched((session, watch), &hidden, &stop, |_| Ok(()));
+    let run = run.expect("nothing refuses");
+    assert_eq!(run.audit.violations, 0);
+    let done = run.rehearsed.expect("steps");
+    assert_eq!(broken(&done), [""; 0], "{:#?}", done.checks);
+    assert!(done.outcome.steps[2].elements_removed > 10);
+    assert_eq!(
+        run.master.last().map(|record| record.topology),
+        run.slave.last().map(|record| record.topology)
     );
 }

@@ -3,6 +3,8 @@
 //! Source: ours. A file is read in two steps, so that an error names the step: first what the whole is, then one
 //! step or post-condition after the other.
 
+use std::path::Path;
+
 use palpate_master::device::procedure::{ProcedureParams, Step};
 use palpate_master::device::script::ScriptParams;
 use serde::Deserialize;
@@ -20,7 +22,7 @@ const BUILT_IN: [(&str, &str); 1] = [("biopsy", include_str!("../../../scripts/b
 pub struct Script {
     /// What it is for, in a sentence or two.
     pub about: String,
-    /// The scene that it was written for.
+    /// The scene that it was written for: a built-in one, or a file by its path from the script's folder.
     pub scene: Option<String>,
     /// Its steps.
     pub procedure: ProcedureParams,
@@ -67,7 +69,14 @@ pub fn load(name: &str) -> Result<Script, ConfigError> {
             names().join(", ")
         ),
     })?;
-    Script::parse(&text, name)
+    let mut script = Script::parse(&text, name)?;
+    // a scene file is named from the script's folder
+    if let (Some(scene), Some(folder)) = (&mut script.scene, Path::new(name).parent())
+        && scene.ends_with(".toml")
+    {
+        *scene = folder.join(&*scene).display().to_string();
+    }
+    Ok(script)
 }
 
 impl Script {
@@ -125,7 +134,7 @@ impl Script {
 
 /// The name of a file without folder and ending.
 fn stem(source_name: &str) -> String {
-    let stem = std::path::Path::new(source_name).file_stem();
+    let stem = Path::new(source_name).file_stem();
     stem.map_or_else(
         || "script".into(),
         |stem| stem.to_string_lossy().into_owned(),
