@@ -3,8 +3,9 @@
 //! Source: teleop section 7 (metrics of the field), definitions beside each. [`press`] measures
 //! what was felt, [`lump`] whether the lump could be told by it, [`impedance`] and [`etvo`] what the channel
 //! added to it, [`track`] how the robot followed, [`link`] the network, [`loops`] the servo
-//! loops and model updates, [`correction`] what those cost the hand, [`topology`] what instruments made of both tissues, [`tally`] counts what every tick counts
-//! for; [`stat`] has the statistics. Nothing here reads a clock or a file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
+//! loops and model updates, [`correction`] what those cost the hand, [`topology`] what instruments made of both
+//! tissues, [`tally`] counts what every tick counts for; [`stat`] has the statistics. Nothing here reads a clock or a
+//! file; what the records cannot show comes in [`SessionFacts`], and what nobody knows is `None`.
 
 pub mod correction;
 pub mod etvo;

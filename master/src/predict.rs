@@ -7,8 +7,7 @@
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
 //! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
 //! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
-//! [`strokes`] what
-//! instruments did, [`params`] are the numbers that may be set.
+//! [`strokes`] what instruments did, [`params`] are the numbers that may be set.
 
 use palpate_transport::Axes;
 use palpate_twin::scene::Steps;
@@ -217,7 +216,9 @@ impl Predictor {
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
         let (handle, blunted) = &self.allowed(handle);
         let felt = touch(self.twin.as_mut(), params, handle, step_s);
-        if let Some(strokes) = &mut self.strokes {
+        if let Some(strokes) = &mut self.strokes
+            && step_s > 0.0
+        {
             strokes.note(self.twin.view().changes);
         }
         self.asked = false;

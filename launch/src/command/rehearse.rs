@@ -1,6 +1,6 @@
 //! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported.
 //!
-//! Source: ours. What lasts longer than five minutes is refused by the length of a script's steps, not here.
+//! Source: ours. How long a script may be is checked where its steps are.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -164,6 +164,8 @@ mod tests {
             rest_m,
             faces,
             ledger: Ledger::default(),
+            topology: None,
+            changes: &[],
         }
     }
 

@@ -8,7 +8,7 @@ mod judge;
 use palpate_master::device::procedure::{PHASE_FIRST, Procedure, ProcedureParams, Span};
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::AXES;
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Events, TickRecord};
 use palpate_twin::model::linked::edits::Change;
 use palpate_twin::scene::Scene;
 use palpate_twin::{Instrument, Ledger, Tissue, Vec3};
@@ -178,8 +178,12 @@ impl Watch {
         }
         (self.ledger, self.twin) = (view.ledger, view.topology);
         self.stored_first_j.get_or_insert(view.ledger.stored_j());
+        // a tick that only asked the twin, or was missed, shows what the last step changed once more
+        let again = self.before.is_some_and(|before| before.tick == record.tick);
+        let stepped = record.events & Events::MASKED == 0 && !again;
+        let changes = if stepped { view.changes } else { &[] };
         if let Some(specimen) = &mut self.specimen {
-            specimen.replay(view.changes);
+            specimen.replay(changes);
         }
         let force_n = &record.port_force_n;
         let felt_n = (0..3)
@@ -188,7 +192,7 @@ impl Watch {
             .sqrt();
         self.peak_n = self.peak_n.max(felt_n);
         if let Some(step) = step {
-            self.count(step, view.changes, felt_n);
+            self.count(step, changes, felt_n);
             self.sweep(step, record);
         }
         self.give(record);

@@ -157,8 +157,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         duty,
         stop: Arc::clone(&options.stop),
     };
-    let loop_config = config.realtime;
-    let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
+    let (loop_config, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
     let servo_thread = spawn("servo", move || {
         servo(&loop_config, PERIOD, ticks_max, meeting, tick)
     })?;
@@ -169,13 +168,12 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     join("sender", sending)?;
     Way::close(publishing)?;
     join("recorder", recording)??;
+    let codec_note = agreed.and_then(|agreed| agreed.note);
     let report = SideReport {
         servo,
         bus: bus.counts(),
         codec,
-        codec_note: agreed
-            .and_then(|agreed| agreed.note)
-            .map(|note| note.to_string()),
+        codec_note: codec_note.map(|note| note.to_string()),
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)

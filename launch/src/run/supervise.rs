@@ -153,8 +153,7 @@ pub fn supervise(
         ..NetLabOptions::default()
     })?;
     let network = lab.explanation().to_owned();
-    let config_file = options.out.join("config.toml");
-    fs::write(&config_file, config.to_toml()).map_err(file_error(&config_file))?;
+    write_config(config, &options.out)?;
     let bare_timer = BareTimer::start(config.realtime.servo_priority);
     let (news, inbox) = channel();
     let mut sides = Sides {
@@ -203,6 +202,12 @@ pub fn supervise(
         emulator_ran,
         interrupted,
     })
+}
+
+/// What runs, beside its results.
+fn write_config(config: &Config, out: &Path) -> Result<(), RunError> {
+    let file = out.join("config.toml");
+    fs::write(&file, config.to_toml()).map_err(file_error(&file))
 }
 
 /// A side as a process.

@@ -164,7 +164,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
 }
 
 /// Ways to make a case simpler.
-const SIMPLER: [fn(&mut Case); 30] = [
+const SIMPLER: [fn(&mut Case); 31] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
     |case| case.opening = None,

@@ -137,7 +137,7 @@ proptest! {
 #[test]
 fn a_tissue_that_began_anew_is_told_all_again() {
     let mut sender = StrokeSender::default();
-    let mut all = |sender: &mut StrokeSender, now| -> Vec<u64> {
+    let all = |sender: &mut StrokeSender, now| -> Vec<u64> {
         std::iter::from_fn(|| sender.due(5, Time(now), MS))
             .take(99)
             .collect()

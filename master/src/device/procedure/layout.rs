@@ -83,8 +83,12 @@ impl<'a> Layout<'a> {
                 let speed_mps = step.speed_mps.unwrap_or(work_mps);
                 self.along(&step.path_m, (action.instrument([0.0; 3]), 0.0), speed_mps);
             }
-            Action::Undo(step) => self.ask(step.times, |asked| asked.undo += 1),
-            Action::Redo(step) => self.ask(step.times, |asked| asked.redo += 1),
+            Action::Undo(step) => self.ask(step.times, |asked| {
+                asked.undo = asked.undo.saturating_add(1)
+            }),
+            Action::Redo(step) => self.ask(step.times, |asked| {
+                asked.redo = asked.redo.saturating_add(1)
+            }),
             Action::Wait(step) => self.hold(step.time_s),
         }
     }

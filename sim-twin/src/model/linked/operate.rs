@@ -141,7 +141,7 @@ impl Linked {
                     self.acts[index] = Some(now);
                     stroke
                 }
-                _ => self.work(&was, &now),
+                _ => self.work(&was, &now, worked.lost_j),
             };
             if let Some(stroke) = stroke {
                 met = true;
@@ -176,8 +176,9 @@ impl Linked {
         (stroke, drawn)
     }
 
-    /// One instrument's work from where it was to where it is; none if no tissue was near.
-    fn work(&mut self, was: &Act, now: &Act) -> Option<Stroke> {
+    /// One instrument's work from where it was to where it is, after instruments took out `lost_j` \[J\] in this
+    /// step that is not booked yet; none if no tissue was near.
+    fn work(&mut self, was: &Act, now: &Act, lost_j: f64) -> Option<Stroke> {
         let sweep = Sweep {
             before: was.blade,
             after: now.blade,
@@ -199,7 +200,7 @@ impl Linked {
             Instrument::Curette => surgery.carve(elements, &ball),
             Instrument::Glue { reach_m } => {
                 // a link that stores energy is paid from what pressing the faces together has lost
-                let paid_j = (self.ledger.dissipated_j - now.since_j).max(0.0);
+                let paid_j = (self.ledger.dissipated_j + lost_j - now.since_j).max(0.0);
                 surgery.join_within(elements, (to_m, reach_m), paid_j)
             }
             Instrument::Tack => surgery.pin(elements, &ball, true),
@@ -213,24 +214,32 @@ impl Linked {
         while let Some((met, runs)) = self.zone_near(zone, (low_m, high_m)) {
             for run in runs {
                 for slot in self.near(run, (low_m, high_m)) {
-                    any = true;
                     // no more than slots
                     let element = u32::try_from(slot).unwrap_or(NONE);
+                    any |= self.is_in(element, (low_m, high_m));
                     self.surgery.follow(&self.elements, element);
                 }
             }
             zone = met + 1;
         }
         for &element in &self.weave.loose {
-            any |= self.elements.alive(element);
+            any |= self.is_in(element, (low_m, high_m));
             self.surgery.follow(&self.elements, element);
         }
         any
     }
 
+    /// Whether an element is there, and in a box.
+    fn is_in(&self, element: u32, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
+        let at_m = self.elements.at_m(element);
+        let within = |axis: usize| (low_m[axis]..=high_m[axis]).contains(&at_m[axis]);
+        self.elements.alive(element) && (0..3).all(within)
+    }
+
     /// Breaks links that jaws pull farther than they go (row TP-05), if the tissue tears; what moves then is seen
-    /// to by later steps. Gives the energy that was in them \[J\].
-    pub(super) fn tear(&mut self, dt_s: f64) -> f64 {
+    /// to by later steps. A tear that goes on from the step before is one stroke with it. Gives the energy that
+    /// was in them \[J\].
+    pub(super) fn tear(&mut self, dt_s: f64, goes_on: bool) -> f64 {
         let Some(tearing) = &mut self.tearing else {
             return 0.0;
         };
@@ -239,7 +248,7 @@ impl Linked {
             let cling = clings.get(cling_of[control.element as usize] as usize);
             cling.is_some_and(Cling::grasped)
         });
-        self.surgery.go_on(self.stroking || self.tore);
+        self.surgery.go_on(self.stroking || goes_on);
         let (tearing, exact) = (&mut tearing.0, &mut tearing.1);
         let elements = &mut self.elements;
         let (_, stroke) = self
@@ -311,7 +320,7 @@ impl Linked {
             Edit::Redo => surgery.redo(elements),
             Edit::Stiffen { .. } | Edit::Scale { .. } => return Err(EditError::Kind(edit.kind())),
         };
-        self.stroking = false;
+        (self.stroking, self.tore) = (false, false);
         // what presses an element that was taken out is gone
         let freed_j = pressed_j - self.contact_j();
         let energy_j = stroke.stored_j - freed_j;

@@ -148,6 +148,15 @@ impl<const N: usize> Tally<N> {
     }
 
     #[inline(always)]
+    fn add(&mut self, farthest_m: &[f32; N], paid_j: &[f32; N], spare_m: &[f32; N]) {
+        for i in 0..N {
+            self.farthest_m[i] = self.farthest_m[i].max(farthest_m[i]);
+            self.paid_j[i] += f64::from(paid_j[i]);
+            self.spare_m[i] = self.spare_m[i].min(spare_m[i]);
+        }
+    }
+
+    #[inline(always)]
     fn went(&self, omega: f32) -> Went {
         let (mut farthest_m, mut paid_j) = (self.farthest_m, self.paid_j);
         let mut half = N / 2;
@@ -277,11 +286,7 @@ fn pass_lanes<const N: usize, const LOOK: bool>(
             own.copy_from_slice(to_m);
         }
     }
-    for i in 0..N {
-        tally.farthest_m[i] = tally.farthest_m[i].max(farthest[i]);
-        tally.paid_j[i] += f64::from(paid[i]);
-        tally.spare_m[i] = tally.spare_m[i].min(spare[i]);
-    }
+    tally.add(&farthest, &paid, &spare);
     true
 }
 

@@ -272,6 +272,8 @@ impl Linked {
     /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
     /// and keeps what it did if that cost no energy; gives what it took out \[J\].
     fn unfold(&mut self, dt_s: f64) -> f64 {
+        // only a tear of the step before goes on in this one
+        let tore = std::mem::take(&mut self.tore);
         self.controls.clear();
         let deep_m = f64::from(self.params.deep) * self.spacing_m;
         for &element in self.touched.iter().flatten() {
@@ -309,7 +311,7 @@ impl Linked {
             .is_err()
         {
             self.refused += 1;
-            return self.tear(dt_s);
+            return self.tear(dt_s, tore);
         }
         self.dispose()
     }
