@@ -9,6 +9,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate::command::lab::Entry;
 use palpate::command::{lab, truth};
 use palpate::config::Config;
 use palpate::environment::TissueEnvironment;
@@ -114,8 +115,10 @@ fn session(scene: &str, twin: &str, (rtt_ms, sites): (f64, u16), seed: u64) -> S
     }
     let stop = AtomicBool::new(false);
     let session = Session::new(&config).expect("valid");
-    let run = lab::play(session, &Progress::line("", true), &stop, |record| {
-        if (sites + 1..=9).contains(&record.phase) {
+    let run = lab::play(session, &Progress::line("", true), &stop, |entry| {
+        if let Entry::Tick(record) = entry
+            && (sites + 1..=9).contains(&record.phase)
+        {
             stop.store(true, Ordering::Relaxed);
         }
         Ok(())
