@@ -341,8 +341,11 @@ impl Desk for SessionDesk {
     }
 }
 
-/// Rest positions and faces of a mesh as a side sends it.
-fn mesh(message: &[u8]) -> Option<(Vec<[f32; 3]>, Vec<[u32; 3]>)> {
+/// Rest positions \[m\] and faces.
+type Mesh = (Vec<[f32; 3]>, Vec<[u32; 3]>);
+
+/// A mesh as a side sends it.
+fn mesh(message: &[u8]) -> Option<Mesh> {
     let (nodes, rest) = message.split_first_chunk::<4>()?;
     let (rest, faces) = rest.split_at_checked(12 * u32::from_le_bytes(*nodes) as usize)?;
     Some((

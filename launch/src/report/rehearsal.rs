@@ -107,11 +107,11 @@ fn steps(outcome: &Outcome) -> String {
                 number(n as f64)
             }
         };
-        let _ = write!(
+        let _ = writeln!(
             rows,
             "<tr><td class=\"n\">{index}</td><td>{}</td><td>{}</td><td class=\"n\">{:.1} to {:.1}</td>\
              <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td></tr>\n",
+             <td class=\"n\">{}</td></tr>",
             escape(&step.name),
             escape(&step.kind),
             step.start_s,
@@ -148,9 +148,9 @@ fn tissue(done: &Rehearsed) -> String {
     }
     let mut rows = String::new();
     for amount in &outcome.amounts {
-        let _ = write!(
+        let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             escape(&amount.label),
             amount.elements_before,
             amount.elements,

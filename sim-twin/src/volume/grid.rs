@@ -89,11 +89,11 @@ impl Grid {
         }
         let directions = Matrix3::from_columns(&self.steps_m.map(|step_m| step_m.normalize()));
         if directions.determinant().abs() < 1e-3 {
-            let found = self.steps_m.map(|step_m| <[f64; 3]>::from(step_m));
+            let found = self.steps_m.map(<[f64; 3]>::from);
             let expected = "three axes that are not in one plane";
             return Err(GridError::new("directions", found, expected));
         }
-        if !(self.origin_m.amax() <= ORIGIN_M_MAX) {
+        if !self.origin_m.iter().all(|x_m| x_m.abs() <= ORIGIN_M_MAX) {
             let found = <[f64; 3]>::from(self.origin_m);
             return Err(GridError::new("origin", found, "within 1 km"));
         }

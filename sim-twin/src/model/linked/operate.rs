@@ -5,7 +5,7 @@
 //! tissue is one stroke, which can be taken back as one. Energy of links that are cut is lost in a step, and an
 //! edit's own between steps: an undo or a replay that links what has come apart puts energy in, and says so.
 //!
-//! A join whose link stores energy is paid from what hands have lost in the tissue since the glue was taken up, which
+//! A join whose link stores energy is paid from what hands have lost in the tissue so far, which
 //! is lost no more; one that costs more is not made, and asked for again with every step. So glue gives no energy.
 //!
 //! A finger that presses where links are cut feels its force fall by a tenth in a tick at most, under a blade of up
@@ -36,8 +36,6 @@ pub(super) struct Act {
     pub(super) held: Held,
     /// Radius of its tool \[m\].
     pub(super) radius_m: f64,
-    /// What hands had lost in the tissue when it was taken up \[J\].
-    pub(super) since_j: f64,
 }
 
 impl Act {
@@ -64,7 +62,6 @@ impl Act {
                 stiffness_npm: tool.stiffness_npm,
             },
             radius_m: tool.radius_m,
-            since_j: 0.0,
         })
     }
 
@@ -129,7 +126,6 @@ impl Linked {
             // what is taken up anew begins a stroke
             self.stroking &= like.is_some();
             self.surgery.go_on(self.stroking || met);
-            now.since_j = like.map_or(self.ledger.dissipated_j, |like| like.since_j);
             self.acts[index] = Some(now);
             let was = like.unwrap_or(now);
             let stroke = match now.instrument {
@@ -199,8 +195,8 @@ impl Linked {
             Instrument::Blunt | Instrument::Scalpel { .. } => return None,
             Instrument::Curette => surgery.carve(elements, &ball),
             Instrument::Glue { reach_m } => {
-                // a link that stores energy is paid from what pressing the faces together has lost
-                let paid_j = (self.ledger.dissipated_j + lost_j - now.since_j).max(0.0);
+                // a link that stores energy is paid from what hands have lost in the tissue
+                let paid_j = (self.ledger.dissipated_j + lost_j).max(0.0);
                 surgery.join_within(elements, (to_m, reach_m), paid_j)
             }
             Instrument::Tack => surgery.pin(elements, &ball, true),
@@ -229,11 +225,11 @@ impl Linked {
         any
     }
 
-    /// Whether an element is there, and in a box.
+    /// Whether the place of an element is in a box; a tool in the hole that it made goes on with its stroke.
     fn is_in(&self, element: u32, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
         let at_m = self.elements.at_m(element);
         let within = |axis: usize| (low_m[axis]..=high_m[axis]).contains(&at_m[axis]);
-        self.elements.alive(element) && (0..3).all(within)
+        (0..3).all(within)
     }
 
     /// Breaks links that jaws pull farther than they go (row TP-05), if the tissue tears; what moves then is seen

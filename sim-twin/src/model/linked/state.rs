@@ -20,7 +20,7 @@ use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 /// Numbers beside those of elements and tools: the ledger and the time owed.
 const NUMBERS: usize = 9;
 /// Numbers of a tool: its force, its rod and its instrument.
-const TOOL: usize = 3 + 11 + 16;
+const TOOL: usize = 3 + 11 + 15;
 /// Integers beside those of elements, runs and surgery.
 const INTEGERS: usize = 6 + 2 * TOOLS;
 /// Integers of a run.
@@ -145,18 +145,14 @@ impl Linked {
         let vectors = [rod.from_m, rod.shaft_m, rod.jaw_m];
         numbers.extend(vectors.iter().flat_map(|vector| vector.iter()));
         numbers.extend([rod.radius_m, rod.stiffness_npm]);
-        let (blade, held, [radius_m, since_j, reach_m]) = match &self.acts[index] {
-            Some(act) => (
-                act.blade,
-                act.held,
-                [act.radius_m, act.since_j, reach_m(act.instrument)],
-            ),
+        let (blade, held, [radius_m, reach_m]) = match &self.acts[index] {
+            Some(act) => (act.blade, act.held, [act.radius_m, reach_m(act.instrument)]),
             None => Default::default(),
         };
         for blade in [blade, held.proxy] {
             numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
         }
-        numbers.extend([held.stiffness_npm, radius_m, since_j, reach_m]);
+        numbers.extend([held.stiffness_npm, radius_m, reach_m]);
     }
 
     /// Takes the state from a snapshot.
@@ -301,7 +297,7 @@ impl Linked {
                 to_m: vector(at + 3),
             };
             let own = blade(14);
-            let instrument = instrument(code, own.to_m - own.from_m, tool[29]);
+            let instrument = instrument(code, own.to_m - own.from_m, tool[28]);
             self.acts[index] = instrument.map(|instrument| Act {
                 instrument,
                 blade: own,
@@ -310,7 +306,6 @@ impl Linked {
                     stiffness_npm: tool[26],
                 },
                 radius_m: tool[27],
-                since_j: tool[28],
             });
         }
     }

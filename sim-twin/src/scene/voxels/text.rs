@@ -257,7 +257,7 @@ fn choice(materials: &[LabelText]) -> Result<(Choice, Vec<LabelMatter>), LinkedV
                 high: text.high.unwrap_or(f32::INFINITY),
                 label: u16::try_from(index + 1).unwrap_or(u16::MAX),
             };
-            if !(band.low < band.high) {
+            if band.low.is_nan() || band.high.is_nan() || band.low >= band.high {
                 let value = format!("{} to {}", band.low, band.high);
                 return Err(refuse(field("low"), value, "`low` less than `high`"));
             }

@@ -23,7 +23,7 @@ impl Turn {
         let number = NAMES.iter().position(|known| *known == name)?;
         let (up, down) = (number / 2, number % 2 == 1);
         // x of the scene runs back where z does or the file is a mirror, but not both
-        let flip = down != !grid.is_right_handed();
+        let flip = down == grid.is_right_handed();
         Some(Self {
             axes: [(up + 1) % 3, (up + 2) % 3, up],
             flipped: [flip, false, down],

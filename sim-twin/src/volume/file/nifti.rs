@@ -165,7 +165,7 @@ fn axes(header: &NiftiHeader) -> Result<([Vec3; 3], Vec3), VolumeFileError> {
     if header.qform_code > 0 {
         let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
         let square = b * b + c * c + d * d;
-        if !(square <= 1.0 + 1e-5) {
+        if square.is_nan() || square > 1.0 + 1e-5 {
             let found = format!("{b}, {c}, {d}");
             return Err(wrong(
                 "quatern_b, _c, _d",

@@ -38,8 +38,8 @@ pub fn read(files: &[(String, Vec<u8>)]) -> Result<Voxels<f32>, VolumeFileError>
         return Err(missing("slices", expected));
     };
     let normal = first.steps_mm[0].cross(&first.steps_mm[1]);
-    if !(normal.norm() > 0.0) {
-        let found = format!("{:?}", first.steps_mm.map(|step| <[f64; 3]>::from(step)));
+    if normal.norm().is_nan() || normal.norm() <= 0.0 {
+        let found = format!("{:?}", first.steps_mm.map(<[f64; 3]>::from));
         let expected = "two directions at an angle, and distances greater than 0";
         return Err(wrong(
             "ImageOrientationPatient x PixelSpacing",
@@ -123,7 +123,8 @@ fn step_mm(slices: &[(&str, Slice)], normal: &Vec3) -> Result<Vec3, VolumeFileEr
     for pair in slices.windows(2) {
         let (name, next) = &pair[1];
         let found_mm = place(next) - place(&pair[0].1);
-        if !((found_mm - apart_mm).abs() <= UNEVEN * apart_mm) {
+        let off_mm = (found_mm - apart_mm).abs();
+        if off_mm.is_nan() || off_mm > UNEVEN * apart_mm {
             let expected = format!(
                 "{apart_mm:.3} mm beyond {}, as slices are apart; is one missing or there twice?",
                 pair[0].0
