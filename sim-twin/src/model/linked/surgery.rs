@@ -129,7 +129,7 @@ impl Surgery {
 
     /// The log of edits.
     #[must_use]
-    pub const fn log(&self) -> &EditLog {
+    pub const fn edits(&self) -> &EditLog {
         &self.log
     }
 

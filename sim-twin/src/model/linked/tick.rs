@@ -66,9 +66,9 @@ impl Linked {
         let rode = self.ride();
         let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
         let mut lost_j = worked.lost_j + pressed_j - still_j + slipped.lost_j;
-        lost_j += turned_j + grasped_j + rode.left_j + self.unfold(dt_s);
-        // what the motion met; relaxation comes after it
+        // what the motion met; the chain and relaxation come after it
         let met_n = self.forces_n();
+        lost_j += turned_j + grasped_j + rode.left_j + self.unfold(dt_s);
         for _ in 0..self.sweeps_due(dt_s) {
             lost_j += self.sweep();
         }

@@ -261,7 +261,7 @@ impl Tissue for Linked {
             rest_m: self.skin.rest_m(),
             faces: self.surgery.surface().faces(),
             ledger: self.ledger,
-            topology: Some(self.surgery.log().hash()),
+            topology: Some(self.surgery.edits().hash()),
             changes: self.surgery.changes(),
         }
     }

@@ -262,7 +262,7 @@ fn tp_05_it_tears_at_the_first_step_beyond_all_slack() {
     }
     // torn links are near the moving corner, and undoing mends them
     assert!(elements.link_count() < whole.link_count());
-    while surgery.log().can().0 {
+    while surgery.edits().can().0 {
         surgery.undo(&mut elements);
     }
     assert_eq!(elements.link_count(), whole.link_count());

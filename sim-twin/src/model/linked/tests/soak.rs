@@ -52,7 +52,7 @@ fn check(elements: &Elements<f32>, surgery: &Surgery, walk: &mut Walk, thorough:
     assert_eq!(odd_edge(surgery.surface()), None);
     if thorough {
         assert_fresh(surgery.surface(), elements);
-        assert_eq!(surgery.log().hash(), topology(elements));
+        assert_eq!(surgery.edits().hash(), topology(elements));
     }
 }
 
