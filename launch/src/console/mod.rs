@@ -1,8 +1,8 @@
 //! The console: a page in a browser that shows a session and takes the operator's word, served by this process.
 //!
-//! [`server`] answers on this host alone and refuses what it must, [`client`] serves one page, [`asset`] is
+//! [`server`] answers on this host alone and refuses what it must, `client` serves one page, `asset` is
 //! the page; [`board`] holds what is shown, [`wire`] is how it is written, [`order`] what may be asked and
-//! [`Desk`] whoever does it. A session whose sides are processes has one [`line`] to each: [`window`] is its
+//! [`Desk`] whoever does it. A session whose sides are processes has one [`mod@line`] to each: [`window`] is its
 //! end at a side, [`session`] the desk at the other. No servo thread ever waits for any of it: what is shown
 //! leaves it through wait-free cells, and what is told enters so ([`surface`], [`live`]). Source: ours.
 //!

@@ -1,7 +1,7 @@
 //! The server of the console: this host only, one token a run, and a clear status for whoever it refuses.
 //!
 //! Every path begins with the token: `/TOKEN/` is the page, `/TOKEN/live` its WebSocket. There is no file behind
-//! any path ([`asset`]), so none can be climbed out of. A request must name this host as its host, against names
+//! any path (`asset`), so none can be climbed out of. A request must name this host as its host, against names
 //! that are made to resolve here, and a WebSocket must come from a page of this server. It runs on one thread of
 //! low priority, so that no page takes the processor from a servo. Source: ours.
 

@@ -1,7 +1,7 @@
 //! Handles: what an operator holds.
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
-//! arm with tweezers, [`pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
+//! arm with tweezers, [`mod@pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
 //! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument). A [`watchdog`] lets
 //! go of a force that nobody renews.
 
