@@ -30,11 +30,11 @@ def hold(condition, what):
 
 
 class Session:
-    """A session of `palpate run` with its console."""
+    """A session of `palpate run`, or another command, with its console."""
 
-    def __init__(self, palpate, out, *flags):
+    def __init__(self, palpate, out, *flags, command="run"):
         self.out = out
-        command = [palpate, "run", "--console-port", "0", "--out", str(out), *flags]
+        command = [palpate, command, "--console-port", "0", "--out", str(out), *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
         found = re.search(r"http://\S+", line)
@@ -229,7 +229,8 @@ def with_pages(arguments, browser, numbers, of):
     hold(first.page.text_content("#connection") == "session over", "the page says that the session is over")
 
 
-def main():
+def launched(check):
+    """Reads the flags, lets `check` drive a browser, and prints the numbers that it finds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("palpate")
     parser.add_argument("--out", required=True)
@@ -242,10 +243,11 @@ def main():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
         try:
-            palpate_and_stop(arguments, browser, numbers)
+            check(arguments, browser, numbers)
         finally:
             print(json.dumps(numbers))
             browser.close()
 
 
-main()
+if __name__ == "__main__":
+    launched(palpate_and_stop)

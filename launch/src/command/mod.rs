@@ -15,6 +15,7 @@ pub mod live;
 pub mod model;
 pub mod output;
 pub mod pace;
+mod practice;
 pub mod rehearse;
 pub mod replay;
 pub mod table;

@@ -22,7 +22,7 @@ pub struct Board {
     state: watch::Sender<Bytes>,
     surface: watch::Sender<Bytes>,
     mesh: watch::Sender<Bytes>,
-    facts: serde_json::Value,
+    facts: watch::Sender<serde_json::Value>,
 }
 
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) struct Looks {
     pub(super) state: watch::Receiver<Bytes>,
     pub(super) surface: watch::Receiver<Bytes>,
     pub(super) mesh: watch::Receiver<Bytes>,
+    /// What the session is, told when a page comes and when it is another.
+    pub(super) facts: watch::Receiver<serde_json::Value>,
 }
 
 impl Board {
@@ -58,14 +60,19 @@ impl Board {
             state: watch::Sender::new(Bytes::new()),
             surface: watch::Sender::new(Bytes::new()),
             mesh: watch::Sender::new(Bytes::new()),
-            facts,
+            facts: watch::Sender::new(facts),
         }
     }
 
     /// What a page is told of the session.
     #[must_use]
-    pub fn facts(&self) -> &serde_json::Value {
-        &self.facts
+    pub fn facts(&self) -> serde_json::Value {
+        self.facts.borrow().clone()
+    }
+
+    /// The session is another from now on: every page is told.
+    pub fn tell(&self, facts: serde_json::Value) {
+        self.facts.send_replace(facts);
     }
 
     /// Show a side, by its block ([`wire::Side::block`]). The pages hear of it with the operator's side, or at
@@ -128,6 +135,7 @@ impl Board {
             state: new(&self.state),
             surface: new(&self.surface),
             mesh: new(&self.mesh),
+            facts: self.facts.subscribe(),
         }
     }
 

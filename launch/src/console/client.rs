@@ -247,12 +247,12 @@ pub(super) async fn attend(socket: WebSocket, mut seat: Seat) {
     let Some(heard) = seat.heard.take() else {
         return;
     };
-    let looks = seat.house.board.looks();
+    let mut looks = seat.house.board.looks();
     let hello = json!({
         "kind": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "layout": wire::VERSION,
-        "session": seat.house.board.facts(),
+        "session": *looks.facts.borrow_and_update(),
     });
     let _ = seat.words.try_send(Words::Text(hello.to_string()));
     // the first that comes is the operator; whoever comes later is told that it watches
@@ -288,6 +288,10 @@ async fn write(
                 }
                 None => return,
             },
+            Ok(()) = looks.facts.changed() => {
+                let news = json!({"kind": "facts", "session": *looks.facts.borrow_and_update()});
+                Message::Text(news.to_string().into())
+            }
             Ok(()) = looks.mesh.changed() => binary(&looks.mesh.borrow_and_update()),
             Ok(()) = looks.state.changed() => binary(&looks.state.borrow_and_update()),
             Ok(()) = looks.surface.changed() => binary(&looks.surface.borrow_and_update()),
@@ -369,7 +373,7 @@ impl Seat {
                 let answer = self.house.operate(self.number, order == Order::Operate);
                 self.answer((id, at_ns), order, answer);
             }
-            _ => self.hand_over((id, at_ns), order, orders),
+            order => self.hand_over((id, at_ns), order, orders),
         }
         Ok(())
     }
@@ -383,7 +387,8 @@ impl Seat {
         let (house, page, words) = (Arc::clone(&self.house), self.number, self.words.clone());
         let desk = Arc::clone(&house.desk);
         tokio::spawn(async move {
-            let done = tokio::task::spawn_blocking(move || desk.take(&order)).await;
+            let asked = order.clone();
+            let done = tokio::task::spawn_blocking(move || desk.take(&asked)).await;
             let answer = done.unwrap_or_else(|_| Err("the console broke over it".into()));
             drop(place);
             tell(&house, &words, (id, at_ns, page), (order, answer));

@@ -7,6 +7,8 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
+use crate::rehearsal::desk::Wish;
+
 /// Something that is asked for, with a number by which it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +57,7 @@ impl Answered {
 }
 
 /// What may be asked for. All but `Stop` is for the operator alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
     /// Be the operator, if nobody else is.
@@ -96,6 +98,11 @@ pub enum Order {
     Mode {
         /// What it is to be.
         mode: Mode,
+    },
+    /// Something that only a rehearsal does.
+    Rehearse {
+        /// What it is.
+        wish: Wish,
     },
     /// End the session as at its time.
     End,

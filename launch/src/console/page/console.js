@@ -4,6 +4,7 @@ import { Controls } from "./controls.js";
 import { Felt, color } from "./felt.js";
 import { Link } from "./link.js";
 import { Pointer } from "./pointer.js";
+import { Practice } from "./practice.js";
 import { Scene } from "./scene.js";
 import { Strips } from "./strips.js";
 
@@ -24,15 +25,16 @@ const link = new Link({
     pointer.release();
   },
   hello: (hello) => {
-    controls.hello(hello);
-    const radius_m = hello.session?.tool_radius_m;
-    if (radius_m && radius_m !== scene.radius_m) scene.props(radius_m);
+    version = hello.version;
+    session(hello.session);
   },
+  facts: (word) => session(word.session),
   role: (role) => controls.role(role),
   refused: ({ text }) => controls.say(text, "bad"),
   mesh: (frame) => {
     scene.mesh(frame);
     felt.clear();
+    practice.marks.show(practice.now?.task);
   },
   surface: (frame) => {
     seen.surfaces++;
@@ -47,6 +49,19 @@ const link = new Link({
   },
 });
 const controls = new Controls(link, pointer);
+const practice = new Practice({
+  scene, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
+});
+let version = "";
+
+/** What is shown is this session from now on. */
+function session(facts) {
+  document.body.dataset.for = facts?.for ?? "session";
+  controls.hello({ session: facts, version });
+  if (facts?.tool_radius_m && facts.tool_radius_m !== scene.radius_m) scene.props(facts.tool_radius_m);
+  practice.facts(facts);
+}
+
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
@@ -133,4 +148,4 @@ function echo({ master }) {
 
 requestAnimationFrame(picture);
 // for whoever drives this page by a program
-window.palpate = { seen, scene, felt, pointer, link };
+window.palpate = { seen, scene, felt, pointer, link, practice };

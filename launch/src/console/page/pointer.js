@@ -15,6 +15,8 @@ export class Pointer {
     Object.assign(this, { scene, canvas, say });
     this.enabled = false;
     this.held = this.closed = this.clutch = false;
+    this.jaws = true;
+    this.closed_m = CLOSED_M;
     this.by = null;
     this.scale = 1;
     this.tool_m = [0, 0, 0.03, OPEN_M];
@@ -55,7 +57,7 @@ export class Pointer {
   }
 
   tell() {
-    this.aim_m[3] = this.closed ? CLOSED_M : OPEN_M;
+    this.aim_m[3] = this.closed && this.jaws ? this.closed_m : OPEN_M;
     this.say({ position_m: this.aim_m, present: this.held, closed: this.closed });
   }
 
