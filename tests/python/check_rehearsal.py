@@ -31,13 +31,13 @@ def choose(page, scene, out=None):
 
 
 def ring(page, place):
-    """Press around a place and give the stiffness that was felt."""
-    page.press(*place, 0.4)
+    """Press a place and give the stiffness that was felt, from what the page shows."""
+    page.press(*place, 0.8)
     time.sleep(0.6)
-    felt = page.force(), page.js("palpate.pointer.depth_m")
+    force_n, depth_mm = (float(page.page.text_content(name)) for name in ("#force", "#depth"))
     page.let_go()
     time.sleep(0.2)
-    return felt[0] / max(1e-4, felt[1] + 1e-3)
+    return force_n / max(0.1, depth_mm)
 
 
 def find_lump(arguments, page, record, numbers):

@@ -22,6 +22,7 @@ use crate::rehearsal::attempts;
 use crate::rehearsal::desk::RehearsalDesk;
 use crate::rehearsal::live::{self, LiveOptions, Part, Rehearsals};
 use crate::rehearsal::solo;
+use crate::rehearsal::task::Attempts;
 use crate::run::RunError;
 use crate::run::side::RECORDING;
 use crate::summary::Ending;
@@ -112,6 +113,10 @@ fn judge(
         records_lost: Some(servo.records_lost),
         period: PERIOD,
         twin: truth::twin(config, &[])?,
+        attempts: match index {
+            0 => rehearsals.known.attempts.clone(),
+            _ => Attempts::default(),
+        },
         links_cut: Some(recording.links_cut()),
         live: Some(LiveFacts {
             late_causes: servo.late_causes.clone(),

@@ -282,24 +282,10 @@ impl<'a> Room<'a> {
             if self.options.stop.load(Ordering::Relaxed) {
                 ended.store(true, Ordering::Relaxed);
             }
-            let waiting = wished.try_iter().take_while(|_| next.is_none());
-            for Wished { wish, answer } in waiting.collect::<Vec<_>>() {
-                match self.grant(&mut now, &wish) {
-                    Ok(Then::On(text)) => {
-                        desk.board().tell(self.facts(&now));
-                        let _ = answer.send(Ok(text));
-                    }
-                    Ok(Then::Over(scene, text)) if next.is_none() => {
-                        ended.store(true, Ordering::Relaxed);
-                        next = Some((*scene, Some((answer, text))));
-                    }
-                    Ok(Then::Over(..)) => {
-                        let _ = answer.send(Err("another scene is on its way".into()));
-                    }
-                    Err(reason) => {
-                        let _ = answer.send(Err(reason));
-                    }
-                }
+            // what is wished while another scene comes waits for that
+            if next.is_none() {
+                next = self.heed(&mut now, (desk, wished));
+                ended.fetch_or(next.is_some(), Ordering::Relaxed);
             }
         }
         recorder.finish(None)?;
@@ -310,6 +296,28 @@ impl<'a> Room<'a> {
         });
         let over = self.options.stop.load(Ordering::Relaxed);
         Ok(next.filter(|_| !over))
+    }
+
+    /// Do what is wished; what is to come after this scene, if that is wished.
+    fn heed(
+        &mut self,
+        now: &mut Now,
+        (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    ) -> Option<(Scene, Asked)> {
+        for Wished { wish, answer } in wished.try_iter() {
+            match self.grant(now, &wish) {
+                Ok(Then::On(text)) => {
+                    desk.board().tell(self.facts(now));
+                    // whoever asked may have gone
+                    let _ = answer.send(Ok(text));
+                }
+                Ok(Then::Over(scene, text)) => return Some((*scene, Some((answer, text)))),
+                Err(reason) => {
+                    let _ = answer.send(Err(reason));
+                }
+            }
+        }
+        None
     }
 
     /// One look at the session, with all that it recorded since the last; whether it still runs.
@@ -510,17 +518,12 @@ impl<'a> Room<'a> {
 
     /// Scores of every task and scene, in the order of the attempts.
     fn progress(&self) -> Value {
-        let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
-        for attempt in &self.known.attempts.attempt {
-            let name = format!("{} on {}", attempt.task, attempt.scene);
-            match rows.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, scores)) => scores.push(attempt.score.score),
-                None => rows.push((name, vec![attempt.score.score])),
-            }
-        }
-        rows.into_iter()
-            .map(|(name, scores)| json!({"name": name, "scores": scores}))
-            .collect()
+        let attempts = &self.known.attempts;
+        let row = |(task, scene): (String, String)| {
+            let scores = attempts.scores(&task, &scene);
+            json!({"name": format!("{task} on {scene}"), "scores": scores})
+        };
+        attempts.rows().into_iter().map(row).collect()
     }
 }
 

@@ -7,7 +7,8 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
-use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::msg::crtk::OperatingState;
+use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{Axes, Time};
 use palpate_twin::Tissue;
 use xxhash_rust::xxh3::Xxh3;
@@ -96,7 +97,7 @@ impl Solo {
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
-        self.beat(&Beat::default()).0.record
+        self.advance(&Beat::default()).record
     }
 
     fn advance(&mut self, beat: &Beat) -> Ticked {
@@ -133,7 +134,16 @@ impl Solo {
 
 impl Paced for Solo {
     fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
-        (self.advance(beat), None)
+        let mut ticked = self.advance(beat);
+        let record = &mut ticked.record;
+        if record.events & Events::STALE != 0 {
+            // there is nobody whose frames could be missed
+            record.events &= !Events::STALE;
+            if record.state == OperatingState::Paused as u8 {
+                record.state = OperatingState::Enabled as u8;
+            }
+        }
+        (ticked, None)
     }
 
     fn twin(&self) -> Option<&dyn Tissue> {

@@ -114,11 +114,8 @@ impl Stage {
             let attached = desk.attach(side, near);
             attached.map_err(file_error(Path::new(CONSOLE)))?;
         }
-        let mut cells = self.cells.into_iter();
-        let (watched, tuner) = match cells.next() {
-            Some(cells) => (Some(cells.watched), Some(cells.tuner)),
-            None => (None, None),
-        };
+        let first = self.cells.into_iter().next();
+        let (watched, tuner) = first.map(|cells| (cells.watched, cells.tuner)).unzip();
         let drawn = paced.twin().zip(watched);
         let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.view(), watched));
         let (painter, picture): (Option<Painter>, Option<LatestReader<Surface>>) = drawn.unzip();
@@ -127,18 +124,8 @@ impl Stage {
         let (remote_status, remote_newest) = latest(Shown::default());
         let (remote_records, remote_waiting) = ring(RECORDS_WAITING);
         let duties = [0, 1].map(|_| Arc::new(Duty::default()));
-        let mut looks = [Some((newest, picture)), Some((remote_newest, None))].into_iter();
-        let sights: Result<Vec<Sight>, RunError> = self
-            .windows
-            .into_iter()
-            .zip(&duties)
-            .map(|(window, duty)| {
-                let (newest, picture) = looks.next().flatten().unzip();
-                let opened = window.open((duty, None), picture.flatten());
-                let sill = opened.map_err(file_error(Path::new(CONSOLE)))?;
-                Ok(Sight { newest, sill })
-            })
-            .collect();
+        let shown = [(newest, picture), (remote_newest, None)];
+        let sights = sights(self.windows, &duties, shown)?;
         let [duty, remote] = duties;
         let (outbound, _) = latest(HapticFrame::default());
         let (_, inbound) = latest(None);
@@ -152,7 +139,7 @@ impl Stage {
             duty,
             stop: Arc::clone(&options.stop),
         };
-        let mut loop_state = Loop {
+        let beating = Loop {
             paced,
             painter,
             tuner,
@@ -163,28 +150,29 @@ impl Stage {
             lost: 0,
             stop: Arc::clone(&options.stop),
         };
-        let realtime = RealtimeConfig {
-            // what this process keeps beside the servo may grow beyond what may be locked
-            lock_memory: false,
-            ..options.realtime
-        };
-        let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
-        let servo = spawn("servo", move || {
-            let report = servo(&realtime, PERIOD, ticks_max, meeting, |moment| {
-                loop_state.tick(moment)
-            });
-            ServoReport {
-                records_lost: report.records_lost + loop_state.lost,
-                ..report
-            }
-        })?;
         Ok(Playing {
-            servo,
+            servo: beating.start(meeting, options)?,
             records: [waiting, remote_waiting],
-            sights: sights?,
+            sights,
             looks: 0,
         })
     }
+}
+
+/// Opens the windows of the sides that are there.
+fn sights(
+    windows: Vec<Window>,
+    duties: &[Arc<Duty>; 2],
+    shown: [(LatestReader<Shown>, Option<LatestReader<Surface>>); 2],
+) -> Result<Vec<Sight>, RunError> {
+    let sides = windows.into_iter().zip(duties).zip(shown);
+    sides
+        .map(|((window, duty), (newest, picture))| {
+            let opened = window.open((duty, None), picture);
+            let sill = opened.map_err(file_error(Path::new(CONSOLE)))?;
+            Ok(Sight { newest, sill })
+        })
+        .collect()
 }
 
 /// What the servo thread has.
@@ -201,7 +189,30 @@ struct Loop<P> {
     stop: Arc<AtomicBool>,
 }
 
-impl<P: Paced> Loop<P> {
+impl<P: Paced + 'static> Loop<P> {
+    /// Start the servo thread.
+    fn start(
+        mut self,
+        meeting: Meeting,
+        options: &PacedOptions,
+    ) -> Result<JoinHandle<ServoReport>, RunError> {
+        let realtime = RealtimeConfig {
+            // what this process keeps beside the servo may grow beyond what may be locked
+            lock_memory: false,
+            ..options.realtime
+        };
+        let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
+        spawn("servo", move || {
+            let report = servo(&realtime, PERIOD, ticks_max, meeting, |moment| {
+                self.tick(moment)
+            });
+            ServoReport {
+                records_lost: report.records_lost + self.lost,
+                ..report
+            }
+        })
+    }
+
     fn tick(&mut self, moment: &Moment) -> Ticked {
         let orders = self.remote.orders();
         let beat = Beat {
@@ -231,7 +242,7 @@ impl<P: Paced> Loop<P> {
 
 /// Where one side is shown.
 struct Sight {
-    newest: Option<LatestReader<Shown>>,
+    newest: LatestReader<Shown>,
     sill: Sill,
 }
 
@@ -260,7 +271,7 @@ impl Playing {
         if self.looks.is_multiple_of(2) {
             let peer_present = self.sights.len() > 1;
             for sight in &mut self.sights {
-                let Some(shown) = sight.newest.as_mut().and_then(LatestReader::read_new) else {
+                let Some(shown) = sight.newest.read_new() else {
                     continue;
                 };
                 sight.sill.put(Newest {

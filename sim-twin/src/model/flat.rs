@@ -101,13 +101,13 @@ impl Felt {
     /// Force \[N\] and energy \[J\] at a place in this state.
     fn law(&self, sheet: &FlatSheet, tip_m: &Vec3) -> (Vec3, f64) {
         match self.with {
-            With::Free => (Vec3::zeros(), 0.0),
             With::Grasp => {
                 let (npm, _) = sheet.stiffness(self.grip_m.x);
                 let pull_m = self.grip_m - tip_m;
                 (npm * pull_m, 0.5 * npm * pull_m.norm_squared())
             }
-            With::Touch | With::Skate => {
+            // one that was free may have come in with this step
+            With::Free | With::Touch | With::Skate => {
                 let (npm, slope) = sheet.stiffness(tip_m.x);
                 let deep_m = (-tip_m.z - self.dent_m).max(0.0);
                 let energy_m2 = 0.5 * deep_m * deep_m;
@@ -635,6 +635,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         /// Whatever a hand does, it gets no energy out that it did not put in.
         #[test]
         fn s4_20_no_way_through_the_states_makes_energy(
@@ -644,8 +646,8 @@ mod tests {
             let mut from_mm = [0.0, 0.0, 3.0];
             let ways = ways.into_iter().chain([([0.0, 0.0, 3.0], false, 0.01)]);
             for (to_mm, closed, opening_m) in ways {
-                for step in 1..=50 {
-                    let share = f64::from(step) / 50.0;
+                for step in 1..=400 {
+                    let share = f64::from(step) / 400.0;
                     let tip_mm = core::array::from_fn(|n| from_mm[n] + share * (to_mm[n] - from_mm[n]));
                     feel(&mut flat, with_jaws(tip_mm, closed, opening_m));
                 }

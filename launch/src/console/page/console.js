@@ -60,6 +60,7 @@ function session(facts) {
   controls.hello({ session: facts, version });
   if (facts?.tool_radius_m && facts.tool_radius_m !== scene.radius_m) scene.props(facts.tool_radius_m);
   practice.facts(facts);
+  strips.resize();
 }
 
 

@@ -6,7 +6,7 @@ const at = (id) => document.getElementById(id);
 const NAMES = { "find-lump": "Find the lump", "rank-stiffness": "Rank three places", trace: "Trace a line", grasp: "Grasp" };
 const PARTS = {
   off_m: (m) => `${(1e3 * m).toFixed(1)} mm from its middle`,
-  pairs_right: (n) => `${n} pairs right`, pairs: (n) => `of ${n}`,
+  pairs_right: (n) => `${n} pairs in their order`, pairs: (n) => `${n} pairs in all`,
   force_rms_error_n: (n) => `force off by ${n.toFixed(2)} N (rms)`, in_band: (share) => `${(100 * share).toFixed(0)} % of the time in the band`,
   of_the_line: (share) => `${(100 * share).toFixed(0)} % of the line`, held_s: (s) => `held for ${s.toFixed(1)} s`, let_go: (n) => `let go ${n} times`,
 };
@@ -76,6 +76,10 @@ export class Practice {
     const works = now.tool === "tweezers" ? "Jaws closed (G)" : "Tool works (G)";
     at("grip").nextSibling.textContent = ` ${works}`;
     at("grip").closest("label").hidden = now.tool !== "tweezers" && !cuts;
+    if (at("paint").value === "robot") {
+      at("paint").value = "hand";
+      at("paint").dispatchEvent(new Event("change"));
+    }
     this.task(now);
     this.progress(now);
     this.marks.show(now.task);
@@ -154,7 +158,7 @@ export class Practice {
   }
 
   progress({ progress, problem }) {
-    const rows = progress.flatMap(({ name, scores }) => [make("p", `${name}: ${scores.length} attempts, last ${scores.at(-1).toFixed(2)}, best ${Math.max(...scores).toFixed(2)}`), chart(scores)]);
+    const rows = progress.flatMap(({ name, scores }) => [make("p", `${name}: ${scores.length} ${scores.length === 1 ? "attempt" : "attempts"}, last ${scores.at(-1).toFixed(2)}, best ${Math.max(...scores).toFixed(2)}`), chart(scores)]);
     if (problem) rows.push(make("p", problem, { className: "problem" }));
     at("progress").replaceChildren(...(rows.length ? rows : [make("p", "No attempt yet. Every answer is kept with its score.")]));
   }
