@@ -3,6 +3,7 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+mod paced;
 mod scene;
 mod stream;
 mod way;
@@ -14,7 +15,7 @@ use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{Order, Succession};
+use palpate_transport::frame::{Order, Succession, is_plausible};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
@@ -86,6 +87,12 @@ pub struct Session {
     tick: u64,
     hash: Xxh3,
     absences: [Absence; 2],
+    /// Whether each side is to clear a latched fault in its next tick, and whether that tick is late.
+    rearm: [bool; 2],
+    masked: bool,
+    /// The newest frame of each side, sent or not, and whether its device's reading was plausible.
+    made: [HapticFrame; 2],
+    healthy: [bool; 2],
     fault: Option<fn(&mut HapticFrame)>,
 }
 
@@ -200,6 +207,10 @@ impl Session {
             tick: 0,
             hash: Xxh3::new(),
             absences: SIDES.map(|_| Absence::default()),
+            rearm: [false; 2],
+            masked: false,
+            made: [HapticFrame::default(); 2],
+            healthy: [true; 2],
             fault: None,
             config: config.clone(),
         })
@@ -349,15 +360,16 @@ impl Session {
             now,
             dt_s: passed.dt_s,
             paused: passed.paused,
-            masked: self.is_masked(),
+            masked: self.masked || self.is_masked(),
             reading,
             frame,
-            rearm: false,
+            rearm: self.rearm[0],
         };
         let config = &self.config;
         let mut out =
             palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
         given::note_master(&mut out.record, &inputs);
+        (self.made[0], self.healthy[0]) = (out.frame, reading.is_plausible());
         self.handle.write(&out.force_on_hand_n);
         let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
         self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
@@ -380,11 +392,13 @@ impl Session {
             reading: self.robot.read(now),
             frame,
             halt: passed.paused || self.absences[1].holds(),
-            rearm: false,
+            rearm: self.rearm[1],
         };
         let config = &self.config;
         let mut out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         given::note_slave(&mut out.record, &inputs, refused);
+        let (place_m, speed_mps) = (&inputs.reading.position_m, &inputs.reading.velocity_mps);
+        (self.made[1], self.healthy[1]) = (out.frame, is_plausible(place_m, speed_mps));
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
         self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use palpate_master::device::HandleKind;
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
@@ -137,7 +138,7 @@ pub fn written(
         .collect();
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
-        operator: "simulated operator",
+        operator: operator(evidence.config),
         summary: &summary,
         traces: Traces {
             master: evidence.master,
@@ -153,6 +154,14 @@ pub fn written(
     output::write(&folder.join("report.html"), &page)?;
     let table = table::table(&summary, evidence);
     Ok(Concluded { summary, table })
+}
+
+/// Who held the handle.
+fn operator(config: &Config) -> &'static str {
+    match config.operator.handle {
+        HandleKind::Pointer => "a person at the page",
+        HandleKind::Phantom | HandleKind::Mass => "simulated operator",
+    }
 }
 
 /// What a reader must know of a session that switches its method.

@@ -15,7 +15,7 @@ use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, console, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
-use crate::console::session::SessionDesk;
+use crate::console::session::{SessionDesk, Sides};
 use crate::lab::{PERIOD, WIRE_BYTES};
 use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
@@ -41,7 +41,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     console::check(&config, !arguments.console.no_console)?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let stop = interrupt::on_ctrl_c()?;
-    let desk = SessionDesk::new(&config, false, &stop);
+    let desk = SessionDesk::new(&config, Sides::Both, &stop);
     let console = console::open(&arguments.console, &config, &desk)?;
     let options = RunOptions {
         out: folder.clone(),

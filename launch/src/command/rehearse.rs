@@ -1,4 +1,5 @@
-//! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported.
+//! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported; with a page,
+//! [`practice`].
 //!
 //! Source: ours. How long a script may be is checked where its steps are.
 
@@ -13,7 +14,7 @@ use palpate_twin::mesh::units::Units;
 
 use super::conclude::{self, Evidence};
 use super::lab::{Entry, Recording};
-use super::{Done, Failure, interrupt, output, truth};
+use super::{Done, Failure, interrupt, output, practice, truth};
 use crate::cli::RehearseArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
@@ -45,6 +46,9 @@ pub struct Run {
 /// [`Failure::Usage`] for a script, scene, configuration or folder that cannot be used, [`Failure::Refused`] for a
 /// file that cannot be written.
 pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
+    if practice::wanted(arguments) {
+        return practice::practise(arguments);
+    }
     let mut config = arguments.session().config()?;
     solo::alone(&mut config);
     let watch = Watch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;

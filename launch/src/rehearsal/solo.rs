@@ -5,9 +5,10 @@
 
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
-use palpate_transport::coupling::Mode;
+use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
-use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::msg::crtk::OperatingState;
+use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{Axes, Time};
 use palpate_twin::Tissue;
 use xxhash_rust::xxh3::Xxh3;
@@ -15,6 +16,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
 use crate::replay::given;
+use crate::run::paced::{Beat, Paced};
+use crate::run::servo::Ticked;
 
 /// The operator's side.
 pub struct Solo {
@@ -50,6 +53,15 @@ impl Solo {
         config.validate()?;
         let handle =
             palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+        Self::with_handle(config, handle)
+    }
+
+    /// At rest, with another handle.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_handle(config: &Config, handle: Box<dyn Handle>) -> Result<Self, ConfigError> {
+        config.validate()?;
         let parties = lab::parties(config.seed, Side::Master);
         let twin = lab::predictor_of(config)?.map(Predictor::alone);
         Ok(Self {
@@ -85,16 +97,22 @@ impl Solo {
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
+        self.advance(&Beat::default()).record
+    }
+
+    fn advance(&mut self, beat: &Beat) -> Ticked {
         let now = Time(PERIOD.0 * self.tick as i64);
+        let mut reading = self.handle.read(now);
+        reading.present &= !beat.halt[0];
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
             dt_s: PERIOD.s(),
             paused: false,
-            masked: false,
-            reading: self.handle.read(now),
+            masked: beat.masked,
+            reading,
             frame: None,
-            rearm: false,
+            rearm: beat.rearm[0],
         };
         let (params, coupling) = (&self.config.master, &self.config.coupling);
         let mut out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
@@ -103,12 +121,37 @@ impl Solo {
         self.tick += 1;
         self.absorb(&out.record.port_position_m);
         self.absorb(&out.record.port_force_n);
-        out.record
+        let made = (&out.frame, out.record);
+        Ticked::shown(made, reading.is_plausible(), &self.config.coupling)
     }
 
     fn absorb(&mut self, axes: &Axes) {
         for number in axes {
             self.hash.update(&number.to_bits().to_le_bytes());
         }
+    }
+}
+
+impl Paced for Solo {
+    fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
+        let mut ticked = self.advance(beat);
+        let record = &mut ticked.record;
+        if record.events & Events::STALE != 0 {
+            // there is nobody whose frames could be missed
+            record.events &= !Events::STALE;
+            if record.state == OperatingState::Paused as u8 {
+                record.state = OperatingState::Enabled as u8;
+            }
+        }
+        (ticked, None)
+    }
+
+    fn twin(&self) -> Option<&dyn Tissue> {
+        Self::twin(self)
+    }
+
+    fn coupling(&mut self) -> Option<&mut CouplingParams> {
+        // nothing is coupled to it
+        None
     }
 }

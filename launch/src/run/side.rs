@@ -18,8 +18,7 @@ use palpate_master::device::{Handle, HandleKind, params};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
-use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::frame::is_plausible;
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::session::gate::SenderClock;
@@ -94,10 +93,10 @@ pub const SIDE_REPORT: &str = "side.json";
 pub const RECORDING: &str = "recording.mcap";
 
 /// Records that may wait for the recorder: 8 s of them.
-const RECORDS_WAITING: usize = 8192;
+pub(super) const RECORDS_WAITING: usize = 8192;
 
 /// Time between two looks of the slow threads \[ns\].
-const LOOK: Span = Span(10_000_000);
+pub(super) const LOOK: Span = Span(10_000_000);
 
 /// How long to wait for the other side before giving up.
 const PEER_WAIT: Span = Span(20_000_000_000);
@@ -272,7 +271,7 @@ fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepar
 fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunError> {
     let (operator, duration_s) = (&config.operator, config.duration_s);
     let (aims, watched, mut tuner) = match cells {
-        Some(cells) => (Some(cells.aims), Some(cells.watched), Some(cells.tuner)),
+        Some(cells) => (cells.aims, Some(cells.watched), Some(cells.tuner)),
         None => (None, None, None),
     };
     let mut handle: Box<dyn Handle> = match aims {
@@ -320,13 +319,9 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
                 painter.paint(&twin.twin().view());
             }
             Ticked {
-                impedance_nspm: out.frame.impedance_nspm,
-                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
-                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-                record: out.record,
-                healthy: reading.is_plausible(),
                 clock: sender_clock(state.inbox(), moment.now),
+                ..Ticked::shown((&out.frame, out.record), reading.is_plausible(), &coupling)
             }
         })
     });
@@ -335,14 +330,6 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         has_table: table.is_some(),
         surface,
     })
-}
-
-/// Number of the coupling mode that a frame was made in.
-fn mode_now(frame: &HapticFrame, coupling: &CouplingParams) -> u32 {
-    match FrameFlags::mode_code(frame.flags) {
-        0 => coupling.mode.code(),
-        code => code,
-    }
 }
 
 /// A run of a side, told apart from all others; the other side's is learnt from its frames.
@@ -391,14 +378,11 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
             let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
             given::note_slave(&mut out.record, &inputs, refused);
             robot.write(&out.force_n, out.closed);
+            let healthy = is_plausible(&reading.position_m, &reading.velocity_mps);
             Ticked {
-                impedance_nspm: out.frame.impedance_nspm,
-                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
-                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-                record: out.record,
-                healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
                 clock: sender_clock(state.inbox(), moment.now),
+                ..Ticked::shown((&out.frame, out.record), healthy, &coupling)
             }
         })
     }))
