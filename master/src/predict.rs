@@ -90,6 +90,8 @@ pub struct Prediction {
     pub masked: bool,
     /// Whether an instrument only pressed, since the remote tissue is not known to be open as the twin.
     pub blunted: bool,
+    /// Whether the instrument is of another kind than in the last step: what held the former is gone at once.
+    pub relaid: bool,
 }
 
 impl Prediction {
@@ -135,11 +137,14 @@ pub struct Predictor {
     went: [f64; 2],
     /// Whether the twin is another one than lessons are about.
     outdated: bool,
-    /// What of the operator's wishes was heard, and those that wait, in the order in which they came.
-    heard: Revisions,
+    /// What of the operator's wishes was heard: none of those of before this run. And those that wait, in the order
+    /// in which they came.
+    heard: Option<Revisions>,
     wishes: VecDeque<Wish>,
     /// Whether the hand touches the twin.
     touched: bool,
+    /// What the tool did in the last step.
+    wielded: Instrument,
     /// What instruments did, if they do anything to the twin.
     strokes: Option<Strokes>,
 }
@@ -159,9 +164,10 @@ impl Predictor {
             towards: None,
             went: [0.0; 2],
             outdated: false,
-            heard: Revisions::default(),
+            heard: None,
             wishes: VecDeque::with_capacity(WISHES),
             touched: false,
+            wielded: Instrument::Blunt,
         }
     }
 
@@ -276,7 +282,10 @@ impl Predictor {
         self.local
             .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);
+        let wielded = core::mem::replace(&mut self.wielded, handle.instrument);
+        let kinds = [wielded, handle.instrument].map(|one| core::mem::discriminant(&one));
         Prediction {
+            relaid: kinds[0] != kinds[1],
             updated: learnt || changed,
             blunted: *blunted,
             ..self.prediction(params, handle, &felt)
@@ -287,9 +296,10 @@ impl Predictor {
     /// of asking, so that [`palpate_twin::View::changes`] tells of it. What cannot be done to the remote tissue as
     /// well waits, and instruments only press until nothing waits. Tissue that cannot be revised stays.
     pub fn revise(&mut self, asked: Revisions) {
+        let heard = self.heard.get_or_insert(asked);
         for (asked, heard, wish) in [
-            (asked.undo, &mut self.heard.undo, Wish::Undo),
-            (asked.redo, &mut self.heard.redo, Wish::Redo),
+            (asked.undo, &mut heard.undo, Wish::Undo),
+            (asked.redo, &mut heard.redo, Wish::Redo),
         ] {
             while *heard < asked && self.wishes.len() < WISHES {
                 *heard += 1;

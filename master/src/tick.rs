@@ -85,7 +85,7 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
-    /// Whether the method is another than in the last tick.
+    /// Whether the method, or the instrument, is another than in the last tick.
     easing: bool,
     /// What is left of the force of the method before, over what is wanted since \[N\].
     eased_n: Axes,
@@ -181,12 +181,12 @@ pub fn tick(
     if switched {
         state.method.switch(state.inbox.newest());
     }
-    state.easing = switched;
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs);
+    state.easing = switched || prediction.relaid;
     // an old force is no touch: then the delay counts as unknown
     let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !stale);
     let known = (prediction.confidence, &prediction.force_n);

@@ -36,7 +36,10 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
     let text = recording.config.clone().ok_or_else(|| {
-        unfit(&"has no attachment config.toml; expected a recording of `palpate lab`, `palpate run` or `palpate rehearse`")
+        unfit(
+            &"has no attachment config.toml; expected a recording of `palpate lab`, `palpate run` or \
+              `palpate rehearse`",
+        )
     })?;
     let config = Config::parse(&text, &format!("{}, config.toml", path.display()))?;
     config.validate()?;

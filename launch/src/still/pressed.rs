@@ -38,9 +38,9 @@ pub fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
     let (png, force_n) = picture(&scene, tool, &way)?;
     let seconds = slave[peak].tick as f64 * PERIOD.s();
     let caption = format!(
-        "The remote tissue ({}) under the probe at {seconds:.2} s, when it was pressed hardest{still_whole}: {:.2} N there, \
-         {force_n:.2} N in this picture, for which the press was run again on tissue at rest. The darker, the \
-         farther the surface has moved; the arrow is the force on the probe.",
+        "The remote tissue ({}) under the probe at {seconds:.2} s, when it was pressed hardest{still_whole}: \
+         {:.2} N there, {force_n:.2} N in this picture, for which the press was run again on tissue at rest. \
+         The darker, the farther the surface has moved; the arrow is the force on the probe.",
         scene.name,
         contact_n(&slave[peak]),
     );
