@@ -28,7 +28,7 @@ use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::{absorb_topology, given};
-use crate::strokes;
+use crate::strokes::Keeper as _;
 use crate::tables;
 
 use scene::wrong_scene;
@@ -188,7 +188,7 @@ impl Session {
             |params, seed| LinkQueue::new(params, seed, room).map_err(|error| wrong_link(&error));
         let caps = handle.caps();
         let opened = twin.as_ref().is_some_and(|twin| twin.strokes().is_some());
-        let strokes = Way::new(opened, config.link.forward, seed);
+        let strokes = Way::new(opened, [config.link.forward, config.link.back], seed);
         Ok(Self {
             strokes: strokes.map_err(|error| wrong_link(&error))?,
             handle,
@@ -258,16 +258,16 @@ impl Session {
         format!("{:016x}", hash.digest())
     }
 
-    /// Strokes that the operator's instruments have made in the master's run.
+    /// Strokes of the master's twin, since it was whole.
     #[must_use]
     pub fn strokes_made(&self) -> u64 {
-        strokes::made(&self.master)
+        self.master.known()
     }
 
-    /// A stroke of that run, by its number from 1.
+    /// A stroke of it, by its number from 1.
     #[must_use]
     pub fn stroke(&self, number: u64) -> Option<Stroke> {
-        strokes::stroke(&self.master, number)
+        self.master.stroke(number)
     }
 
     /// Let a side begin anew, as a process that was killed and started again: it knows nothing, not
@@ -351,6 +351,7 @@ impl Session {
     }
 
     fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
+        self.strokes.tell(&mut self.master);
         let frame = self.codecs[0].decode(self.to_master.newest, now);
         self.watches[1].shown(frame, now, PERIOD);
         let mut reading = self.handle.read(now);
@@ -383,8 +384,10 @@ impl Session {
     fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
         self.watches[0].shown(frame, remote_now, PERIOD);
-        let peer = self.slave.inbox().parties().peer;
-        let refused = self.strokes.pass(peer, self.robot.as_mut());
+        let times = (now, remote_now);
+        let refused = self
+            .strokes
+            .pass(self.slave.inbox(), self.robot.as_mut(), times);
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
@@ -436,7 +439,7 @@ impl Session {
             ] {
                 let _ = params.map(|params| queue.set_params(params));
             }
-            let _ = change.forward.map(|params| self.strokes.change(params));
+            self.strokes.change([change.forward, change.back]);
             self.changes_done += 1;
         }
     }

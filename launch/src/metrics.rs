@@ -176,6 +176,8 @@ pub struct SessionFacts {
     pub networked: bool,
     /// Links that strokes have cut, less those made, if strokes are known.
     pub links_cut: Option<i64>,
+    /// Strokes that are in the recording, if there is one.
+    pub strokes_recorded: Option<u64>,
     /// Set for live sessions; without it nothing is said about the servo loops.
     pub live: Option<LiveFacts>,
 }
@@ -206,6 +208,7 @@ impl Default for SessionFacts {
             attempts: Attempts::default(),
             networked: true,
             links_cut: None,
+            strokes_recorded: None,
             live: None,
         }
     }

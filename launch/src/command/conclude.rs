@@ -207,8 +207,12 @@ pub fn opened(topology: &TopologySummary) -> Option<String> {
              open as the twin was"
         )
     });
+    let refused = topology.first_refused.map_or(String::new(), |first| {
+        let count = topology.strokes_refused.unwrap_or(1);
+        format!("; IT REFUSED {count} OF THEM, the first was stroke {first}")
+    });
     Some(format!(
-        "Instruments: {made} strokes{links}, {done} done by the remote tissue; {alike}{why}."
+        "Instruments: {made} strokes{links}, {done} over at the remote tissue{refused}; {alike}{why}."
     ))
 }
 

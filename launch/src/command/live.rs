@@ -134,6 +134,7 @@ fn outcome_facts(
         records_lost: total(reports, whole, |servo| servo.records_lost),
         frames: frames(outcome),
         links_cut: Some(outcome.links_cut),
+        strokes_recorded: Some(outcome.strokes_recorded),
         oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })
@@ -269,6 +270,8 @@ fn alone(
         live: Some(live_facts(&[report], true)),
         missed_ticks: Some(report.servo.missed),
         records_lost: Some(report.servo.records_lost),
+        links_cut: Some(recording.links_cut()),
+        strokes_recorded: Some(recording.strokes.len() as u64),
         ..facts(config, &recording.master)?
     };
     let mut remarks = refusals(&[report]);

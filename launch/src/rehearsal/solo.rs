@@ -5,19 +5,21 @@
 
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
+use palpate_master::predict::strokes::Strokes;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::trace::{Events, Side, TickRecord};
-use palpate_transport::{Axes, Time};
+use palpate_transport::{Axes, Stroke, Time};
 use palpate_twin::Tissue;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
-use crate::replay::given;
+use crate::replay::{absorb_topology, given};
 use crate::run::paced::{Beat, Paced};
 use crate::run::servo::Ticked;
+use crate::strokes::Keeper as _;
 
 /// The operator's side.
 pub struct Solo {
@@ -26,6 +28,7 @@ pub struct Solo {
     master: palpate_master::State,
     tick: u64,
     hash: Xxh3,
+    last: TickRecord,
 }
 
 /// What a session becomes without another side: the hand feels its twin, which is also the truth, at once.
@@ -70,6 +73,7 @@ impl Solo {
             config: config.clone(),
             tick: 0,
             hash: Xxh3::new(),
+            last: TickRecord::default(),
         })
     }
 
@@ -85,13 +89,24 @@ impl Solo {
         self.master.predictor().map(Predictor::twin)
     }
 
+    /// What instruments did, by its number from 1.
+    #[must_use]
+    pub fn stroke(&self, number: u64) -> Option<Stroke> {
+        self.master.stroke(number)
+    }
+
+    /// Links that instruments have cut, less those made.
+    #[must_use]
+    pub fn links_cut(&self) -> Option<i64> {
+        let strokes = self.master.predictor().and_then(Predictor::strokes);
+        strokes.map(Strokes::links_cut)
+    }
+
     /// Hash of the handle's positions and forces so far, bit by bit, and of how the tissue is linked now.
     #[must_use]
     pub fn trace_hash(&self) -> String {
         let mut hash = self.hash.clone();
-        if let Some(topology) = self.twin().and_then(|twin| twin.view().topology) {
-            hash.update(&topology.to_le_bytes());
-        }
+        absorb_topology(&mut hash, &self.last);
         format!("{:016x}", hash.digest())
     }
 
@@ -121,6 +136,7 @@ impl Solo {
         self.tick += 1;
         self.absorb(&out.record.port_position_m);
         self.absorb(&out.record.port_force_n);
+        self.last = out.record;
         let made = (&out.frame, out.record);
         Ticked::shown(made, reading.is_plausible(), &self.config.coupling)
     }

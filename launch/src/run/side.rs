@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 
 use palpate_master::device::{Handle, HandleKind, params};
 use palpate_slave::robot::Robot;
@@ -31,7 +31,7 @@ use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
-use super::strokes::{self, Ends as StrokeEnds, Way};
+use super::strokes::{self, Ends as StrokeEnds, Made};
 use super::{RunError, file_error};
 use crate::config::Config;
 use crate::console::surface::{self, Painter, Surface};
@@ -126,8 +126,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         codec,
         ..config.clone()
     };
-    let ended = Arc::new(AtomicBool::new(false));
-    let (ends, mut way) = strokes::open(bus.session(), options.side, &ended)?;
+    let mut ending = Ending::default();
+    let ended = Arc::clone(&ending.ended);
+    let (ends, way, made) = strokes::open(bus.session(), options.side, &ended)?;
     let tick = begin(config, ends);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
@@ -145,8 +146,8 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         Arc::clone(&ended),
         config.realtime.bus_priority(),
     )?;
-    let publishing = way.sending();
-    let recording = spawn_recorder(recorder, (waiting, way), Arc::clone(&ended))?;
+    ending.sender = Some(sending.thread().clone());
+    let recording = spawn_recorder(recorder, (waiting, made), ended)?;
     let meeting = Meeting {
         inbound,
         outbound,
@@ -162,10 +163,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     })?;
     show_status(&servo_thread, newest, (&bus, face, sill), options);
     let servo = join("servo", servo_thread)?;
-    ended.store(true, Ordering::Release);
-    sending.thread().unpark();
+    drop(ending);
     join("sender", sending)?;
-    Way::close(publishing)?;
+    way.close()?;
     join("recorder", recording)??;
     let codec_note = agreed.and_then(|agreed| agreed.note);
     let report = SideReport {
@@ -176,6 +176,23 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)
+}
+
+/// Ends the threads of a side when it is dropped, also where the side cannot be opened.
+#[derive(Default)]
+struct Ending {
+    ended: Arc<AtomicBool>,
+    /// The sender, which sleeps until it is woken.
+    sender: Option<Thread>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(sender) = &self.sender {
+            sender.unpark();
+        }
+    }
 }
 
 /// Begin the recording of a side; `has_table` tells whether its twin has a table.
@@ -294,6 +311,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
         let mut started = None;
         Box::new(move |moment| {
+            strokes.tell(&mut state);
             let start = *started.get_or_insert(moment.now);
             let since = moment.now - start;
             let mut reading = handle.read(Time(0) + since);
@@ -314,7 +332,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
             let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
             given::note_master(&mut out.record, &inputs);
             handle.write(&out.force_on_hand_n);
-            strokes.send(&state, moment.now);
+            strokes.pass(&state, moment.now);
             if let (Some(painter), Some(twin)) = (&mut painter, state.predictor()) {
                 painter.paint(&twin.twin().view());
             }
@@ -360,8 +378,7 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
         Box::new(move |moment| {
             let start = *started.get_or_insert(moment.now);
             let since = moment.now - start;
-            let peer = state.inbox().parties().peer;
-            let refused = strokes.take(peer, robot.as_mut());
+            let refused = strokes.take(state.inbox(), robot.as_mut(), moment.now);
             let reading = robot.read(Time(0) + since);
             tuner
                 .iter_mut()
@@ -420,15 +437,13 @@ fn spawn_sender(
 
 fn spawn_recorder(
     mut recorder: Recorder<BufWriter<File>>,
-    (mut waiting, way): (RingReceiver<TickRecord>, Way),
+    (mut waiting, mut made): (RingReceiver<TickRecord>, Made),
     ended: Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
     spawn("recorder", move || {
-        // all of it: a subscription that is dropped hears nothing
-        let mut way = way;
         loop {
             let last = ended.load(Ordering::Acquire);
-            while let Some((made_ns, stroke)) = way.made.pop() {
+            while let Some((made_ns, stroke)) = made.pop() {
                 recorder.push_stroke(made_ns, &stroke)?;
             }
             while let Some(record) = waiting.pop() {
