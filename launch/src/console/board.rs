@@ -10,6 +10,7 @@ use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::trace;
 use tokio::sync::watch;
 
+use super::blind;
 use super::wire::{self, Header, Kind};
 
 /// Time after which a side that was silent is not waited for \[s\].
@@ -23,6 +24,8 @@ pub struct Board {
     surface: watch::Sender<Bytes>,
     mesh: watch::Sender<Bytes>,
     facts: watch::Sender<serde_json::Value>,
+    /// Whether what tells the condition of a trial is hidden.
+    blind: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +64,16 @@ impl Board {
             surface: watch::Sender::new(Bytes::new()),
             mesh: watch::Sender::new(Bytes::new()),
             facts: watch::Sender::new(facts),
+            blind: false,
+        }
+    }
+
+    /// The same for a trial: no page is sent what tells its condition.
+    #[must_use]
+    pub fn blinded(facts: serde_json::Value) -> Self {
+        Self {
+            blind: true,
+            ..Self::new(facts)
         }
     }
 
@@ -75,12 +88,20 @@ impl Board {
         self.facts.send_replace(facts);
     }
 
+    /// Something of the session is another from now on: every page is told.
+    pub fn amend(&self, change: impl FnOnce(&mut serde_json::Value)) {
+        self.facts.send_modify(change);
+    }
+
     /// Show a side, by its block ([`wire::Side::block`]). The pages hear of it with the operator's side, or at
     /// once while that is silent.
     pub fn show(&self, side: trace::Side, block: &[u8; 8 * wire::FIELDS]) {
         let now_s = now_s();
         let mut shown = self.lock();
         shown.blocks[side as usize] = *block;
+        if self.blind {
+            blind::veil(side, &mut shown.blocks[side as usize]);
+        }
         if side == trace::Side::Master {
             shown.spoke_s = now_s;
         } else if now_s - shown.spoke_s < SILENT_S {

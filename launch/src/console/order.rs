@@ -8,6 +8,7 @@ use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
 use crate::rehearsal::desk::Wish;
+use crate::trial::person::Step;
 
 /// Something that is asked for, with a number by which it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,6 +99,11 @@ pub enum Order {
     Mode {
         /// What it is to be.
         mode: Mode,
+    },
+    /// A step of a person in a trial.
+    Trial {
+        /// What it is.
+        step: Step,
     },
     /// Something that only a rehearsal does.
     Rehearse {
@@ -201,6 +207,12 @@ mod tests {
             order(r#"{"do":"mode","mode":"wave-tdpa"}"#),
             Ok(Order::Mode {
                 mode: Mode::WaveTdpa
+            })
+        );
+        assert_eq!(
+            order(r#"{"do":"trial","step":{"mark":[0.01,0.0]}}"#),
+            Ok(Order::Trial {
+                step: Step::Mark([0.01, 0.0])
             })
         );
         for (bad, named) in [
