@@ -53,7 +53,7 @@ export class Trial {
   clock() {
     const limit_s = this.now?.limit_s;
     const left = limit_s ? Math.max(0, limit_s - (performance.now() - this.since) / 1000) : null;
-    at("trial-left").textContent = left === null ? "" : `${left.toFixed(0)} s`;
+    at("trial-left").textContent = left === null ? "" : `· ${left.toFixed(0)} s left`;
   }
 
   step(step) {
