@@ -239,6 +239,7 @@ def alone(arguments, browser, numbers):
     slave = subprocess.Popen([arguments.palpate, "slave", *ends, "--duration", "600", "--out", str(slave_out)],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        time.sleep(2)
         with Session(arguments.palpate, out, *ends, "--operator", "pointer", "--duration", "600", command="master") as session:
             page = Page(browser, session.url, arguments.page)
             page.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m", "the master's own page shows frames", 60)
