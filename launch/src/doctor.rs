@@ -10,6 +10,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::{Clock, MonotonicClock, Ticker};
 use serde::{Deserialize, Serialize};
 
+use crate::input::{self, Found};
 use crate::metrics::stat::percentile;
 use crate::netlab::privilege::{self, Capability};
 use crate::netlab::{self, netem_presence, tun_access};
@@ -83,6 +84,9 @@ pub struct DoctorReport {
     pub schema: u32,
     /// One a subject.
     pub findings: Vec<Finding>,
+    /// Input devices, which may lead a handle.
+    #[serde(default)]
+    pub inputs: Vec<Found>,
     /// The timer; none if it was not measured.
     pub timer: Option<TimerJitter>,
     /// Processors that this process may use.
@@ -107,6 +111,7 @@ impl DoctorReport {
         Self {
             schema: SCHEMA,
             findings,
+            inputs: input::list(),
             timer: measure_timer(wakes),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             load_1min: load_1min(),
@@ -129,6 +134,13 @@ impl Display for DoctorReport {
                 writeln!(f, "{:<27} without: {}", "", mend.without)?;
                 writeln!(f, "{:<27} mend:    {}", "", mend.command)?;
             }
+        }
+        let names = ["input devices"].into_iter().chain(core::iter::repeat(""));
+        for (name, found) in names.zip(&self.inputs) {
+            writeln!(f, "{name:<27} {}", found.words())?;
+        }
+        if self.inputs.is_empty() {
+            writeln!(f, "{:<27} none in /dev/input", "input devices")?;
         }
         if let Some(timer) = &self.timer {
             writeln!(f, "{:<27} {timer}", "timer, 1 kHz")?;
@@ -358,6 +370,7 @@ mod tests {
                 Subject::TunDevice.found("opens"),
                 Subject::Netem.missing("unknown", "our emulator", "modprobe"),
             ],
+            inputs: Vec::new(),
             timer: None,
             cpus: 2,
             load_1min: Some(1.25),
@@ -372,6 +385,7 @@ mod tests {
             "no",
             "modprobe",
             "load 1.25",
+            "none in /dev/input",
         ] {
             assert!(table.contains(part), "{part} in\n{table}");
         }

@@ -6,7 +6,8 @@
 //! [`still`], [`console`] while it runs; [`tables`] keeps what is
 //! condensed of scenes; [`strokes`] brings what instruments did to the remote tissue; [`replay`] runs a recording
 //! again; [`trial`] many sessions as one table, with the [`hand`] of a trace where a
-//! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`mod@bench`] and [`doctor`]
+//! protocol needs it; [`atlas`] maps stability and transparency, [`tune`] proposes what to set on a link; [`input`] lets
+//! gamepads and 3-D mice lead a handle; [`mod@bench`] and [`doctor`]
 //! look at the machine.
 
 pub mod atlas;
@@ -24,6 +25,7 @@ pub mod detect;
 pub mod doctor;
 pub mod environment;
 pub mod hand;
+pub mod input;
 pub mod lab;
 pub mod metrics;
 pub mod netlab;

@@ -4,7 +4,8 @@
 //! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
 //! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of
 //! the tissue on the probe) repeat what a viewer plots, at the full rate, in frame `world`.
-//! `/palpate/strokes` has what instruments did, when the master made it, if they did anything.
+//! `/palpate/strokes` has what instruments did, when the master made it, if they did anything. Metadata records called
+//! `palpate.change` say what a console changed of the coupling, and from which tick of which side on.
 //! Log time is the tick's own time on its side's clock \[ns\].
 //!
 //! A chunk is closed at least every half second of records, so a killed session loses no more.
@@ -27,6 +28,8 @@ use palpate_transport::msg::{Description, Message as _, schema};
 use palpate_transport::stroke::Stroke;
 use palpate_transport::trace::{Side, TickRecord};
 
+use crate::console::live::Change;
+
 pub use merge::merge;
 pub use read::{Damage, Recording, read, read_bytes};
 
@@ -46,6 +49,8 @@ pub const SOURCES: &str = "sources";
 pub const OWN_SOURCES: &str = env!("PALPATE_SOURCES");
 /// Attachment with the effective configuration.
 const CONFIG: &str = "config.toml";
+/// Name of the MCAP metadata records of changes that were made while the session ran.
+const CHANGE: &str = "palpate.change";
 /// Attachment with the summary.
 const SUMMARY: &str = "summary.json";
 
@@ -116,6 +121,17 @@ pub struct Session {
     /// Further facts as text: command, seed, mode; [`VERSION`] and [`SOURCES`] are those of this build if they
     /// are not given.
     pub facts: BTreeMap<String, String>,
+}
+
+/// A change of the coupling that a configuration does not say, by the tick that made it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Changed {
+    /// The side.
+    pub side: Side,
+    /// The first tick that it is of.
+    pub tick: u64,
+    /// What is changed.
+    pub change: Change,
 }
 
 /// Writes one recording.
@@ -239,6 +255,23 @@ impl<W: Write + Seek> Recorder<W> {
         };
         cdr::encode_into(stroke, &mut self.bytes)?;
         Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
+    }
+
+    /// Writes a change of the coupling.
+    ///
+    /// # Errors
+    /// As the writer.
+    pub fn push_change(&mut self, changed: &Changed) -> Result<(), RecordError> {
+        let change = serde_json::to_string(&changed.change).unwrap_or_default();
+        let metadata = [
+            ("side", changed.side.name().to_owned()),
+            ("tick", changed.tick.to_string()),
+            ("change", change),
+        ];
+        Ok(self.writer.write_metadata(&mcap::write::Metadata {
+            name: CHANGE.to_owned(),
+            metadata: metadata.map(|(key, value)| (key.to_owned(), value)).into(),
+        })?)
     }
 
     /// Closes the open chunk and hands everything to the writer beneath.

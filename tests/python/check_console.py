@@ -193,6 +193,7 @@ def with_pages(arguments, browser, numbers, of):
     first.until("palpate.seen.state.master.rtt_s < 0.1", "a shorter one too", 30)
     first.page.locator("#mode").select_option("wave")
     first.until("palpate.seen.state.master.mode === 2", "the master goes over to waves")
+    first.until("palpate.seen.state.slave.mode === 2", "and the robot, as is shown of it")
     first.page.locator("#mode").select_option("mmt")
     first.until("palpate.seen.state.master.mode !== 2", "and back")
     first.let_go()
@@ -200,6 +201,8 @@ def with_pages(arguments, browser, numbers, of):
     first.page.reload()
     first.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m", "a page that is reloaded goes on", 40)
     first.until("/operator|watching/.test(document.getElementById('role').textContent)", "it is told its role")
+    shown = first.js("[document.getElementById('delay').value, document.getElementById('mode').value]")
+    hold(shown == ["10", "mmt"], f"the controls show what is true now, not what the session began with: {shown}")
     if "watching" in first.page.text_content("#role"):
         first.page.click("#operate")
     first.until("palpate.pointer.enabled", "it operates again")
@@ -234,6 +237,58 @@ def with_pages(arguments, browser, numbers, of):
     hold(first.page.text_content("#connection") == "session over", "the page says that the session is over")
 
 
+def alone(arguments, browser, numbers):
+    """The console of `palpate master`, whose remote side is a process that it has no line to."""
+    out, slave_out = Path(arguments.out, "master"), Path(arguments.out, "slave")
+    ends = ["--set", "network.port=47610"]
+    slave = subprocess.Popen([arguments.palpate, "slave", *ends, "--duration", "600", "--out", str(slave_out)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(2)
+        with Session(arguments.palpate, out, *ends, "--operator", "pointer", "--duration", "600", command="master") as session:
+            page = Page(browser, session.url, arguments.page)
+            page.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m", "the master's own page shows frames", 60)
+            hold(page.js("document.getElementById('network').hidden"), "a network that is not ours is not offered")
+            page.press(0.0, 0.0, 0.5)
+            page.page.locator("#impedance").evaluate(
+                "(it) => { it.value = 1.5; it.dispatchEvent(new Event('input')); it.dispatchEvent(new Event('change')); }")
+            page.until("Math.abs(palpate.seen.state.master.impedance_nspm - 32) < 0.5", "the impedance is changed live")
+            page.shot(Path(arguments.out, "master.png"))
+            page.let_go()
+            asked = page.js("palpate.link.order({do: 'mode', mode: 'wave'}).then((text) => text, (refusal) => refusal.message)")
+            hold("another host" in asked, f"a mode that only one side would know is refused: {asked}")
+            page.page.keyboard.press("Escape")
+            page.until("palpate.seen.state.master.ordered === 0", "the master stops")
+            page.until("document.getElementById('notice').textContent.includes('slave')", "and the slave says that it does")
+            page.page.click("#enable")
+            page.until("palpate.seen.state.master.ordered === 1", "it is enabled again")
+            page.press(0.01, 0.0, 0.5)
+            page.let_go()
+            hold(not page.errors, f"no page breaks: {page.errors}")
+            page.page.click("#end")
+            numbers["master_exit"] = session.end()
+            log = json.loads(Path(out, "console.json").read_text())
+            hold({"do": "stop"} in [entry["order"] for entry in log], "what was asked is kept")
+            page.page.context.close()
+    finally:
+        slave.terminate()
+        slave.wait()
+
+
+def both(arguments, browser, numbers):
+    palpate_and_stop(arguments, browser, numbers)
+    replay(arguments, numbers)
+    alone(arguments, browser, numbers)
+
+
+def replay(arguments, numbers):
+    """What was changed live is in the recording: it is the same again, bit by bit."""
+    again = subprocess.run([arguments.palpate, "replay", str(Path(arguments.out, "session", "recording.mcap")), "--out",
+                            str(Path(arguments.out, "again"))], capture_output=True, text=True)
+    numbers["replay_exit"] = again.returncode
+    hold(again.returncode == 0, f"a session that was changed live is replayed bit by bit: {again.stdout}{again.stderr}")
+
+
 def launched(check):
     """Reads the flags, lets `check` drive a browser, and prints the numbers that it finds."""
     parser = argparse.ArgumentParser()
@@ -255,4 +310,4 @@ def launched(check):
 
 
 if __name__ == "__main__":
-    launched(palpate_and_stop)
+    launched(both)

@@ -13,6 +13,7 @@ use palpate_transport::link::profile::{self, PROFILES, Profile};
 use palpate_transport::link::{LinkParams, Outage, trace};
 
 use crate::config::{Config, ConfigError, LinkChange};
+use crate::input;
 use crate::rehearsal::script;
 use crate::trial::field;
 use crate::trial::given::Assigned;
@@ -125,10 +126,14 @@ pub struct MethodArgs {
     /// How the simulated hand holds the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
     pub grip: Option<String>,
-    /// Who operates: a simulated hand by its script, or a person with a mouse or a finger on the
-    /// console's page [default: script]
-    #[arg(long, value_name = "WHO", value_parser = ["script", "pointer"])]
+    /// Who operates: a simulated hand by its script, a person with a mouse or a finger on the console's
+    /// page, or one with a gamepad or a 3-D mouse of this machine [default: script]
+    #[arg(long, value_name = "WHO", value_parser = ["script", "pointer", "evdev"])]
     pub operator: Option<String>,
+    /// The device of `--operator evdev`, such as /dev/input/event5; `palpate doctor` lists them
+    /// [default: the first that can lead a handle]
+    #[arg(long, value_name = "FILE", value_parser = device)]
+    pub device: Option<String>,
 }
 
 impl SessionArgs {
@@ -200,11 +205,16 @@ impl SessionArgs {
         add("method", word(method.method.as_deref()));
         add("grip", word(method.grip.as_deref()));
         add("script", word(method.script.as_deref()));
+        let device = method.led_by()?;
         let handle = method.operator.as_deref().map(|who| match who {
-            "pointer" => who,
+            "pointer" | "evdev" => "pointer",
             _ => "phantom",
         });
-        add("operator.handle", word(handle));
+        add(
+            "operator.handle",
+            word(handle.or(device.as_ref().map(|_| "pointer"))),
+        );
+        add("operator.device", word(device.as_deref()));
         for text in &self.set {
             let Some((path, value)) = text.split_once('=') else {
                 return Err(ConfigError::Assignment { text: text.clone() });
@@ -288,12 +298,33 @@ impl MethodArgs {
             config.set(&format!("operator.grip={grip}"))?;
         }
         let pointed = config.operator.handle == HandleKind::Pointer;
+        let device = self.led_by()?;
+        if device.is_some() || self.operator.is_some() {
+            config.operator.device = device;
+        }
         match self.operator.as_deref() {
+            _ if config.operator.device.is_some() => config.operator.handle = HandleKind::Pointer,
             Some("pointer") => config.operator.handle = HandleKind::Pointer,
             Some(_) if pointed => config.operator.handle = HandleKind::default(),
             _ => {}
         }
         Ok(())
+    }
+}
+
+impl MethodArgs {
+    /// The device of this machine that leads the handle, if one does.
+    fn led_by(&self) -> Result<Option<String>, ConfigError> {
+        match (self.operator.as_deref(), &self.device) {
+            (None | Some("evdev"), Some(device)) => Ok(Some(device.clone())),
+            (Some("evdev"), None) => Ok(Some(input::AUTO.into())),
+            (Some(who), Some(device)) => Err(ConfigError::Field {
+                message: format!(
+                    "--device {device}: the operator is {who}; expected --operator evdev, or no --device"
+                ),
+            }),
+            (_, None) => Ok(None),
+        }
     }
 }
 
@@ -373,6 +404,18 @@ fn rate_kbps(text: &str) -> Result<f64, String> {
 
 fn impedance(text: &str) -> Result<f64, String> {
     number(text, 0.1, 1000.0, "0.1 to 1000 N s/m")
+}
+
+/// A file of a device; the folder of the script or of the configuration does not matter.
+fn device(text: &str) -> Result<String, String> {
+    let absolute = text.starts_with('/') || text == input::AUTO;
+    let expected = || {
+        format!(
+            "expected a file such as /dev/input/event5, or {}",
+            input::AUTO
+        )
+    };
+    absolute.then(|| text.to_owned()).ok_or_else(expected)
 }
 
 fn outage(text: &str) -> Result<Outage, String> {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{OutputArgs, SessionArgs};
+use super::{ConsoleArgs, OutputArgs, SessionArgs};
 use crate::trial::Shard;
+use crate::trial::person::Who;
 
 /// A trial to run, or what to do with the parts of one.
 #[derive(Debug, Clone, Args)]
@@ -20,6 +21,13 @@ pub struct TrialArgs {
     /// Sessions that run at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
+    /// Ask a person in the console's page, by a code such as P07 that says nothing else of them; rows, and which of two
+    /// has the more, come in an order that the code draws. A program that clicks has a code that begins with `machine`
+    #[arg(long, value_name = "CODE", value_parser = Who::coded)]
+    pub person: Option<Who>,
+    /// The page of a trial with a person.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
     /// Run only this part of the rows, as in 2/8
     #[arg(long, value_name = "I/N", default_value_t)]
     pub shard: Shard,

@@ -30,11 +30,12 @@ pub(super) const NO_FOXGLOVE: &str = "--foxglove shows what a console shows, and
 /// # Errors
 /// [`Failure::Usage`] naming the flag and the field.
 pub(super) fn check(config: &Config, served: bool) -> Result<(), Failure> {
-    if config.operator.handle != HandleKind::Pointer || served {
+    let operator = &config.operator;
+    if operator.handle != HandleKind::Pointer || operator.device.is_some() || served {
         return Ok(());
     }
-    let text = "operator.handle is pointer, and there is no page to point at; expected phantom or mass, or \
-                `palpate run` with its console";
+    let text = "operator.handle is pointer, and there is no page to point at; expected phantom or mass, a \
+                --device, or `palpate run` with its console";
     Err(Failure::Usage(text.into()))
 }
 

@@ -16,6 +16,7 @@ use super::{Done, Failure, console, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
 use crate::console::session::{SessionDesk, Sides};
+use crate::input::{self, InputReport};
 use crate::lab::{PERIOD, WIRE_BYTES};
 use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
@@ -38,6 +39,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     let wanted = &arguments.output;
     crate::lab::Session::new(&config)?;
     pace::check(&config, &[Side::Master, Side::Slave])?;
+    led(&config)?;
     console::check(&config, !arguments.console.no_console)?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let stop = interrupt::on_ctrl_c()?;
@@ -58,6 +60,18 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         warning,
         ..concluded.done(wanted, &folder)
     })
+}
+
+/// Whether the device that is to lead the handle can be read; it is opened again by the side that it leads.
+///
+/// # Errors
+/// [`Failure::Refused`] with what would help.
+fn led(config: &Config) -> Result<(), Failure> {
+    let device = config.operator.device.as_deref();
+    let opened = device.map(input::found::open).transpose();
+    opened
+        .map(drop)
+        .map_err(|error| Failure::Refused(error.to_string()))
 }
 
 /// A whole live session, judged and written to its folder, with what must be said beside it; `compare` also runs the
@@ -91,6 +105,12 @@ pub(super) fn whole(
     remarks.extend(warning.clone());
     remarks.extend(outcome.damage.clone());
     remarks.extend(refusals(&reports));
+    remarks.extend(
+        reports
+            .iter()
+            .filter_map(|of| of.input.as_ref())
+            .map(InputReport::words),
+    );
     remarks.extend(truth::remarks(config, &facts.sites)?);
     if facts.oneway_truth.is_none() {
         remarks.push(DELAYS_UNKNOWN.into());
@@ -277,6 +297,7 @@ fn alone(
     let mut remarks = refusals(&[report]);
     remarks.extend(partings(report));
     remarks.extend(report.codec_note.clone());
+    remarks.extend(report.input.as_ref().map(InputReport::words));
     remarks.push(DELAYS_UNKNOWN.into());
     remarks.extend(truth::remarks(config, &facts.sites)?);
     let evidence = Evidence {

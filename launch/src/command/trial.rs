@@ -5,10 +5,12 @@
 //! `trials.parquet`, `report.html`, and of a simulated observer every answer, `answers.csv` and `answers.parquet`.
 
 mod live;
+mod person;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::conclude::{self, Evidence};
@@ -21,6 +23,7 @@ use crate::progress::Progress;
 use crate::report;
 use crate::report::trial::TrialInput;
 use crate::trial::given::Given;
+use crate::trial::person::Who;
 use crate::trial::psycho::{self, Observer, show};
 use crate::trial::row::{self, Header, RowsError, Store};
 use crate::trial::{Cell, Clock, Kind, Row, Trial, metric, parquet, table, transparency};
@@ -55,39 +58,42 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     }
     // clap demands a file where there is no action
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
-    let (text, trial) = load(file, Some(&arguments.session))?;
-    let is_live = trial.clock == Clock::Live;
+    let (text, mut trial) = load(file, Some(&arguments.session))?;
+    trial.who = arguments.person.clone().unwrap_or_default();
+    let code = trial.who.code().map(str::to_owned);
+    match &code {
+        Some(_) => person::check(&trial, &file.display().to_string())?,
+        None if trial.kind == Kind::Search => {
+            let text = "kind is lump-search, which a person does; expected --person CODE";
+            return Err(Failure::Usage(format!("{}: {text}", file.display())));
+        }
+        None => {}
+    }
     // held until the rows are filled
+    let is_live = trial.clock == Clock::Live;
     let _alone = is_live.then(|| live::alone(arguments.jobs)).transpose()?;
     let header = header(&trial)?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), &trial.name)?;
-    let (mut store, mut rows) = Store::open(&folder, &header).map_err(rows_failure)?;
+    let (store, mut rows) = Store::open(&folder, &header).map_err(rows_failure)?;
     output::write(&folder.join(FILE), &text)?;
     let stop = interrupt::on_ctrl_c()?;
-    let mut cells = trial.cells(arguments.shard);
-    let own = cells.len();
-    cells.retain(|cell| !rows.contains_key(&cell.index));
-    let kept_before = own - cells.len();
-    let most = if is_live { 1 } else { pool::cores() };
-    let jobs = arguments.jobs.unwrap_or(most);
-    let progress = Progress::bar("trial", own as u64, wanted.quiet || wanted.json);
-    let mut done = kept_before as u64;
-    progress.at(done);
-    let fill = |number: usize| match trial.clock {
-        Clock::Virtual => fill(&trial, &cells[number], &stop),
-        Clock::Live => live::fill(&trial, &cells[number], (&folder, &stop)),
+    let own = trial.cells(arguments.shard).len();
+    let run = Run {
+        trial: &trial,
+        folder: &folder,
+        stop: &stop,
+        arguments,
     };
-    pool::each((cells.len(), jobs), &stop, &fill, |_, row| {
-        // a row that was left when all was stopped is run another time
-        let Some(row) = row else { return Ok(()) };
-        store.push(&row).map_err(rows_failure)?;
-        done += 1;
-        progress.at(done);
-        rows.insert(row.index, row);
-        Ok(())
-    })?;
-    drop(progress);
+    match trial.who.code() {
+        Some(code) => run.ask((&header.trial, code), (store, &mut rows))?,
+        None => run.fill((store, &mut rows))?,
+    }
+    let done = trial
+        .cells(arguments.shard)
+        .iter()
+        .filter(|cell| rows.contains_key(&cell.index))
+        .count();
     let stopped = stop.load(Ordering::Relaxed);
     let mut notes = Vec::new();
     if stopped {
@@ -116,6 +122,78 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
         warning: stopped.then(|| notes[0].clone()),
         held: stopped || !rows.values().any(Row::broke),
     })
+}
+
+/// The rows of a shard that are missing, on their way.
+struct Run<'a> {
+    trial: &'a Trial,
+    folder: &'a Path,
+    stop: &'a Arc<AtomicBool>,
+    arguments: &'a TrialArgs,
+}
+
+/// The file of rows, and those that it has.
+type Filled<'a> = (Store, &'a mut BTreeMap<usize, Row>);
+
+impl Run<'_> {
+    /// The rows that are missing, and how many there are altogether.
+    fn missing(&self, rows: &BTreeMap<usize, Row>) -> (Vec<Cell>, usize) {
+        let mut cells = self.trial.cells(self.arguments.shard);
+        let own = cells.len();
+        cells.retain(|cell| !rows.contains_key(&cell.index));
+        (cells, own)
+    }
+
+    /// Fill them, as many at once as may be.
+    fn fill(&self, (mut store, rows): Filled<'_>) -> Result<(), Failure> {
+        let (trial, stop) = (self.trial, self.stop);
+        let (cells, own) = self.missing(rows);
+        let is_live = trial.clock == Clock::Live;
+        let most = if is_live { 1 } else { pool::cores() };
+        let jobs = self.arguments.jobs.unwrap_or(most);
+        let wanted = &self.arguments.output;
+        let progress = Progress::bar("trial", own as u64, wanted.quiet || wanted.json);
+        let mut done = (own - cells.len()) as u64;
+        progress.at(done);
+        let fill = |number: usize| match trial.clock {
+            Clock::Virtual => fill(trial, &cells[number], stop),
+            Clock::Live => live::fill(trial, &cells[number], (self.folder, stop)),
+        };
+        pool::each((cells.len(), jobs), stop, &fill, |_, row| {
+            // a row that was left when all was stopped is run another time
+            let Some(row) = row else { return Ok(()) };
+            store.push(&row).map_err(rows_failure)?;
+            done += 1;
+            progress.at(done);
+            rows.insert(row.index, row);
+            Ok(())
+        })
+    }
+
+    /// Ask a person for them, one after another in the order that is dealt.
+    fn ask(
+        &self,
+        (hash, code): (&str, &str),
+        (mut store, rows): Filled<'_>,
+    ) -> Result<(), Failure> {
+        let (mut cells, _) = self.missing(rows);
+        crate::trial::person::deal(&mut cells, hash, code);
+        if cells.is_empty() {
+            return Ok(());
+        }
+        let console = &self.arguments.console;
+        let mut sitting =
+            person::Sitting::open((self.trial, self.folder), console, (cells.len(), self.stop))?;
+        for cell in &cells {
+            let Some(row) = sitting.fill(cell)? else {
+                break;
+            };
+            store.push(&row).map_err(rows_failure)?;
+            rows.insert(row.index, row);
+        }
+        sitting.thank();
+        crate::command::console::keep(sitting.console(), self.folder)
+    }
 }
 
 /// Reads a trial and its text, with what the command line sets.
@@ -177,6 +255,7 @@ fn header(trial: &Trial) -> Result<Header, Failure> {
         trial: trial.hash()?,
         name: trial.name.clone(),
         rows: trial.rows(),
+        participant: trial.who.code().map(str::to_owned),
     })
 }
 
@@ -262,7 +341,7 @@ fn answers(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
             index: cell.index,
             held: None,
             trace_hash: None,
-            values: metric::of_answers(&found, params.weber),
+            values: metric::of_answers(&found, Some(params.weber)),
             asked: found.asked,
         })),
         Err(None) => Ok(None),
@@ -278,7 +357,10 @@ fn merge(arguments: &MergeArgs) -> Result<Done, Failure> {
         rows,
         twice,
     } = joined(&arguments.parts)?;
-    let (text, trial) = load(&first.join(FILE), None)?;
+    let (text, mut trial) = load(&first.join(FILE), None)?;
+    if let Some(code) = &head.participant {
+        trial.who = Who::coded(code).map_err(Failure::Usage)?;
+    }
     let header = header(&trial)?;
     if header.trial != head.trial {
         return Err(rows_failure(RowsError::Other {

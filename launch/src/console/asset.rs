@@ -26,7 +26,7 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 22] = [
+const ASSETS: &[Asset] = &[
     asset!("index.html", HTML),
     asset!("console.css", STYLE),
     asset!("console.js", SCRIPT),
@@ -34,6 +34,9 @@ const ASSETS: [Asset; 22] = [
     asset!("link.js", SCRIPT),
     asset!("scene.js", SCRIPT),
     asset!("felt.js", SCRIPT),
+    asset!("viewer.js", SCRIPT),
+    asset!("trial.js", SCRIPT),
+    asset!("smooth.js", SCRIPT),
     asset!("pointer.js", SCRIPT),
     asset!("strips.js", SCRIPT),
     asset!("controls.js", SCRIPT),

@@ -11,6 +11,7 @@ use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::trace::{self, TickRecord};
 use tokio::sync::watch;
 
+use super::blind;
 use super::wire::{self, Header, Kind};
 
 /// Time after which a side that was silent is not waited for \[s\].
@@ -46,6 +47,8 @@ pub struct Place {
     surface: watch::Sender<Bytes>,
     mesh: watch::Sender<Bytes>,
     records: watch::Sender<[Option<TickRecord>; 2]>,
+    /// Whether what tells the condition of a trial is hidden.
+    blind: bool,
 }
 
 #[derive(Debug)]
@@ -78,8 +81,18 @@ impl Board {
     /// An empty board; `facts` is what a page is told of the session when it comes.
     #[must_use]
     pub fn new(facts: serde_json::Value) -> Self {
+        Self::of((facts, false))
+    }
+
+    /// The same for a trial: no page is sent what tells its condition.
+    #[must_use]
+    pub fn blinded(facts: serde_json::Value) -> Self {
+        Self::of((facts, true))
+    }
+
+    fn of((facts, blind): (serde_json::Value, bool)) -> Self {
         Self {
-            places: [Place::new(0), Place::new(1)],
+            places: [0, 1].map(|number| Place::new(number, blind)),
             words: [const { String::new() }; 2].map(watch::Sender::new),
             facts: watch::Sender::new(facts),
         }
@@ -94,6 +107,11 @@ impl Board {
     /// The session is another from now on: every page is told.
     pub fn tell(&self, facts: serde_json::Value) {
         self.facts.send_replace(facts);
+    }
+
+    /// Something of the session is another from now on: every page is told.
+    pub fn amend(&self, change: impl FnOnce(&mut serde_json::Value)) {
+        self.facts.send_modify(change);
     }
 
     /// A session's place, the first or, of any other number, the second.
@@ -140,9 +158,10 @@ fn new<T>(sender: &watch::Sender<T>) -> watch::Receiver<T> {
 }
 
 impl Place {
-    fn new(number: u8) -> Self {
+    fn new(number: u8, blind: bool) -> Self {
         Self {
             number,
+            blind,
             shown: Mutex::new(Shown {
                 blocks: [[0; 8 * wire::FIELDS]; 2],
                 spoke_s: f64::NEG_INFINITY,
@@ -159,14 +178,16 @@ impl Place {
 
     /// Tell who reads records the newest of its side.
     pub fn record(&self, record: &TickRecord) {
-        self.records
-            .send_modify(|newest| newest[record.side as usize] = Some(*record));
+        if !self.blind {
+            self.records
+                .send_modify(|newest| newest[record.side as usize] = Some(*record));
+        }
     }
 
-    /// Whether anybody reads records, so that they need be made.
+    /// Whether anybody reads records, so that they need be made; those of a trial are nobody's to read.
     #[must_use]
     pub fn wants_records(&self) -> bool {
-        self.records.receiver_count() > 0
+        !self.blind && self.records.receiver_count() > 0
     }
 
     /// Whether there is any record.
@@ -199,6 +220,9 @@ impl Place {
         let now_s = now_s();
         let mut shown = self.lock();
         shown.blocks[side as usize] = *block;
+        if self.blind {
+            blind::veil(side, &mut shown.blocks[side as usize]);
+        }
         if side == trace::Side::Master {
             shown.spoke_s = now_s;
         } else if now_s - shown.spoke_s < SILENT_S {

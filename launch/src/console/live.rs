@@ -8,7 +8,8 @@
 use palpate_transport::coupling::retune::{Retune, Schedule};
 use palpate_transport::coupling::switch::{Switch, Switches};
 use palpate_transport::coupling::{CouplingParams, Mode};
-use palpate_transport::mailbox::LatestReader;
+use palpate_transport::mailbox::{LatestReader, RingReceiver, RingSender, ring};
+use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 
@@ -24,30 +25,22 @@ pub struct Wanted {
     pub mode: (u64, Mode),
 }
 
-/// The end in a tick.
-pub struct Tuner {
-    wanted: LatestReader<Wanted>,
-    done: (u64, u64),
+/// A change of the coupling, as a tick made it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Wave impedance that it goes to \[N s/m\].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impedance_nspm: Option<f64>,
+    /// Method that it goes over to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
-impl Tuner {
-    /// Make the changes that are told through `wanted`.
-    #[must_use]
-    pub fn new(wanted: LatestReader<Wanted>) -> Self {
-        Self {
-            wanted,
-            done: (0, 0),
-        }
-    }
-
-    /// Change `coupling`, `since_s` after this side's first tick \[s\], if anything is wanted anew.
-    pub fn tune(&mut self, coupling: &mut CouplingParams, since_s: f64) {
-        let Wanted {
-            impedance_nspm: (retune, impedance_nspm),
-            mode: (switch, mode),
-        } = *self.wanted.read();
-        if retune != self.done.0 {
-            self.done.0 = retune;
+impl Change {
+    /// Make it, `since_s` after the side's first tick \[s\].
+    pub fn apply(&self, coupling: &mut CouplingParams, since_s: f64) {
+        if let Some(impedance_nspm) = self.impedance_nspm {
             let now_nspm = coupling
                 .retune
                 .impedance_nspm(coupling.impedance_nspm, since_s);
@@ -58,8 +51,7 @@ impl Tuner {
                 over_s: OVER_S,
             });
         }
-        if switch != self.done.1 {
-            self.done.1 = switch;
+        if let Some(mode) = self.mode {
             let at_s = since_s;
             // whoever passed it on has refused the modes that cannot be
             if let Ok(switches) = Switches::once(Switch { at_s, mode }) {
@@ -67,6 +59,49 @@ impl Tuner {
                 coupling.switch = switches;
             }
         }
+    }
+}
+
+/// The end in a tick.
+pub struct Tuner {
+    wanted: LatestReader<Wanted>,
+    done: (u64, u64),
+    made: RingSender<(u64, Change)>,
+}
+
+/// Changes that may wait for the recorder.
+const WAITING: usize = 256;
+
+impl Tuner {
+    /// Make the changes that are told through `wanted`, and give each with its tick to whoever records them.
+    #[must_use]
+    pub fn new(wanted: LatestReader<Wanted>) -> (Self, RingReceiver<(u64, Change)>) {
+        let (made, changes) = ring(WAITING);
+        let tuner = Self {
+            wanted,
+            done: (0, 0),
+            made,
+        };
+        (tuner, changes)
+    }
+
+    /// Change `coupling` in a tick, `since_s` after this side's first one \[s\], if anything is wanted anew.
+    pub fn tune(&mut self, coupling: &mut CouplingParams, tick: u64, since_s: f64) {
+        let Wanted {
+            impedance_nspm: (retune, impedance_nspm),
+            mode: (switch, mode),
+        } = *self.wanted.read();
+        let change = Change {
+            impedance_nspm: (retune != self.done.0).then_some(impedance_nspm),
+            mode: (switch != self.done.1).then_some(mode),
+        };
+        if change == Change::default() {
+            return;
+        }
+        self.done = (retune, switch);
+        change.apply(coupling, since_s);
+        // one that finds no place is not in the recording, whose replay then differs and says where
+        self.made.push((tick, change));
     }
 }
 
@@ -123,20 +158,20 @@ mod tests {
     #[test]
     fn a_change_begins_where_the_coupling_is() {
         let (mut told, wanted) = latest(Wanted::default());
-        let mut tuner = Tuner::new(wanted);
+        let (mut tuner, mut made) = Tuner::new(wanted);
         let mut coupling = CouplingParams {
             mode: Mode::Wave,
             ..CouplingParams::default()
         };
         let first = coupling;
-        tuner.tune(&mut coupling, 0.5);
+        tuner.tune(&mut coupling, 500, 0.5);
         assert_eq!(coupling, first);
         let mut wanted = Wanted {
             impedance_nspm: (1, 30.0),
             ..Wanted::default()
         };
         told.write(wanted);
-        tuner.tune(&mut coupling, 1.0);
+        tuner.tune(&mut coupling, 1000, 1.0);
         let at = |coupling: &CouplingParams, since_s| {
             let of = (coupling.impedance_nspm, since_s);
             coupling.retune.impedance_nspm(of.0, of.1)
@@ -146,7 +181,7 @@ mod tests {
         wanted.impedance_nspm = (2, 5.0);
         wanted.mode = (1, Mode::Tank);
         told.write(wanted);
-        tuner.tune(&mut coupling, 1.1);
+        tuner.tune(&mut coupling, 1100, 1.1);
         assert_eq!((at(&coupling, 1.1), at(&coupling, 1.4)), (half, 5.0));
         let mode =
             |coupling: &CouplingParams, since_s| coupling.switch.mode(coupling.mode, since_s);
@@ -155,6 +190,12 @@ mod tests {
             (Mode::Wave, Mode::Tank)
         );
         assert_eq!(coupling.validate(), Ok(()));
+        // what was made, made again at its ticks, comes to the same
+        let mut again = first;
+        while let Some((tick, change)) = made.pop() {
+            change.apply(&mut again, 1e-3 * tick as f64);
+        }
+        assert_eq!(again, coupling);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! Whoever shows something else gives a [`board::Board`] what to show, and a [`Desk`] to do what is asked.
 
 mod asset;
+mod blind;
 pub mod board;
 mod client;
 mod foxglove;

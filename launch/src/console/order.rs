@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::playback::order::Transport;
 use crate::rehearsal::desk::Wish;
+use crate::trial::person::Step;
 
 /// Something that is asked for, with a number by which it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +105,11 @@ pub enum Order {
     Replay {
         /// What is to be done.
         what: Transport,
+    },
+    /// A step of a person in a trial.
+    Trial {
+        /// What it is.
+        step: Step,
     },
     /// Something that only a rehearsal does.
     Rehearse {
@@ -207,6 +213,12 @@ mod tests {
             order(r#"{"do":"mode","mode":"wave-tdpa"}"#),
             Ok(Order::Mode {
                 mode: Mode::WaveTdpa
+            })
+        );
+        assert_eq!(
+            order(r#"{"do":"trial","step":{"mark":[0.01,0.0]}}"#),
+            Ok(Order::Trial {
+                step: Step::Mark([0.01, 0.0])
             })
         );
         for (bad, named) in [

@@ -102,8 +102,19 @@ impl SessionDesk {
     /// The desk of a session of this configuration, without lines yet; `stop` ends the session.
     #[must_use]
     pub fn new(config: &Config, sides: Sides, stop: &Arc<AtomicBool>) -> Arc<Self> {
+        let board = Arc::new(Board::new(facts(config, sides)));
+        Self::showing((config, board), sides, stop)
+    }
+
+    /// The same on a board that is there.
+    #[must_use]
+    pub fn showing(
+        (config, board): (&Config, Arc<Board>),
+        sides: Sides,
+        stop: &Arc<AtomicBool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            board: Arc::new(Board::new(facts(config, sides))),
+            board,
             config: config.clone(),
             lines: [Mutex::new(None), Mutex::new(None)],
             waiting: Mutex::default(),
@@ -200,6 +211,7 @@ impl SessionDesk {
         };
         if said.is_ok() {
             lock(&self.changes).push(what);
+            self.board.amend(|facts| amend(facts, order));
         }
         said
     }
@@ -367,7 +379,7 @@ impl Desk for SessionDesk {
     }
 
     fn aim(&self, aim: Aim, said_ms: f64) {
-        if self.config.operator.handle == HandleKind::Pointer {
+        if by_page(&self.config) {
             self.tell(Side::Master, Kind::Aim, &wire::aim_bytes(&aim, said_ms));
         }
     }
@@ -402,6 +414,42 @@ fn threes<T: Copy>(bytes: &[u8], number: fn([u8; 4]) -> T) -> Vec<[T; 3]> {
     bytes.chunks_exact(12).map(three).collect()
 }
 
+/// What a page that comes later is told of a change.
+fn amend(facts: &mut Value, order: &Order) {
+    match order {
+        Order::Impedance { nspm } => facts["impedance_nspm"] = json!(nspm),
+        Order::Mode { mode } => facts["mode"] = json!(mode.name()),
+        Order::Link {
+            way,
+            oneway_ms,
+            jitter_ms,
+            loss,
+        } => {
+            let both = [(Way::Forward, "forward"), (Way::Back, "back")];
+            for (_, name) in both
+                .iter()
+                .filter(|(one, _)| way.is_none_or(|way| way == *one))
+            {
+                for (field, value) in [
+                    ("oneway_ms", oneway_ms),
+                    ("jitter_ms", jitter_ms),
+                    ("loss", loss),
+                ] {
+                    if let Some(value) = value {
+                        facts["link"][name][field] = json!(value);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a page leads the handle.
+fn by_page(config: &Config) -> bool {
+    config.operator.handle == HandleKind::Pointer && config.operator.device.is_none()
+}
+
 /// What a page is told of a session.
 pub(crate) fn facts(config: &Config, sides: Sides) -> Value {
     let alone = sides != Sides::Both;
@@ -418,7 +466,8 @@ pub(crate) fn facts(config: &Config, sides: Sides) -> Value {
     json!({
         "name": config.name,
         "duration_s": config.duration_s,
-        "pointer": config.operator.handle == HandleKind::Pointer,
+        "pointer": by_page(config),
+        "device": config.operator.device,
         "twin": layers,
         "mode": config.coupling.mode.name(),
         "modes": modes,
@@ -448,6 +497,34 @@ mod tests {
         assert_eq!(rest_m, [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
         assert_eq!(faces, [[0, 1, 0]]);
         assert!(mesh(&sent[..20]).is_none() && mesh(&[]).is_none());
+    }
+
+    #[test]
+    fn a_page_that_comes_later_is_told_what_was_changed() {
+        let mut told = facts(&Config::default(), Sides::Both);
+        let mut link = |way, oneway_ms| {
+            let order = Order::Link {
+                way,
+                oneway_ms: Some(oneway_ms),
+                jitter_ms: None,
+                loss: None,
+            };
+            amend(&mut told, &order);
+        };
+        link(None, 20.0);
+        link(Some(Way::Back), 30.0);
+        amend(&mut told, &Order::Impedance { nspm: 25.0 });
+        amend(&mut told, &Order::Mode { mode: Mode::Wave });
+        let of = |way: &str| told["link"][way]["oneway_ms"].as_f64();
+        assert_eq!((of("forward"), of("back")), (Some(20.0), Some(30.0)));
+        assert_eq!(
+            told["link"]["back"]["loss"],
+            json!(Config::default().link.back.loss)
+        );
+        assert_eq!(
+            (&told["impedance_nspm"], &told["mode"]),
+            (&json!(25.0), &json!("wave"))
+        );
     }
 
     #[test]

@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palpate_master::device::pointer::{Aim, Pointer};
-use palpate_transport::Span;
 use palpate_transport::cdr;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
-use palpate_transport::mailbox::{LatestReader, LatestWriter, latest};
+use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest};
 use palpate_transport::session::command::CommandClient;
+use palpate_transport::{Span, Time};
 
 use super::line::{self, Kind};
-use super::live::{self, Tuner, Wanted};
+use super::live::{self, Change, Tuner, Wanted};
 use super::order::{Answer, Answered, Asked, Order, Place, Word};
 use super::surface::Surface;
 use super::wire::{self, Pointed};
@@ -46,8 +46,12 @@ pub struct Cells {
     pub aims: Option<Aims>,
     /// Changes of the coupling.
     pub tuner: Tuner,
+    /// Those that were made, and in which tick, until whoever records has them.
+    pub changes: Option<RingReceiver<(u64, Change)>>,
     /// Whether anybody watches.
     pub watched: Arc<AtomicBool>,
+    /// What is known of the pointer.
+    pub heard: Arc<Heard>,
 }
 
 /// The writing ends.
@@ -56,6 +60,7 @@ struct Told {
     wanted: LatestWriter<Wanted>,
     last: Wanted,
     watched: Arc<AtomicBool>,
+    heard: Arc<Heard>,
 }
 
 /// A window whose line is there and whose threads are not started yet.
@@ -86,10 +91,21 @@ impl Sill {
 
 /// What is known of a pointer, between the thread that hears it and the one that shows it.
 #[derive(Debug, Default)]
-struct Heard {
+pub struct Heard {
     words: AtomicU64,
     newest_ns: AtomicI64,
     said_ms: AtomicU64,
+    /// Whether it is a device, which no page speaks over.
+    pub by_device: AtomicBool,
+}
+
+impl Heard {
+    /// A word came at `now`, said at the page's own time \[ms\], not a number without a page.
+    pub fn note(&self, now: Time, said_ms: f64) {
+        self.newest_ns.store(now.0, Ordering::Relaxed);
+        self.said_ms.store(said_ms.to_bits(), Ordering::Relaxed);
+        self.words.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Window {
@@ -99,16 +115,21 @@ impl Window {
         let (aims, newest_aim) = latest(Aim::default());
         let (wanted, newest_wanted) = latest(Wanted::default());
         let watched = Arc::new(AtomicBool::new(false));
+        let heard = Arc::new(Heard::default());
+        let (tuner, changes) = Tuner::new(newest_wanted);
         let told = Told {
             aims,
             wanted,
             last: Wanted::default(),
             watched: Arc::clone(&watched),
+            heard: Arc::clone(&heard),
         };
         let cells = Cells {
             aims: Some(Aims(newest_aim)),
-            tuner: Tuner::new(newest_wanted),
+            tuner,
+            changes: Some(changes),
             watched,
+            heard,
         };
         (Self { stream, told }, cells)
     }
@@ -123,7 +144,7 @@ impl Window {
         (duty, remote): (&Arc<Duty>, Option<CommandClient>),
         surface: Option<LatestReader<Surface>>,
     ) -> io::Result<Sill> {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::clone(&self.told.heard);
         let answers = Arc::new(Mutex::new(self.stream.try_clone()?));
         let (sill, newest) = sync_channel(1);
         let showing = Showing {
@@ -293,12 +314,9 @@ impl Listening {
             return;
         };
         self.told.aims.write(aim);
-        let heard = &self.heard;
-        heard
-            .newest_ns
-            .store(MonotonicClock.now().0, Ordering::Relaxed);
-        heard.said_ms.store(said_ms.to_bits(), Ordering::Relaxed);
-        heard.words.fetch_add(1, Ordering::Relaxed);
+        if !self.heard.by_device.load(Ordering::Relaxed) {
+            self.heard.note(MonotonicClock.now(), said_ms);
+        }
     }
 
     fn order(&mut self, message: &[u8]) {

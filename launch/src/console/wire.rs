@@ -100,7 +100,7 @@ pub struct Side {
     pub force_known: bool,
     /// Wave impedance of now \[N s/m\]; 0 if this side does not know.
     pub impedance_nspm: f64,
-    /// Number of the coupling mode of now; of the remote side the one before the last that it was told of.
+    /// Number of the coupling mode of now.
     pub mode: u32,
     /// The pointer, if one leads the handle.
     pub pointer: Option<Pointed>,

@@ -30,6 +30,9 @@ pub fn merge<W: Write + Seek>(
         facts: master.facts.clone(),
     };
     let mut recorder = Recorder::create(out, &session)?;
+    for changed in master.changes.iter().chain(&slave.changes) {
+        recorder.push_change(changed)?;
+    }
     let mut remote = slave
         .slave
         .iter()

@@ -17,7 +17,9 @@ use palpate_transport::trace::{Side, TickRecord};
 
 use crate::metrics::topology;
 
-use super::{CONFIG, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, topic};
+use super::{
+    CHANGE, CONFIG, Changed, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, topic,
+};
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
 const CHUNK_BYTES_MAX: u64 = 256 << 20;
@@ -34,6 +36,8 @@ pub struct Recording {
     pub slave: Vec<TickRecord>,
     /// What instruments did, and when the master made it \[ns\].
     pub strokes: Vec<(i64, Stroke)>,
+    /// What a console changed of the coupling, in the order of the file.
+    pub changes: Vec<Changed>,
     /// The configuration, as TOML.
     pub config: Option<String>,
     /// The summary, as JSON; absent if the session did not end by itself.
@@ -210,6 +214,12 @@ impl Reader<'_> {
             Record::Metadata(metadata) if metadata.name == SESSION => {
                 self.recording.facts = metadata.metadata;
             }
+            Record::Metadata(metadata) if metadata.name == CHANGE => {
+                let known = changed(&metadata.metadata);
+                self.recording
+                    .changes
+                    .push(known.ok_or("a change of the coupling cannot be read")?);
+            }
             Record::DataEnd(_) | Record::Footer(_) => return Ok(false),
             other => self.message(other)?,
         }
@@ -268,6 +278,18 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// A change from the record of one.
+fn changed(metadata: &BTreeMap<String, String>) -> Option<Changed> {
+    let side = metadata.get("side")?;
+    Some(Changed {
+        side: [Side::Master, Side::Slave]
+            .into_iter()
+            .find(|one| one.name() == side)?,
+        tick: metadata.get("tick")?.parse().ok()?,
+        change: serde_json::from_str(metadata.get("change")?).ok()?,
+    })
 }
 
 /// The bytes inside a chunk, at most [`CHUNK_BYTES_MAX`] and as many as it says; the crate `mcap`

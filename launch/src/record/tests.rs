@@ -287,3 +287,44 @@ fn issue_a_recording_of_another_version_was_called_damaged() {
     assert_eq!(recording.facts[SOURCES], OWN_SOURCES);
     assert_eq!(recording.facts[VERSION], env!("CARGO_PKG_VERSION"));
 }
+
+#[test]
+fn what_a_console_changed_comes_out_with_its_tick() {
+    let change = |impedance_nspm, mode| Change {
+        impedance_nspm,
+        mode,
+    };
+    let of = |side, tick, change| Changed { side, tick, change };
+    let changes = [
+        of(Side::Master, 40, change(Some(0.1 + 0.2), None)),
+        of(
+            Side::Slave,
+            55,
+            change(None, Some(palpate_transport::coupling::Mode::WaveTdpa)),
+        ),
+    ];
+    let part = |side: Side| {
+        let mut bytes = Vec::new();
+        let one = Session {
+            sides: vec![side],
+            ..session()
+        };
+        let mut recorder = Recorder::create(Cursor::new(&mut bytes), &one).unwrap();
+        for k in 0..100 {
+            for changed in changes.iter().filter(|c| c.side == side && c.tick == k) {
+                recorder.push_change(changed).unwrap();
+            }
+            recorder.push(&tick(side, k)).unwrap();
+        }
+        recorder.finish(None).unwrap();
+        read_all(&bytes).unwrap()
+    };
+    let (master, slave) = (part(Side::Master), part(Side::Slave));
+    assert_eq!(
+        (&master.changes[..], &slave.changes[..]),
+        (&changes[..1], &changes[1..])
+    );
+    let mut joined = Vec::new();
+    merge(&master, &slave, Span(0), Cursor::new(&mut joined)).unwrap();
+    assert_eq!(read_all(&joined).unwrap().changes, changes);
+}

@@ -15,7 +15,7 @@ use palpate_transport::{HapticFrame, Time};
 use super::{ReplayError, given, named};
 use crate::config::Config;
 use crate::lab::{self, PERIOD, Reconstruction, Watch};
-use crate::record::Recording;
+use crate::record::{Changed, Recording};
 use crate::tables;
 
 /// Fact of a recording: what wrote it.
@@ -95,7 +95,10 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
         config,
         codecs: SIDES.map(|side| Ends::new(&config.codec, side, &coupling, PERIOD)),
         watches: SIDES.map(|side| Watch::new(&config.codec, side, &coupling, room)),
-        coupling,
+        coupling: [coupling; 2],
+        changes: SIDES.map(|side| of_side(recording, side)),
+        first_ns: [&recording.master, &recording.slave]
+            .map(|records| records.first().map_or(0, |r| r.given_ns)),
         master: palpate_master::State::new(twin, &caps, parties(Side::Master)),
         slave: palpate_slave::State::new(parties(Side::Slave)),
         frames: [Vec::new(), Vec::new()],
@@ -134,6 +137,15 @@ pub(super) fn twin(
         Some("lab" | "rehearse") => Ok(lab::predictor_of(config)?),
         _ => live_twin(config, fact(TWIN_TABLE) == Some("yes")),
     }
+}
+
+/// What was changed of a side, the last first.
+fn of_side(recording: &Recording, side: Side) -> Vec<Changed> {
+    let own = recording
+        .changes
+        .iter()
+        .filter(|changed| changed.side == side);
+    own.rev().copied().collect()
 }
 
 /// The twin of a live session.
@@ -180,8 +192,12 @@ fn whole(side: Side, records: &[TickRecord]) -> Result<(), ReplayError> {
 
 struct Run<'a> {
     config: &'a Config,
-    /// As the ticks ran it.
-    coupling: CouplingParams,
+    /// As the ticks of each side ran it.
+    coupling: [CouplingParams; 2],
+    /// What is still to be changed of each, the last first.
+    changes: [Vec<Changed>; 2],
+    /// When the first tick of each was, on its own clock \[ns\].
+    first_ns: [i64; 2],
     master: palpate_master::State,
     slave: palpate_slave::State,
     codecs: [Ends; 2],
@@ -279,7 +295,8 @@ impl Run<'_> {
     fn step_master(&mut self, record: &TickRecord) {
         let mut inputs = given::of_master(record, self.frame(Side::Master, record));
         inputs.frame = self.shown(Side::Master, inputs.frame, inputs.now);
-        let (params, coupling) = (&self.config.master, &self.coupling);
+        self.change(record);
+        let (params, coupling) = (&self.config.master, &self.coupling[0]);
         let out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
         self.keep(Side::Master, record.tick, &out.frame);
         let replayed = self.compare(record, out.record);
@@ -290,10 +307,20 @@ impl Run<'_> {
         let mut inputs = given::of_slave(record, self.frame(Side::Slave, record));
         inputs.frame = self.shown(Side::Slave, inputs.frame, inputs.now);
         let params: &SlaveParams = &self.config.slave;
-        let out = palpate_slave::tick(params, &self.coupling, &mut self.slave, &inputs);
+        self.change(record);
+        let out = palpate_slave::tick(params, &self.coupling[1], &mut self.slave, &inputs);
         self.keep(Side::Slave, record.tick, &out.frame);
         let replayed = self.compare(record, out.record);
         self.replayed.slave.push(replayed);
+    }
+
+    /// Changes the coupling as it was changed before this tick.
+    fn change(&mut self, record: &TickRecord) {
+        let side = record.side as usize;
+        let since = Time(record.given_ns) - Time(self.first_ns[side]);
+        while let Some(changed) = self.changes[side].pop_if(|changed| changed.tick <= record.tick) {
+            changed.change.apply(&mut self.coupling[side], since.s());
+        }
     }
 
     /// Counts a port that is not bit-identical; gives the new record with what the shell adds.
@@ -343,8 +370,10 @@ pub(super) mod tests {
     use palpate_transport::coupling::Mode;
 
     use super::*;
+    use crate::console::live::Change;
     use crate::lab::Session;
     use crate::replay::trace_hash;
+    use crate::run::paced::Paced;
     use palpate_transport::codec::CodecKind;
 
     /// A session as its recorder sees it.
@@ -393,6 +422,56 @@ pub(super) mod tests {
             assert_eq!(trace_hash(&again.master, &again.slave), hash);
             assert_eq!(again.master, recording.master);
         }
+    }
+
+    #[test]
+    fn issue_what_a_console_changed_was_not_the_same_again() {
+        let config = config(Mode::Wave);
+        let mut session = Session::new(&config).expect("built in");
+        let mut recording = Recording::default();
+        recording.facts = [(COMMAND.to_owned(), "lab".to_owned())].into();
+        let changes = [
+            (
+                3000,
+                Change {
+                    impedance_nspm: Some(25.0),
+                    mode: None,
+                },
+            ),
+            (
+                5000,
+                Change {
+                    impedance_nspm: None,
+                    mode: Some(Mode::Tank),
+                },
+            ),
+            (
+                6500,
+                Change {
+                    impedance_nspm: Some(8.0),
+                    mode: Some(Mode::Wave),
+                },
+            ),
+        ];
+        for tick in 0..session.ticks() {
+            for (at, change) in changes.iter().filter(|(at, _)| *at == tick) {
+                let coupling = Paced::coupling(&mut session).expect("a coupling");
+                change.apply(coupling, PERIOD.s() * *at as f64);
+                let of = |side| Changed {
+                    side,
+                    tick: *at,
+                    change: *change,
+                };
+                recording.changes.extend(SIDES.map(of));
+            }
+            let both = session.step();
+            recording.master.push(both.master);
+            recording.slave.push(both.slave);
+        }
+        let again = replay(&recording, &config).expect("whole");
+        assert_eq!((again.different, again.first), (0, None));
+        recording.changes.clear();
+        assert!(replay(&recording, &config).is_ok_and(|other| other.different > 0));
     }
 
     #[test]

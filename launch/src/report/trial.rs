@@ -11,6 +11,7 @@ use super::words::number;
 use super::{escape, head, section};
 use crate::trial::boot::{Ends, Interval};
 use crate::trial::metric::Metric;
+use crate::trial::person::Who;
 use crate::trial::{Clock, Kind, Row, Trial, field};
 
 /// Colours of lines, in their order.
@@ -44,13 +45,12 @@ pub fn render(input: &TrialInput<'_>) -> String {
     let all = trial.rows();
     let good = input.rows.len() == all && !input.rows.values().any(Row::broke);
     let class = if good { "good" } else { "bad" };
-    let who = if trial.kind.is_psycho() {
-        "simulated observer"
-    } else {
-        "simulated operator"
+    let who = match trial.kind.is_asked() {
+        true => trial.who.words(),
+        false => "simulated operator".into(),
     };
     let command = format!("trial {}", trial.kind.name());
-    let mut html = head((&trial.name, &command, who), class, &lead(input));
+    let mut html = head((&trial.name, &command, &who), class, &lead(input));
     for note in input.notes {
         let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
     }
@@ -74,7 +74,17 @@ pub fn render(input: &TrialInput<'_>) -> String {
 fn lead(input: &TrialInput<'_>) -> String {
     let (trial, rows) = (input.trial, input.rows);
     let (checked, held) = Row::checked(rows.values());
-    let observer = if trial.kind.is_psycho() {
+    let observer = if trial.who != Who::Simulated {
+        let many = if trial.kind == Kind::Search {
+            "Searches"
+        } else {
+            "Answers"
+        };
+        format!(
+            " {many} are those of one observer ({}): nothing here is about people in general.",
+            escape(&trial.who.words())
+        )
+    } else if trial.kind.is_psycho() {
         let psycho = &trial.psycho;
         format!(
             " Answers are those of a simulated observer (Weber fraction {}&nbsp;%, lapses {}&nbsp;%), by {}: \

@@ -9,6 +9,7 @@ pub mod agreement;
 pub mod allocation;
 pub mod duty;
 pub mod face;
+mod hand;
 pub mod paced;
 pub mod realtime;
 pub mod servo;
@@ -58,6 +59,9 @@ pub enum RunError {
     /// A codec was demanded that the sides cannot both have.
     #[error(transparent)]
     Codec(#[from] palpate_transport::codec::handshake::Refusal),
+    /// The device of the operator cannot be used.
+    #[error(transparent)]
+    Input(#[from] crate::input::InputError),
     /// The other side never came.
     #[error("no other side within {waited_s} s; is it running, and do the endpoints match?")]
     NoPeer {

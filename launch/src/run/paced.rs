@@ -225,7 +225,7 @@ impl<P: Paced + 'static> Loop<P> {
         };
         self.rearms = orders.rearms;
         if let (Some(tuner), Some(coupling)) = (&mut self.tuner, self.paced.coupling()) {
-            tuner.tune(coupling, PERIOD.s() * moment.tick as f64);
+            tuner.tune(coupling, moment.tick, PERIOD.s() * moment.tick as f64);
         }
         let (own, remote) = self.paced.beat(&beat);
         if let Some(remote) = remote {

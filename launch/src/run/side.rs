@@ -14,11 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-use palpate_master::device::{Handle, HandleKind, params};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
-use palpate_transport::frame::is_plausible;
+use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::session::gate::SenderClock;
@@ -30,14 +29,17 @@ use serde::{Deserialize, Serialize};
 use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
+use super::hand;
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
 use super::strokes::{self, Ends as StrokeEnds, Made};
 use super::{RunError, file_error};
 use crate::config::Config;
+use crate::console::live::Change;
 use crate::console::surface::{self, Painter, Surface};
 use crate::console::window::{Cells, Newest, Sill, Window};
+use crate::input::pilot::{InputReport, Pilot, Waiting};
 use crate::lab::{self, PERIOD};
-use crate::record::{self, Recorder};
+use crate::record::{self, Changed, Recorder};
 use crate::replay::{given, same};
 use crate::tables;
 
@@ -73,6 +75,9 @@ pub struct SideReport {
     /// Why that is not what this side wanted, if it is not.
     #[serde(default)]
     pub codec_note: Option<String>,
+    /// The device that led the handle, if one did.
+    #[serde(default)]
+    pub input: Option<InputReport>,
 }
 
 /// What a side tells its supervisor while it runs, one line of JSON each time.
@@ -110,11 +115,14 @@ type Inbound = Option<(HapticFrame, Time)>;
 pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    let (window, cells) = window(options)?.unzip();
+    let (window, mut cells) = window(options)?.unzip();
+    let heard = cells.as_ref().map(|cells| Arc::clone(&cells.heard));
+    let changes = cells.as_mut().and_then(|cells| cells.changes.take());
     let Prepared {
         begin,
         has_table,
         surface,
+        device,
     } = side_tick(config, options.side, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let bus = open_bus(&options.session, inbound_writer)?;
@@ -135,6 +143,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let sill = window
         .map(|window| open_window(window, surface, (&bus, &duty)))
         .transpose()?;
+    let pilot = hand::fly(device, heard, (&bus, &duty))?;
     let recorder = begin_recording(config, options, has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
@@ -147,7 +156,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         config.realtime.bus_priority(),
     )?;
     ending.sender = Some(sending.thread().clone());
-    let recording = spawn_recorder(recorder, (waiting, made), ended)?;
+    let recording = spawn_recorder(recorder, (waiting, made, options.side), changes, ended)?;
     let meeting = Meeting {
         inbound,
         outbound,
@@ -161,7 +170,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let servo_thread = spawn("servo", move || {
         servo(&loop_config, PERIOD, ticks_max, meeting, tick)
     })?;
-    show_status(&servo_thread, newest, (&bus, face, sill), options);
+    let input = show_status(&servo_thread, newest, (&bus, face, sill, pilot), options);
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
@@ -173,6 +182,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         bus: bus.counts(),
         codec,
         codec_note: codec_note.map(|note| note.to_string()),
+        input,
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)
@@ -249,6 +259,8 @@ struct Prepared {
     has_table: bool,
     /// Pictures of its twin for a console.
     surface: Option<LatestReader<Surface>>,
+    /// What leads its handle.
+    device: Option<Waiting>,
 }
 
 /// What the line of a side to its console is called in an error.
@@ -281,22 +293,17 @@ fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepar
             begin: slave_tick(config, cells)?,
             has_table: false,
             surface: None,
+            device: None,
         }),
     }
 }
 
 fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunError> {
-    let (operator, duration_s) = (&config.operator, config.duration_s);
     let (aims, watched, mut tuner) = match cells {
         Some(cells) => (cells.aims, Some(cells.watched), Some(cells.tuner)),
         None => (None, None, None),
     };
-    let mut handle: Box<dyn Handle> = match aims {
-        Some(aims) if operator.handle == HandleKind::Pointer => {
-            Box::new(params::pointer(operator, aims))
-        }
-        _ => palpate_master::device::build(operator, duration_s, config.seed),
-    };
+    let (mut handle, device) = hand::handle(config, aims)?;
     let table = match config.realtime.mask_late > 0.0 {
         true => tables::of_session(&lab::load_scene(&config.twin, "twin")?).table,
         false => None,
@@ -318,7 +325,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
             reading.present &= !moment.halt;
             tuner
                 .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, since.s()));
+                .for_each(|tuner| tuner.tune(&mut coupling, moment.tick, since.s()));
             let inputs = palpate_master::Inputs {
                 tick: moment.tick,
                 now: moment.now,
@@ -347,6 +354,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         begin,
         has_table: table.is_some(),
         surface,
+        device,
     })
 }
 
@@ -382,7 +390,7 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
             let reading = robot.read(Time(0) + since);
             tuner
                 .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, since.s()));
+                .for_each(|tuner| tuner.tune(&mut coupling, moment.tick, since.s()));
             let inputs = palpate_slave::Inputs {
                 tick: moment.tick,
                 now: moment.now,
@@ -396,7 +404,10 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
             given::note_slave(&mut out.record, &inputs, refused);
             robot.write(&out.force_n, out.closed);
             let healthy = is_plausible(&reading.position_m, &reading.velocity_mps);
+            // that of the newest frame, which it follows
+            let code = FrameFlags::mode_code(state.inbox().newest().flags);
             Ticked {
+                mode: coupling.mode_of(code).code(),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
                 clock: sender_clock(state.inbox(), moment.now),
                 ..Ticked::shown((&out.frame, out.record), healthy, &coupling)
@@ -437,7 +448,8 @@ fn spawn_sender(
 
 fn spawn_recorder(
     mut recorder: Recorder<BufWriter<File>>,
-    (mut waiting, mut made): (RingReceiver<TickRecord>, Made),
+    (mut waiting, mut made, side): (RingReceiver<TickRecord>, Made, Side),
+    mut changes: Option<RingReceiver<(u64, Change)>>,
     ended: Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
     spawn("recorder", move || {
@@ -445,6 +457,9 @@ fn spawn_recorder(
             let last = ended.load(Ordering::Acquire);
             while let Some((made_ns, stroke)) = made.pop() {
                 recorder.push_stroke(made_ns, &stroke)?;
+            }
+            while let Some((tick, change)) = changes.as_mut().and_then(RingReceiver::pop) {
+                recorder.push_change(&Changed { side, tick, change })?;
             }
             while let Some(record) = waiting.pop() {
                 recorder.push(&record)?;
@@ -460,13 +475,14 @@ fn spawn_recorder(
 }
 
 /// Show the newest record until the servo loop has ended: to CRTK peers, a console, and a supervisor. What
-/// the servo knows of the other side's clock goes to the bus, which judges the age of frames by it.
+/// the servo knows of the other side's clock goes to the bus, which judges the age of frames by it. Gives what the
+/// device was that led the handle.
 fn show_status(
     servo: &JoinHandle<ServoReport>,
     mut newest: LatestReader<Shown>,
-    (bus, mut face, sill): (&Bus, Face, Option<Sill>),
+    (bus, mut face, sill, mut pilot): (&Bus, Face, Option<Sill>, Option<Pilot>),
     options: &SideOptions,
-) {
+) -> Option<InputReport> {
     let mut looks = 0u32;
     while !servo.is_finished() {
         pause(LOOK);
@@ -476,6 +492,9 @@ fn show_status(
         };
         if let Some(clock) = shown.clock {
             bus.set_sender_clock(clock);
+        }
+        if let Some(pilot) = &mut pilot {
+            pilot.feel(hand::felt(&shown));
         }
         // a bus that is closed has nobody to show anything to
         let _ = face.publish(&shown, MonotonicClock.now());
@@ -496,6 +515,7 @@ fn show_status(
             let _ = writeln!(std::io::stdout(), "{line}");
         }
     }
+    pilot.map(Pilot::land)
 }
 
 pub(super) fn spawn<T: Send + 'static>(

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::person::{PersonParams, Who};
 use super::psycho::PsychoParams;
 use super::{field, transparency};
 use crate::config::{Config, ConfigError};
@@ -37,6 +38,9 @@ pub enum Kind {
     /// A simulated observer tells in which of two presses there was a lump.
     #[serde(rename = "lump-2afc")]
     Lump,
+    /// A person looks for a hidden lump.
+    #[serde(rename = "lump-search")]
+    Search,
 }
 
 impl Kind {
@@ -49,6 +53,7 @@ impl Kind {
             Self::Stiffness => "stiffness-2afc",
             Self::Delay => "delay-2afc",
             Self::Lump => "lump-2afc",
+            Self::Search => "lump-search",
         }
     }
 
@@ -63,10 +68,22 @@ impl Kind {
         }
     }
 
-    /// Whether a simulated observer answers.
+    /// Whether an observer tells which of two was more.
     #[must_use]
     pub fn is_psycho(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Lump)
+    }
+
+    /// Whether somebody, or a formula in their place, answers.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        self.is_psycho() || self == Self::Search
+    }
+
+    /// Whether a person can be asked it in a page.
+    #[must_use]
+    pub fn is_for_persons(self) -> bool {
+        matches!(self, Self::Stiffness | Self::Delay | Self::Search)
     }
 }
 
@@ -105,6 +122,7 @@ struct Text {
     grid: toml::Table,
     condition: Vec<toml::Table>,
     psycho: Option<PsychoParams>,
+    person: Option<PersonParams>,
     transparency: Option<transparency::Sweep>,
 }
 
@@ -137,6 +155,10 @@ pub struct Trial {
     pub repeats: usize,
     /// Protocol and observer, of a trial with one.
     pub psycho: PsychoParams,
+    /// Breaks, practice and times, of a trial with a person.
+    pub person: PersonParams,
+    /// Whose answers they are; a file does not say.
+    pub who: Who,
     /// Tones, of a transparency trial.
     pub transparency: transparency::Sweep,
 }
@@ -242,6 +264,11 @@ impl Trial {
                 .validate()
                 .map_err(|(field, found, expected)| wrong(field, found, expected))?;
         }
+        if let Some(person) = &read.person {
+            person
+                .validate()
+                .map_err(|(field, found, expected)| wrong(field, found, expected))?;
+        }
         if let Some(sweep) = &read.transparency {
             sweep
                 .validate()
@@ -281,6 +308,8 @@ impl Trial {
             seeds,
             repeats,
             psycho: read.psycho.unwrap_or_default(),
+            person: read.person.unwrap_or_default(),
+            who: Who::default(),
             transparency: read.transparency.unwrap_or_default(),
         })
     }
@@ -301,6 +330,11 @@ fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)>
     if read.psycho.is_some() && !read.kind.is_psycho() {
         let expected = "kind stiffness-2afc, delay-2afc or lump-2afc, which ask an observer";
         return Some(("[psycho]", kind(), expected));
+    }
+    if read.person.is_some() && !read.kind.is_for_persons() {
+        let expected =
+            "kind stiffness-2afc, delay-2afc or lump-search, which a person can be asked";
+        return Some(("[person]", kind(), expected));
     }
     if read.transparency.is_some() && read.kind != Kind::Transparency {
         return Some(("[transparency]", kind(), "kind transparency"));

@@ -5,6 +5,7 @@
 
 use super::boot::{Interval, Worst};
 use super::file::{Clock, Kind, Trial};
+use super::person::{Who, search};
 use super::psycho::Found;
 use super::transparency::Tone;
 use crate::summary::Summary;
@@ -137,7 +138,7 @@ impl Known for Option<u64> {
 
 /// Metrics of a psychophysical run: name, words, unit.
 const PSYCHO: [(&str, &str, &str); 7] = [
-    ("threshold", "threshold of the simulated observer", ""),
+    ("threshold", "threshold of the observer", ""),
     ("programmed_weber", "its programmed Weber fraction", ""),
     (
         "threshold_over_programmed",
@@ -153,6 +154,9 @@ const PSYCHO: [(&str, &str, &str); 7] = [
         "",
     ),
 ];
+
+/// Those of them that only a simulated observer has.
+const PROGRAMMED: [&str; 2] = ["programmed_weber", "threshold_over_programmed"];
 
 /// Metrics of one tone: name before the frequency, words, unit.
 const TONE: [(&str, &str, &str); 4] = [
@@ -197,7 +201,14 @@ impl Trial {
                     })
                 })
                 .collect(),
-            _ => PSYCHO.into_iter().map(plain).collect(),
+            Kind::Search => search::metrics().collect(),
+            _ if self.who == Who::Simulated => PSYCHO.into_iter().map(plain).collect(),
+            // nobody programmed a person
+            _ => PSYCHO
+                .into_iter()
+                .filter(|(name, ..)| !PROGRAMMED.contains(name))
+                .map(plain)
+                .collect(),
         }
     }
 }
@@ -230,21 +241,27 @@ pub fn of_live(summary: &Summary) -> Vec<Option<f64>> {
     ]
 }
 
-/// Values of a run of answers.
+/// Values of a run of answers of an observer with a programmed Weber fraction, or of a person without one.
 #[must_use]
-pub fn of_answers(found: &Found, weber: f64) -> Vec<Option<f64>> {
+pub fn of_answers(found: &Found, weber: Option<f64>) -> Vec<Option<f64>> {
     let count = found.answers().count() as f64;
     let right = found.answers().filter(|answer| answer.right).count() as f64;
     let values = [
         found.threshold,
-        Some(weber),
-        found.threshold.map(|threshold| threshold / weber),
+        weber,
+        found
+            .threshold
+            .zip(weber)
+            .map(|(threshold, weber)| threshold / weber),
         Some(right / count),
         found.answers().last().map(|answer| answer.difference),
         Some(count),
         Some(found.unmeasured_share),
     ];
-    values.map(|value| value.filter(|v| v.is_finite())).to_vec()
+    let all = PSYCHO.iter().zip(values);
+    let own = all.filter(|((name, ..), _)| weber.is_some() || !PROGRAMMED.contains(name));
+    own.map(|(_, value)| value.filter(|v| v.is_finite()))
+        .collect()
 }
 
 /// Values of the tones of a sweep.

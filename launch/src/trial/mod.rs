@@ -14,6 +14,7 @@ pub mod file;
 pub mod given;
 pub mod metric;
 pub mod parquet;
+pub mod person;
 pub mod plan;
 pub mod psycho;
 pub mod row;

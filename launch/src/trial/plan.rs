@@ -131,6 +131,7 @@ impl Trial {
         add(self.clock.name());
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
+        add(&format!("{:?} {:?}", self.who, self.person));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();
         for Condition { name, config, .. } in &self.conditions {
             add(&format!("{name:?}"));

@@ -26,6 +26,9 @@ pub struct Header {
     pub name: String,
     /// Rows of the whole trial.
     pub rows: usize,
+    /// Code of the person who answers, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participant: Option<String>,
 }
 
 /// One finished row.
@@ -280,6 +283,7 @@ mod tests {
             trial: trial.to_owned(),
             name: "n".to_owned(),
             rows: 9,
+            participant: None,
         }
     }
 

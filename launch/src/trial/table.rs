@@ -15,9 +15,6 @@ use super::{field, psycho};
 /// Names of the columns that say which row it is, before the fields of the condition.
 const LEADING: [&str; 5] = ["row", "condition", "name", "seed", "repeat"];
 
-/// Whose answers those of a psychophysical trial are: nothing there is about people.
-const OBSERVER: &str = "simulated";
-
 /// A cell of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
@@ -61,7 +58,7 @@ pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
     columns
 }
 
-/// Every comparison of every finished run of a simulated observer, run by run in the order in which they were asked.
+/// Every comparison of every finished run of an observer, run by run in the order in which they were asked.
 #[must_use]
 pub fn answers(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
     let all = rows
@@ -120,9 +117,15 @@ fn leading(trial: &Trial, cells: &[Cell]) -> Vec<Column> {
     add(LEADING[2], named.collect());
     add(LEADING[3], of(&Cell::session_seed));
     add(LEADING[4], of(&|cell| cell.repeat as u64));
-    if trial.kind.is_psycho() {
-        let simulated = || Entry::Text(Some(OBSERVER.to_owned()));
-        add("observer", cells.iter().map(|_| simulated()).collect());
+    if trial.kind.is_asked() {
+        let every = |text: Option<&str>| {
+            let entry = || Entry::Text(text.map(str::to_owned));
+            cells.iter().map(|_| entry()).collect()
+        };
+        add("observer", every(Some(trial.who.kind())));
+        if let Some(code) = trial.who.code() {
+            add("participant", every(Some(code)));
+        }
     }
     for name in &trial.fields {
         let values: Vec<_> = cells.iter().map(|c| condition(c).value(name)).collect();
@@ -169,10 +172,11 @@ pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_jso
         })
     });
     let (checked, held) = Row::checked(rows.values());
-    let observer = trial.kind.is_psycho().then_some(OBSERVER);
+    let observer = trial.kind.is_asked().then(|| trial.who.kind());
     json!({
         "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(),
-        "clock": trial.clock.name(), "observer": observer, "hash": hash,
+        "clock": trial.clock.name(), "observer": observer,
+        "participant": trial.who.code(), "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })

@@ -31,6 +31,8 @@ pub enum HandleKind {
 pub struct OperatorParams {
     /// The handle.
     pub handle: HandleKind,
+    /// The device of Linux that leads a handle of the kind `pointer`, as its file or `auto`; without one a page does.
+    pub device: Option<String>,
     /// Parameters of the arm, if the handle is one.
     pub phantom: PhantomParams,
     /// After how long the handle lets go of a force that is not renewed \[s\], at least two periods; 0
@@ -48,6 +50,7 @@ impl Default for OperatorParams {
     fn default() -> Self {
         Self {
             handle: HandleKind::default(),
+            device: None,
             let_go_s: LET_GO_S,
             grip: Grip::default(),
             regrip: Vec::new(),

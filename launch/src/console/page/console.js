@@ -8,11 +8,14 @@ import { Practice } from "./practice.js";
 import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { Strips } from "./strips.js";
+import { Trial } from "./trial.js";
+import { Viewer } from "./viewer.js";
 
 const at = (id) => document.getElementById(id);
 const NUMBERS_MS = 200;
 
 const scene = new Scene(at("scene"));
+const viewer = new Viewer(scene);
 const felt = new Felt(scene);
 const strips = new Strips(at("strips"));
 const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, echo_ms: null, echoes: [], said_ms: NaN };
@@ -60,6 +63,7 @@ const link = new Link({
   },
 });
 const controls = new Controls(link, pointer);
+const trial = new Trial(link, pointer);
 const practice = new Practice({
   scene, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
 });
@@ -71,6 +75,7 @@ function session(facts) {
   controls.hello({ session: facts, version });
   if (facts?.tool_radius_m && facts.tool_radius_m !== scene.radius_m) scene.props(facts.tool_radius_m);
   practice.facts(facts);
+  trial.told(facts?.trial ?? null);
   strips.resize();
 }
 
@@ -89,11 +94,6 @@ at("paint").addEventListener("change", ({ target }) => {
 });
 at("clear").addEventListener("click", () => felt.clear());
 at("reset").addEventListener("click", () => scene.reset());
-at("wire").addEventListener("click", ({ target }) => {
-  const on = target.getAttribute("aria-pressed") !== "true";
-  target.setAttribute("aria-pressed", String(on));
-  scene.wires(on);
-});
 const scale = at("scale").getContext("2d");
 for (let x = 0; x < 160; x++) {
   scale.fillStyle = `rgb(${color(x / 160).map((part) => Math.round(255 * part)).join(" ")})`;
@@ -162,4 +162,4 @@ function echo({ master }) {
 
 requestAnimationFrame(picture);
 // for whoever drives this page by a program
-window.palpate = { seen, scene, felt, pointer, link, practice };
+window.palpate = { seen, scene, viewer, felt, pointer, link, practice, trial };

@@ -163,7 +163,10 @@ export class Pointer {
       this.depth_m = this.depth_m;
     } else if (event.key in ways && !event.key.startsWith("Page")) {
       const [right, up] = ways[event.key];
-      this.scene.orbit(right * 0.08, up * -0.08);
+      if (event.shiftKey) this.scene.pan(right * 30, up * -30);
+      else this.scene.orbit(right * 0.08, up * -0.08);
+    } else if ("+-".includes(event.key)) {
+      this.scene.zoom(event.key === "+" ? 0.9 : 1.1);
     } else return;
     event.preventDefault();
   }

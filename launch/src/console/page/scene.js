@@ -1,21 +1,24 @@
 // The 3-D view: the twin's surface as it deforms, the tool and its aim, the remote probe, the force.
 
+import { FACES_MAX, Smooth, normals } from "./smooth.js";
 import * as THREE from "./vendor/three.module.min.js";
 
 const ARROW_M_PER_N = 0.012;
 const DIAMOND_M = 0.0016;
 const TARGET = new THREE.Vector3(0, 0, -0.004);
 
-/** The tissue's skin: lit, coloured by node, and with a grid of 10 mm that goes with it. */
-function skin() {
+/** The tissue's skin: lit, coloured by node, textured if it is asked for, with a grid of 10 mm that goes with it. */
+function skin(uniforms) {
   const material = new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide });
   material.onBeforeCompile = (shader) => {
+    Object.assign(shader.uniforms, uniforms);
     shader.vertexShader = shader.vertexShader
       .replace("#include <common>", "#include <common>\nattribute vec3 rest;\nvarying vec2 vRest;")
       .replace("#include <begin_vertex>", "#include <begin_vertex>\nvRest = 100.0 * rest.xy;");
     shader.fragmentShader = shader.fragmentShader
-      .replace("#include <common>", "#include <common>\nvarying vec2 vRest;")
+      .replace("#include <common>", "#include <common>\nvarying vec2 vRest;\nuniform sampler2D pores;\nuniform float textured;")
       .replace("#include <color_fragment>", `#include <color_fragment>
+        diffuseColor.rgb *= mix(vec3(1.0), 1.25 * texture2D(pores, 0.5 * vRest).rgb, textured);
         vec2 off = abs(fract(vRest - 0.5) - 0.5) / fwidth(vRest);
         diffuseColor.rgb *= 1.0 - 0.28 * (1.0 - min(min(off.x, off.y), 1.0));`);
   };
@@ -31,6 +34,7 @@ export class Scene {
     this.camera = new THREE.PerspectiveCamera(36, 1, 0.005, 3);
     this.camera.up.set(0, 0, 1);
     this.target = TARGET.clone();
+    this.uniforms = { pores: { value: null }, textured: { value: 0 } };
     this.light();
     this.props(0.008);
     this.reset();
@@ -42,7 +46,7 @@ export class Scene {
 
   light() {
     this.scene.add(new THREE.HemisphereLight(0xffffff, 0x9a908a, 2.0));
-    const sun = new THREE.DirectionalLight(0xffffff, 2.6);
+    const sun = (this.sun = new THREE.DirectionalLight(0xffffff, 2.6));
     // low from the side, so that a dent is seen by its shade
     sun.position.set(-0.5, 0.35, 0.45);
     this.scene.add(sun);
@@ -67,7 +71,8 @@ export class Scene {
     this.shaft.rotation.x = Math.PI / 2;
     this.arrow = new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), TARGET, 0.01, 0xd81b3c, 0.004, 0.003);
     for (const part of [this.arrow.line, this.arrow.cone]) Object.assign(part.material, { depthTest: false, transparent: true });
-    this.diamond.renderOrder = this.arrow.line.renderOrder = this.arrow.cone.renderOrder = this.spring.renderOrder = 9;
+    this.diamond.renderOrder = 10;
+    this.arrow.line.renderOrder = this.arrow.cone.renderOrder = this.spring.renderOrder = 9;
     this.radius_m = radius_m;
     tools.add(this.tool, this.aim, this.probe, this.diamond, this.spring, this.shaft, this.arrow);
     this.aim.visible = this.spring.visible = this.probe.visible = false;
@@ -80,25 +85,48 @@ export class Scene {
       this.tissue.removeFromParent();
       this.tissue.geometry.dispose();
     }
-    const geometry = new THREE.BufferGeometry();
     const attribute = (values) => new THREE.BufferAttribute(values, 3).setUsage(THREE.DynamicDrawUsage);
     this.rest_m = rest_m;
     this.positions = attribute(new Float32Array(rest_m));
     this.normals = attribute(new Float32Array(rest_m.length));
     this.colors = attribute(new Float32Array(rest_m.length).fill(1));
-    geometry.setAttribute("position", this.positions);
-    geometry.setAttribute("normal", this.normals);
-    geometry.setAttribute("color", this.colors);
-    geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
     this.triangles = triangles;
-    geometry.setAttribute("rest", new THREE.BufferAttribute(rest_m, 3));
-    this.material ??= skin();
+    this.material ??= skin(this.uniforms);
+    this.revision = revision;
+    this.top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
+    this.fine = null;
+    this.refine(this.smooth);
+  }
+
+  /** Draw the mesh as it is, or smooth through its nodes. */
+  refine(smooth) {
+    this.smooth = smooth;
+    if (!this.triangles) return;
+    this.fine = null;
+    let [positions, normals, colors, rest, triangles] = [this.positions, this.normals, this.colors, this.rest_m, this.triangles];
+    if (smooth && triangles.length <= 3 * FACES_MAX) {
+      const finer = new Smooth(triangles, rest.length / 3);
+      const values = () => new THREE.BufferAttribute(new Float32Array(3 * finer.size), 3).setUsage(THREE.DynamicDrawUsage);
+      this.fine = { finer, positions: values(), normals: values(), colors: values() };
+      const spread = new Float32Array(3 * finer.size);
+      finer.spread(rest, spread);
+      ({ positions, normals, colors } = this.fine);
+      [rest, triangles] = [spread, finer.triangles];
+    }
+    this.tissue?.removeFromParent();
+    this.tissue?.geometry.dispose();
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute("position", positions);
+    geometry.setAttribute("normal", normals);
+    geometry.setAttribute("color", colors);
+    geometry.setAttribute("rest", new THREE.BufferAttribute(rest, 3));
+    geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
     this.tissue = new THREE.Mesh(geometry, this.material);
     this.tissue.frustumCulled = false;
     this.scene.add(this.tissue);
-    this.revision = revision;
-    this.top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
+    this.viewer?.mesh();
     this.shade();
+    this.painted();
   }
 
   /** Where the nodes are now. */
@@ -109,30 +137,27 @@ export class Scene {
     this.shade();
   }
 
-  /** Normals of the nodes, from the areas of their faces. */
+  /** Normals, and what is drawn between the nodes. */
   shade() {
-    const [p, n, f] = [this.positions.array, this.normals.array, this.triangles];
-    n.fill(0);
-    for (let at = 0; at < f.length; at += 3) {
-      const [a, b, c] = [3 * f[at], 3 * f[at + 1], 3 * f[at + 2]];
-      const ux = p[b] - p[a], uy = p[b + 1] - p[a + 1], uz = p[b + 2] - p[a + 2];
-      const vx = p[c] - p[a], vy = p[c + 1] - p[a + 1], vz = p[c + 2] - p[a + 2];
-      const x = uy * vz - uz * vy, y = uz * vx - ux * vz, z = ux * vy - uy * vx;
-      n[a] += x; n[a + 1] += y; n[a + 2] += z;
-      n[b] += x; n[b + 1] += y; n[b + 2] += z;
-      n[c] += x; n[c + 1] += y; n[c + 2] += z;
-    }
-    for (let at = 0; at < n.length; at += 3) {
-      const size = Math.hypot(n[at], n[at + 1], n[at + 2]) || 1;
-      n[at] /= size; n[at + 1] /= size; n[at + 2] /= size;
-    }
+    normals(this.positions.array, this.triangles, this.normals.array);
     this.normals.needsUpdate = true;
+    if (this.fine) {
+      const { finer, positions, normals: fine } = this.fine;
+      finer.bend(this.positions.array, this.normals.array, positions.array);
+      normals(positions.array, finer.triangles, fine.array);
+      positions.needsUpdate = fine.needsUpdate = true;
+    }
+    this.viewer?.moved();
     this.dirty = true;
   }
 
   /** Colours of the nodes changed. */
   painted() {
     this.colors.needsUpdate = true;
+    if (this.fine) {
+      this.fine.finer.spread(this.colors.array, this.fine.colors.array);
+      this.fine.colors.needsUpdate = true;
+    }
     this.dirty = true;
   }
 
@@ -165,11 +190,6 @@ export class Scene {
       this.arrow.setDirection(force.normalize());
       this.arrow.setLength(0.004 + ARROW_M_PER_N * size_n, 0.004, 0.003);
     }
-    this.dirty = true;
-  }
-
-  wires(on) {
-    this.material && (this.material.wireframe = on);
     this.dirty = true;
   }
 
@@ -216,17 +236,15 @@ export class Scene {
   /** Where the ray of a point of the canvas [px] meets the plane at a height; null if it does not. */
   at(x, y, height_m) {
     const box = this.canvas.getBoundingClientRect();
-    const point = new THREE.Vector2((2 * (x - box.left)) / box.width - 1, 1 - (2 * (y - box.top)) / box.height);
-    this.ray.setFromCamera(point, this.camera);
+    const [eye, right, up] = this.viewer.under(x, y, box);
+    this.ray.setFromCamera(new THREE.Vector2(right, up), eye);
     const plane = new THREE.Plane(new THREE.Vector3(0, 0, 1), -height_m);
     return this.ray.ray.intersectPlane(plane, new THREE.Vector3());
   }
 
   /** Where a place [m] is on the screen [px]. */
   onScreen(place) {
-    const box = this.canvas.getBoundingClientRect();
-    const at = new THREE.Vector3(...place).project(this.camera);
-    return [box.left + ((at.x + 1) / 2) * box.width, box.top + ((1 - at.y) / 2) * box.height];
+    return this.viewer.onScreen(place);
   }
 
   resize() {
@@ -253,7 +271,7 @@ export class Scene {
   draw() {
     if (!this.dirty) return false;
     this.dirty = false;
-    this.renderer.render(this.scene, this.camera);
+    this.viewer.draw();
     return true;
   }
 }

@@ -12,8 +12,9 @@
 //! | delay | the base's round trip | (1 + d) times as long | time offset of force to motion \[ms\] |
 //! | lump | the tissue, twice | (1 + d) times as stiff in the second press | second stiffness over first |
 
+use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
-use palpate_slave::robot::{self, Environment, Probe};
+use palpate_slave::robot::{self, Environment, Probe, Robot};
 use palpate_transport::Axes;
 use palpate_transport::trace::TickRecord;
 use xxhash_rust::xxh3::Xxh3;
@@ -105,13 +106,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// [`ConfigError`] if the session cannot be built.
     pub fn shown(&self, d: f64, seed: u64) -> Result<Option<f64>, ConfigError> {
-        let mut config = self.config.clone();
-        config.seed = seed;
-        if self.kind == Kind::Delay {
-            for link in [&mut config.link.forward, &mut config.link.back] {
-                link.oneway_ms *= 1.0 + d;
-            }
-        }
+        let mut config = self.configured(d, seed);
         let presses = if self.kind == Kind::Lump { 2 } else { 1 };
         let rtt_s = 1e-3 * (config.link.forward.oneway_ms + config.link.back.oneway_ms);
         // the probe is clear of the tissue in between, so the change does no work
@@ -125,17 +120,7 @@ impl<'a> Stage<'a> {
         } else {
             0.0
         };
-        let world = Multiplied {
-            inner: lab::build_environment(&config)?,
-            factor: if self.kind == Kind::Delay {
-                1.0
-            } else {
-                1.0 + d
-            },
-            from_s: change_s,
-            at_s: 0.0,
-        };
-        let robot = robot::build(&config.robot, Box::new(world), config.seed);
+        let robot = self.robot(&config, d, change_s)?;
         let hold = match self.kind {
             Kind::Delay => Hold::Carried,
             _ => Hold::Grip(config.operator.grip),
@@ -151,42 +136,57 @@ impl<'a> Stage<'a> {
             master.push(both.master);
             slave.push(both.slave);
         }
-        Ok(self.quantity(&master, &slave, &config))
+        Ok(quantity(self.kind, (&master, &slave), &config))
     }
 
-    fn quantity(
+    /// The session of an interval for a difference `d` that somebody leads by `handle`, with what it is set to.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the session cannot be built.
+    pub fn led(
         &self,
-        master: &[TickRecord],
-        slave: &[TickRecord],
-        config: &Config,
-    ) -> Option<f64> {
+        d: f64,
+        (seed, interval_s): (u64, f64),
+        handle: impl FnOnce(&Config) -> Box<dyn Handle>,
+    ) -> Result<(Session, Config), ConfigError> {
+        let mut config = self.configured(d, seed);
+        config.duration_s = interval_s;
+        config.robot.start_m = config.operator.script.start_m();
+        let robot = self.robot(&config, d, 0.0)?;
+        let twin = lab::predictor(&config)?;
+        let session = Session::with_twin(&config, handle(&config), robot, twin)?;
+        Ok((session, config))
+    }
+
+    fn configured(&self, d: f64, seed: u64) -> Config {
+        let mut config = self.config.clone();
+        config.seed = seed;
         if self.kind == Kind::Delay {
-            let facts = SessionFacts {
-                mode: config.modes(),
-                ..SessionFacts::default()
-            };
-            let traces = Traces { master, slave };
-            return Some(etvo::of_session(&traces, &facts)?.time_s * 1e3);
+            for link in [&mut config.link.forward, &mut config.link.back] {
+                link.oneway_ms *= 1.0 + d;
+            }
         }
-        let presses = press::presses(master);
-        let of_phase = |phase: u16| {
-            let there = presses.iter().filter(|press| press.phase == phase);
-            // the longest stretch of contact; a bounce before it is no press
-            let longest = there.max_by_key(|press| press.end - press.start)?;
-            longest.displayed_npm.ok()
+        config
+    }
+
+    /// The robot at a tissue that is harder by the difference from a moment on \[s\].
+    fn robot(&self, config: &Config, d: f64, from_s: f64) -> Result<Box<dyn Robot>, ConfigError> {
+        let world = Multiplied {
+            inner: lab::build_environment(config)?,
+            factor: if self.kind == Kind::Delay {
+                1.0
+            } else {
+                1.0 + d
+            },
+            from_s,
+            at_s: 0.0,
         };
-        match self.kind {
-            Kind::Lump => Some(of_phase(2)? / of_phase(1)?),
-            _ => of_phase(1),
-        }
+        Ok(robot::build(&config.robot, Box::new(world), config.seed))
     }
 
     /// Down and up again in a smooth push, once for each press.
     fn trace(&self, config: &Config, presses: u32, each_s: f64) -> Vec<Meant> {
-        let contact_m = match config.tissue.starts_with("wall:") {
-            true => robot::environment::WALL_Z_M,
-            false => config.master.predict.tool_radius_m,
-        };
+        let contact_m = contact_m(config);
         let interval_s = self.params.interval_s;
         let ticks = (f64::from(presses) * each_s / PERIOD.s()).ceil() as u32 + 1;
         let meant = |tick: u32| {
@@ -206,6 +206,43 @@ impl<'a> Stage<'a> {
             }
         };
         (0..ticks).map(meant).collect()
+    }
+}
+
+/// What the sides' records of an interval show, in the unit of the kind; nothing if no press could be measured.
+#[must_use]
+pub fn quantity(
+    kind: Kind,
+    (master, slave): (&[TickRecord], &[TickRecord]),
+    config: &Config,
+) -> Option<f64> {
+    if kind == Kind::Delay {
+        let facts = SessionFacts {
+            mode: config.modes(),
+            ..SessionFacts::default()
+        };
+        let traces = Traces { master, slave };
+        return Some(etvo::of_session(&traces, &facts)?.time_s * 1e3);
+    }
+    let presses = press::presses(master);
+    let of_phase = |phase: u16| {
+        let there = presses.iter().filter(|press| press.phase == phase);
+        // the longest stretch of contact; a bounce before it is no press
+        let longest = there.max_by_key(|press| press.end - press.start)?;
+        longest.displayed_npm.ok()
+    };
+    match kind {
+        Kind::Lump => Some(of_phase(2)? / of_phase(1)?),
+        _ => of_phase(1),
+    }
+}
+
+/// Height of the tool at first contact with the tissue of a session \[m\], where it lies level.
+#[must_use]
+pub fn contact_m(config: &Config) -> f64 {
+    match config.tissue.starts_with("wall:") {
+        true => robot::environment::WALL_Z_M,
+        false => config.master.predict.tool_radius_m,
     }
 }
 

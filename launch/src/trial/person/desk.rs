@@ -1,0 +1,87 @@
+//! The desk of a trial with a person: their steps go to whoever runs the trial, and nothing may be set.
+//!
+//! Source: ours.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use palpate_master::device::pointer::Aim;
+
+use super::Step;
+use crate::console::order::Word;
+use crate::console::session::SessionDesk;
+use crate::console::{Answer, Desk, Order};
+
+/// The desk.
+#[derive(Debug)]
+pub struct PersonDesk {
+    side: Arc<SessionDesk>,
+    steps: Mutex<Sender<Step>>,
+    /// Whether all was stopped, until it is enabled.
+    halted: AtomicBool,
+}
+
+impl PersonDesk {
+    /// A desk before the sides of the sessions of `side`, and where the steps are found.
+    #[must_use]
+    pub fn new(side: Arc<SessionDesk>) -> (Arc<Self>, Receiver<Step>) {
+        let (steps, taken) = channel();
+        let steps = Mutex::new(steps);
+        let halted = AtomicBool::new(false);
+        let desk = Self {
+            side,
+            steps,
+            halted,
+        };
+        (Arc::new(desk), taken)
+    }
+
+    /// Whether nothing may begin, because all was stopped.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Relaxed)
+    }
+}
+
+impl Desk for PersonDesk {
+    fn take(&self, order: &Order) -> Answer {
+        match order {
+            Order::Trial { step } => {
+                let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+                let sent = steps.send(*step);
+                sent.map(|()| String::new())
+                    .map_err(|_| "the trial is over".into())
+            }
+            Order::Stop => {
+                // between two sessions there is nobody to tell
+                let _ = self.side.take(order);
+                Ok("stopped; Enable lets the trial go on".into())
+            }
+            Order::State {
+                word: Word::Enable, ..
+            } => {
+                let said = self.side.take(order);
+                match self.halted.swap(false, Ordering::Relaxed) {
+                    true => Ok(said.unwrap_or_else(|_| "the trial goes on".into())),
+                    false => said,
+                }
+            }
+            Order::State { .. } | Order::End => self.side.take(order),
+            _ => Err("a trial sets this itself".into()),
+        }
+    }
+
+    fn stop(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        self.side.stop();
+    }
+
+    fn aim(&self, aim: Aim, said_ms: f64) {
+        self.side.aim(aim, said_ms);
+    }
+
+    fn watched(&self, anybody: bool) {
+        self.side.watched(anybody);
+    }
+}
