@@ -428,8 +428,10 @@ pub(super) mod tests {
     fn issue_what_a_console_changed_was_not_the_same_again() {
         let config = config(Mode::Wave);
         let mut session = Session::new(&config).expect("built in");
-        let mut recording = Recording::default();
-        recording.facts = [(COMMAND.to_owned(), "lab".to_owned())].into();
+        let mut recording = Recording {
+            facts: [(COMMAND.to_owned(), "lab".to_owned())].into(),
+            ..Recording::default()
+        };
         let changes = [
             (
                 3000,

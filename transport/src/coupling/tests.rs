@@ -73,7 +73,8 @@ proptest! {
             end.book(1, work_j, v * 1e-3);
             end.begin(&moment);
             let handle = AtHandle {
-                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, twin_n: force_n, twin_j: 1e-3,
+                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, twin_n: force_n,
+                edge_n: -0.3 * force_n, twin_j: 1e-3,
             };
             let wanted = end.demand(&moment, &handle, &account);
             prop_assert!(wanted.force_n.is_finite() && wanted.wave_in.is_finite());
