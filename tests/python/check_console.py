@@ -53,10 +53,10 @@ class Served:
 
 
 class Session(Served):
-    """A session of `palpate run` with its console."""
+    """A session of `palpate run`, or another command, with its console."""
 
-    def __init__(self, palpate, out, *flags):
-        super().__init__(palpate, "run", "--console-port", "0", "--out", str(out), *flags)
+    def __init__(self, palpate, out, *flags, command="run"):
+        super().__init__(palpate, command, "--console-port", "0", "--out", str(out), *flags)
 
 
 class Page:
@@ -234,7 +234,8 @@ def with_pages(arguments, browser, numbers, of):
     hold(first.page.text_content("#connection") == "session over", "the page says that the session is over")
 
 
-def main():
+def launched(check):
+    """Reads the flags, lets `check` drive a browser, and prints the numbers that it finds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("palpate")
     parser.add_argument("--out", required=True)
@@ -247,11 +248,11 @@ def main():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
         try:
-            palpate_and_stop(arguments, browser, numbers)
+            check(arguments, browser, numbers)
         finally:
             print(json.dumps(numbers))
             browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    launched(palpate_and_stop)

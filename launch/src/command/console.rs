@@ -15,8 +15,8 @@ use super::{Failure, output};
 use crate::cli::{ConsoleArgs, FoxgloveArgs, SideArgs};
 use crate::config::Config;
 use crate::console::server::PORT;
-use crate::console::session::SessionDesk;
-use crate::console::{Console, ConsoleOptions, line};
+use crate::console::session::{SessionDesk, Sides};
+use crate::console::{Board, Console, ConsoleOptions, Desk, line};
 
 /// File of a run that keeps what was asked for at its console.
 const LOG: &str = "console.json";
@@ -47,6 +47,18 @@ pub(super) fn open(
     config: &Config,
     desk: &Arc<SessionDesk>,
 ) -> Result<Option<Console>, Failure> {
+    serve(arguments, config, (desk.board(), Arc::clone(desk) as _))
+}
+
+/// Serve what a board shows to a desk of any kind, and say where on stderr.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn serve(
+    arguments: &ConsoleArgs,
+    config: &Config,
+    (board, desk): (&Arc<Board>, Arc<dyn Desk>),
+) -> Result<Option<Console>, Failure> {
     if arguments.no_console {
         return match arguments.foxglove.foxglove {
             Some(_) => Err(Failure::Usage(NO_FOXGLOVE.into())),
@@ -57,7 +69,7 @@ pub(super) fn open(
         port: arguments.console_port.unwrap_or(PORT),
         ..ConsoleOptions::default()
     };
-    let opened = Console::open(&options, Arc::clone(desk.board()), Arc::clone(desk) as _);
+    let opened = Console::open(&options, Arc::clone(board), desk);
     match opened {
         Ok(mut console) => {
             let beside = arguments
@@ -114,7 +126,7 @@ pub(super) fn of_side(
             None => Ok((None, None)),
         };
     }
-    let desk = SessionDesk::new(config, true, stop);
+    let desk = SessionDesk::new(config, Sides::RemoteElsewhere, stop);
     let Some(console) = open(&arguments.console, config, &desk)? else {
         return Ok((None, None));
     };

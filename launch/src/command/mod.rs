@@ -16,6 +16,7 @@ pub mod model;
 pub mod output;
 pub mod pace;
 pub mod playback;
+mod practice;
 pub mod rehearse;
 pub mod replay;
 pub mod table;

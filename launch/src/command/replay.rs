@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Side, TickRecord};
 use serde_json::{Value, json};
 
 use super::conclude::{self, Evidence};
@@ -39,7 +39,10 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
     let text = recording.config.clone().ok_or_else(|| {
-        unfit(&"has no attachment config.toml; expected a recording of `palpate lab` or `palpate run`")
+        unfit(
+            &"has no attachment config.toml; expected a recording of `palpate lab`, `palpate run` or \
+              `palpate rehearse`",
+        )
     })?;
     let config = Config::parse(&text, &format!("{}, config.toml", path.display()))?;
     config.validate()?;
@@ -135,8 +138,13 @@ fn facts(
         twin: truth::twin(config, &[])?,
         reconstruction: replayed.reconstruction,
         links_cut: Some(recording.links_cut()),
+        strokes_recorded: Some(recording.strokes.len() as u64),
         ..SessionFacts::default()
     };
+    if same::is_alone(recording) {
+        facts.sides = vec![Side::Master];
+        facts.networked = false;
+    }
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
         let delays = truth::delays(&replayed.master, &replayed.slave, [from_master, from_slave]);
         facts.oneway_fwd = truth::median(&delays.slave_ns);
@@ -171,8 +179,12 @@ fn sameness(recording: &Recording, replayed: &Replayed) -> String {
         } else {
             "all"
         };
+        let (ports, sides) = match same::is_alone(recording) {
+            true => ("port", "the master alone"),
+            false => ("ports", "both sides"),
+        };
         return format!(
-            "Bit-identical: the ports of {all} {ticks} ticks of both sides, trace {hash}."
+            "Bit-identical: the {ports} of {all} {ticks} ticks of {sides}, trace {hash}."
         );
     };
     let Difference {

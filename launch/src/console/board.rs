@@ -24,7 +24,7 @@ pub const PLACES: usize = 2;
 pub struct Board {
     places: [Place; PLACES],
     words: [watch::Sender<String>; 2],
-    facts: serde_json::Value,
+    facts: watch::Sender<serde_json::Value>,
 }
 
 /// A word to every page, which hears the newest of its kind.
@@ -63,6 +63,8 @@ struct Shown {
 pub(super) struct Looks {
     pub(super) places: [LooksAt; PLACES],
     pub(super) words: [watch::Receiver<String>; 2],
+    /// What the session is, told when a page comes and when it is another.
+    pub(super) facts: watch::Receiver<serde_json::Value>,
 }
 
 /// The same of one session.
@@ -79,14 +81,19 @@ impl Board {
         Self {
             places: [Place::new(0), Place::new(1)],
             words: [const { String::new() }; 2].map(watch::Sender::new),
-            facts,
+            facts: watch::Sender::new(facts),
         }
     }
 
     /// What a page is told of the session.
     #[must_use]
-    pub fn facts(&self) -> &serde_json::Value {
-        &self.facts
+    pub fn facts(&self) -> serde_json::Value {
+        self.facts.borrow().clone()
+    }
+
+    /// The session is another from now on: every page is told.
+    pub fn tell(&self, facts: serde_json::Value) {
+        self.facts.send_replace(facts);
     }
 
     /// A session's place, the first or, of any other number, the second.
@@ -120,6 +127,7 @@ impl Board {
         Looks {
             places: self.places.each_ref().map(Place::looks),
             words: self.words.each_ref().map(new),
+            facts: self.facts.subscribe(),
         }
     }
 }
@@ -239,6 +247,7 @@ impl Place {
             state: new(&self.state),
             surface: new(&self.surface),
             mesh: new(&self.mesh),
+            facts: self.facts.subscribe(),
         }
     }
 

@@ -266,12 +266,12 @@ pub(super) async fn attend(socket: WebSocket, mut seat: Seat) {
     let Some(heard) = seat.heard.take() else {
         return;
     };
-    let looks = seat.house.board.looks();
+    let mut looks = seat.house.board.looks();
     let hello = json!({
         "kind": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "layout": wire::VERSION,
-        "session": seat.house.board.facts(),
+        "session": *looks.facts.borrow_and_update(),
     });
     let _ = seat.words.try_send(Words::Text(hello.to_string()));
     // the first that comes is the operator; whoever comes later is told that it watches
@@ -297,6 +297,7 @@ async fn write(
 ) {
     let [mut at, mut beside] = looks.places;
     let [mut whole, mut moment] = looks.words;
+    let mut facts = looks.facts;
     loop {
         let message = tokio::select! {
             biased;
@@ -309,6 +310,10 @@ async fn write(
                 }
                 None => return,
             },
+            Ok(()) = facts.changed() => {
+                let news = json!({"kind": "facts", "session": *facts.borrow_and_update()});
+                Message::Text(news.to_string().into())
+            }
             Ok(()) = whole.changed() => text(&whole.borrow_and_update()),
             Ok(()) = moment.changed() => text(&moment.borrow_and_update()),
             Ok(()) = at.mesh.changed() => binary(&at.mesh.borrow_and_update()),
@@ -404,7 +409,7 @@ impl Seat {
                 let answer = self.house.operate(self.number, order == Order::Operate);
                 self.answer((id, at_ns), order, answer);
             }
-            _ => self.hand_over((id, at_ns), order, orders),
+            order => self.hand_over((id, at_ns), order, orders),
         }
         Ok(())
     }
@@ -418,7 +423,8 @@ impl Seat {
         let (house, page, words) = (Arc::clone(&self.house), self.number, self.words.clone());
         let desk = Arc::clone(&house.desk);
         tokio::spawn(async move {
-            let done = tokio::task::spawn_blocking(move || desk.take(&order)).await;
+            let asked = order.clone();
+            let done = tokio::task::spawn_blocking(move || desk.take(&asked)).await;
             let answer = done.unwrap_or_else(|_| Err("the console broke over it".into()));
             drop(place);
             tell(&house, &words, (id, at_ns, page), (order, answer));

@@ -8,6 +8,7 @@ use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
 use super::playback::order::Transport;
+use crate::rehearsal::desk::Wish;
 
 /// Something that is asked for, with a number by which it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ impl Answered {
 }
 
 /// What may be asked for. All but `Stop` is for the operator alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
     /// Be the operator, if nobody else is.
@@ -103,6 +104,11 @@ pub enum Order {
     Replay {
         /// What is to be done.
         what: Transport,
+    },
+    /// Something that only a rehearsal does.
+    Rehearse {
+        /// What it is.
+        wish: Wish,
     },
     /// End the session as at its time.
     End,

@@ -42,8 +42,8 @@ impl Pointer for Aims {
 
 /// What a side's servo thread is given before it starts: the reading ends.
 pub struct Cells {
-    /// The pointer.
-    pub aims: Aims,
+    /// The pointer, until a handle has it.
+    pub aims: Option<Aims>,
     /// Changes of the coupling.
     pub tuner: Tuner,
     /// Whether anybody watches.
@@ -106,7 +106,7 @@ impl Window {
             watched: Arc::clone(&watched),
         };
         let cells = Cells {
-            aims: Aims(newest_aim),
+            aims: Some(Aims(newest_aim)),
             tuner: Tuner::new(newest_wanted),
             watched,
         };
@@ -305,14 +305,14 @@ impl Listening {
         let Ok(Asked { id, order }) = serde_json::from_slice(message) else {
             return;
         };
-        match (order, &self.remote) {
+        match (&order, &self.remote) {
             (
                 Order::State {
                     side: Some(Place::Slave),
                     word,
                 },
                 Some(remote),
-            ) => relay(Arc::clone(remote), word, (id, Arc::clone(&self.answers))),
+            ) => relay(Arc::clone(remote), *word, (id, Arc::clone(&self.answers))),
             _ => {
                 let said = self.obey(&order);
                 answer(&self.answers, id, said);
@@ -338,11 +338,7 @@ impl Listening {
                 self.told.wanted.write(self.told.last);
                 Ok(format!("the mode goes over to {}", mode.name()))
             }
-            Order::Operate
-            | Order::Watch
-            | Order::Link { .. }
-            | Order::Replay { .. }
-            | Order::End => Err("this is no order for a side".into()),
+            _ => Err("this is no order for a side".into()),
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum ReplayError {
     /// Only one side was recorded.
     #[error(
         "the recording has no ticks of the {missing}, and frames are made anew by its ticks; expected one \
-         with both sides, as `palpate lab` and `palpate run` write"
+         with both sides, as `palpate lab` and `palpate run` write, or of `palpate rehearse`"
     )]
     OneSide {
         /// The side that is missing.

@@ -71,14 +71,13 @@ pub struct Replayed {
 /// # Errors
 /// [`ReplayError`] says what the recording lacks.
 pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, ReplayError> {
-    for (side, records) in [
-        (Side::Master, &recording.master),
-        (Side::Slave, &recording.slave),
-    ] {
-        whole(side, records)?;
+    let alone = is_alone(recording);
+    whole(Side::Master, &recording.master)?;
+    if !alone {
+        whole(Side::Slave, &recording.slave)?;
     }
     let fact = |name: &str| recording.facts.get(name).map(String::as_str);
-    let known = fact(COMMAND) == Some("lab");
+    let known = alone || fact(COMMAND) == Some("lab");
     let parties = |side: Side| match known {
         true => lab::parties(config.seed, side),
         false => Parties {
@@ -87,6 +86,7 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
         },
     };
     let twin = twin(recording, config)?;
+    let twin = twin.map(|twin| if alone { twin.alone() } else { twin });
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
     let coupling = config.coupling_in_use();
@@ -110,6 +110,12 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
         },
     };
     run.all(recording)
+}
+
+/// Whether it is of an operator's side that had no other: of a rehearsal.
+#[must_use]
+pub fn is_alone(recording: &Recording) -> bool {
+    recording.facts.get(COMMAND).map(String::as_str) == Some("rehearse")
 }
 
 /// Both sides, in the order in which what is kept of each lies.

@@ -4,6 +4,7 @@ import { Controls } from "./controls.js";
 import { Felt, color } from "./felt.js";
 import { Link } from "./link.js";
 import { Pointer } from "./pointer.js";
+import { Practice } from "./practice.js";
 import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { Strips } from "./strips.js";
@@ -25,14 +26,14 @@ const link = new Link({
     pointer.release();
   },
   hello: (hello) => {
-    controls.hello(hello);
+    version = hello.version;
+    session(hello.session);
     if (hello.session?.for === "recording") {
       seen.recording ??= new Recording({ link, scene, felt, controls });
       seen.recording.hello(hello);
     }
-    const radius_m = hello.session?.tool_radius_m;
-    if (radius_m && radius_m !== scene.radius_m) scene.props(radius_m);
   },
+  facts: (word) => session(word.session),
   role: (role) => controls.role(role),
   refused: ({ text }) => controls.say(text, "bad"),
   shelf: (word) => seen.recording?.shelf(word),
@@ -41,6 +42,7 @@ const link = new Link({
     if (frame.place) return seen.recording?.mesh(frame);
     scene.mesh(frame);
     felt.clear();
+    practice.marks.show(practice.now?.task);
   },
   surface: (frame) => {
     if (frame.place) return seen.recording?.surface(frame);
@@ -58,6 +60,20 @@ const link = new Link({
   },
 });
 const controls = new Controls(link, pointer);
+const practice = new Practice({
+  scene, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
+});
+let version = "";
+
+/** What is shown is this session from now on. */
+function session(facts) {
+  document.body.dataset.for = facts?.for ?? "session";
+  controls.hello({ session: facts, version });
+  if (facts?.tool_radius_m && facts.tool_radius_m !== scene.radius_m) scene.props(facts.tool_radius_m);
+  practice.facts(facts);
+  strips.resize();
+}
+
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
@@ -146,4 +162,4 @@ function echo({ master }) {
 
 requestAnimationFrame(picture);
 // for whoever drives this page by a program
-window.palpate = { seen, scene, felt, pointer, link };
+window.palpate = { seen, scene, felt, pointer, link, practice };

@@ -95,7 +95,8 @@ impl Linked {
             // the mean over the motion, whose product with the way is the work that was booked
             let mut mean_n = 0.5 * (was_n + met_n[index]);
             if let (Some(act), Some(drawn)) = (&self.acts[index], &worked.drawn[index]) {
-                mean_n += drawn.mean_n[0] + drawn.mean_n[1];
+                felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
+                mean_n += felt.edge_n;
                 act.add_to(drawn, &mut felt);
             }
             felt.force_n = mean_n;
