@@ -247,7 +247,6 @@ impl Place {
             state: new(&self.state),
             surface: new(&self.surface),
             mesh: new(&self.mesh),
-            facts: self.facts.subscribe(),
         }
     }
 
