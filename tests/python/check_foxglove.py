@@ -278,6 +278,7 @@ def resting(port):
         return scene(newest)["tissue"]["faces"]
 
     viewer.until(lambda: faces() > 50, "the surface is told when it is made", 120)
+    viewer.until(lambda: viewer.time_ns is not None, "the time is told")
     decoded = {topic: [(ns, cdr(viewer.channels[topic], payload)) for ns, payload in viewer.messages[number]]
                for number, topic in topics.items() if not topic.endswith("scene")}
     scenes = [scene(payload) for _, payload in viewer.messages[numbers["/palpate/scene"]]]

@@ -2,10 +2,10 @@
 //!
 //! Source: ours. Here are files, words and the end; [`crate::console::playback`] is the desk.
 
+use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use super::{Done, Failure, console, interrupt, replay};
 use crate::cli::ReplayArgs;

@@ -128,6 +128,7 @@ async fn serve(
     let mut time = tokio::time::interval(EVERY);
     time.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut now_ns, mut looked) = (i64::MIN, false);
+    let mut told_all = tokio::time::Instant::now();
     loop {
         tokio::select! {
             _ = ended.changed() => break,
@@ -143,11 +144,15 @@ async fn serve(
                 }
             }
         }
-        let newest_ns = shown.first_mut().and_then(Shown::newest_ns);
-        if let Some(newest_ns) = newest_ns.filter(|newest_ns| *newest_ns != now_ns) {
+        let again = told_all.elapsed() >= AGAIN;
+        if again {
+            told_all = tokio::time::Instant::now();
+        }
+        let newest_ns = shown.first().and_then(Shown::newest_ns);
+        if let Some(newest_ns) = newest_ns.filter(|newest_ns| again || *newest_ns != now_ns) {
             tell_time(&server, &mut now_ns, newest_ns);
         }
-        shown.iter_mut().for_each(Shown::tell);
+        shown.iter_mut().for_each(|one| one.tell(again));
         let looks = shown.iter().any(|one| one.scene.has_sinks());
         if looks != looked {
             looked = looks;
@@ -179,8 +184,6 @@ struct Shown {
     drawn_ns: Option<i64>,
     /// When the next scene may be told.
     next: tokio::time::Instant,
-    /// When all was told, whether it had changed or not.
-    again: tokio::time::Instant,
     bytes: Vec<u8>,
 }
 
@@ -218,22 +221,21 @@ impl Shown {
             surface: place.surface_sent(),
             drawn: Surface::default(),
             drawn_ns: None,
-            again: tokio::time::Instant::now(),
             next: tokio::time::Instant::now(),
             bytes: Vec::new(),
         })
     }
 
     /// Time of the newest tick \[ns\].
-    fn newest_ns(&mut self) -> Option<i64> {
+    fn newest_ns(&self) -> Option<i64> {
         let newest = self.records.borrow();
         newest.iter().flatten().map(|record| record.now_ns).max()
     }
 
-    fn tell(&mut self) {
+    /// Tell what has changed, or all `again`.
+    fn tell(&mut self, again: bool) {
         let newest = *self.records.borrow_and_update();
-        if self.again.elapsed() >= AGAIN {
-            self.again = tokio::time::Instant::now();
+        if again {
             (self.told, self.drawn_ns) = ([None; 2], None);
         }
         for record in newest.iter().flatten() {

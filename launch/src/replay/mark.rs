@@ -41,12 +41,15 @@ const fn has(events: u32, bit: u32) -> bool {
     events & bit != 0
 }
 
+/// The kind of ticks that had no fresh frame.
+const NO_FRAMES: &str = "no frames";
+
 const KINDS: [Kind; 11] = [
     ("fault", "bad", |r, _| {
         r.state == 3 || has(r.events, Events::INVALID)
     }),
     ("stopped", "bad", |r, _| has(r.given, Given::HALT)),
-    ("no frames", "wait", |r, _| has(r.events, Events::STALE)),
+    (NO_FRAMES, "wait", |r, _| has(r.events, Events::STALE)),
     ("late tick", "wait", |r, _| r.late_ns >= PERIOD.0),
     ("ticks missed", "wait", |r, _| r.periods > 1),
     ("stroke", "quiet", |r, before| {
@@ -75,6 +78,10 @@ pub fn marks(recording: &Recording) -> Vec<Mark> {
         (Side::Slave, &recording.slave),
     ] {
         for kind in KINDS {
+            // nobody sends frames to a hand without another side
+            if recording.slave.is_empty() && kind.0 == NO_FRAMES {
+                continue;
+            }
             marks.extend(of_kind(kind, (side, records), begin_ns));
         }
     }

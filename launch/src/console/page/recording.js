@@ -78,8 +78,8 @@ export class Recording {
     });
     // where the tool would be if its contact did not give
     this.proxies = this.scenes.map((scene) => {
-      const look = new THREE.MeshBasicMaterial({ color: 0xffffff, wireframe: true, transparent: true, opacity: 0.55, depthTest: false });
-      const proxy = new THREE.Mesh(new THREE.SphereGeometry(1, 14, 9), look);
+      const look = new THREE.MeshBasicMaterial({ color: 0xffffff, wireframe: true, transparent: true, opacity: 0.3, depthTest: false });
+      const proxy = new THREE.Mesh(new THREE.SphereGeometry(1, 10, 6), look);
       proxy.renderOrder = 8;
       proxy.visible = false;
       scene.scene.add(proxy);
