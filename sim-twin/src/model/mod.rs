@@ -5,5 +5,6 @@ pub mod fem;
 pub(crate) mod hold;
 pub mod idms;
 pub mod linked;
+pub(crate) mod stiffen;
 
 pub use idms::{Idms, IdmsError, IdmsParams};
