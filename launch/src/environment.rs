@@ -4,9 +4,10 @@ use palpate_slave::robot::{Environment, Opened, Probe, StrokeRefusal};
 use palpate_transport::stroke::STROKE_CHANGES;
 use palpate_transport::{Axes, Stroke};
 use palpate_twin::model::linked::edits::Change;
+use palpate_twin::model::linked::history::History;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
-use crate::strokes::change_of;
+use crate::strokes::{change_of, sent_as};
 
 /// A tissue that a simulated probe touches.
 ///
@@ -22,8 +23,10 @@ pub struct TissueEnvironment {
     since_s: f64,
     last: Reaction,
     last_at_m: Vec3,
-    /// The master's run whose strokes it does, and how many of them it has done.
-    done: (u64, u64),
+    /// The strokes that are over, refused ones without their changes; nothing where strokes cannot open it.
+    history: Option<History>,
+    /// The master's run that made the last of them, and how many others had made before.
+    maker: (u64, u64),
     /// The stroke at hand.
     changes: Vec<Change>,
 }
@@ -32,15 +35,17 @@ impl TissueEnvironment {
     /// `radius_m` and `stiffness_npm` are those of the probe's sphere \[m\], \[N/m\].
     #[must_use]
     pub fn new(tissue: Box<dyn Tissue>, radius_m: f64, stiffness_npm: f64) -> Self {
+        let caps = tissue.caps();
         Self {
-            pace_s: tissue.caps().dt_s_best,
+            pace_s: caps.dt_s_best,
+            history: caps.instruments.then(|| History::of(caps.elements)),
             tissue,
             radius_m,
             stiffness_npm,
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
-            done: (0, 0),
+            maker: (0, 0),
             changes: Vec::with_capacity(STROKE_CHANGES),
         }
     }
@@ -82,10 +87,10 @@ impl Environment for TissueEnvironment {
     }
 
     fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
-        if !self.tissue.caps().instruments {
+        let (number, expected) = (stroke.number, self.opened().strokes + 1);
+        let Some(history) = &mut self.history else {
             return Err(StrokeRefusal::Closed);
-        }
-        let (number, expected) = (stroke.number, self.opened().done(stroke.run) + 1);
+        };
         if number != expected {
             return Err(StrokeRefusal::Order {
                 found: number,
@@ -93,22 +98,47 @@ impl Environment for TissueEnvironment {
             });
         }
         self.changes.clear();
+        let mut wrong = None;
         for (index, change) in stroke.changes().iter().enumerate() {
-            let change = change_of(change).ok_or(StrokeRefusal::Change { number, index })?;
-            self.changes.push(change);
+            match change_of(change) {
+                Some(change) => self.changes.push(change),
+                None => wrong = wrong.or(Some(StrokeRefusal::Change { number, index })),
+            }
+        }
+        if wrong.is_some() {
+            self.changes.clear();
+        }
+        if !history.push(&self.changes) {
+            return Err(StrokeRefusal::Full { number });
+        }
+        if self.maker.0 != stroke.run {
+            self.maker = (stroke.run, number - 1);
+        }
+        if let Some(refusal) = wrong {
+            return Err(refusal);
         }
         let done = self.tissue.edit(&Edit::Replay(&self.changes));
-        done.map_err(|_| StrokeRefusal::Closed)?;
-        self.done = (stroke.run, number);
-        Ok(())
+        done.map(|_| ()).map_err(|_| StrokeRefusal::Closed)
     }
 
     fn opened(&self) -> Opened {
-        let (run, strokes) = self.done;
         Opened {
-            run,
-            strokes,
+            strokes: self.history.as_ref().map_or(0, History::strokes),
             topology: self.tissue.view().topology.unwrap_or(0),
         }
+    }
+
+    fn foreign(&self, run: u64) -> u64 {
+        let (maker, others) = self.maker;
+        if maker == run {
+            others
+        } else {
+            self.opened().strokes
+        }
+    }
+
+    fn done(&self, number: u64) -> Option<Stroke> {
+        let changes = self.history.as_ref()?.stroke(number)?;
+        Some(Stroke::of(0, number, changes.iter().map(sent_as)))
     }
 }

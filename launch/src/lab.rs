@@ -3,6 +3,7 @@
 //! The same two tick functions as in the live processes, the same plants, the same link model; only
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
+mod paced;
 mod scene;
 mod stream;
 mod way;
@@ -14,7 +15,7 @@ use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{Order, Succession};
+use palpate_transport::frame::{Order, Succession, is_plausible};
 use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
@@ -27,7 +28,7 @@ use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
 use crate::replay::{absorb_topology, given};
-use crate::strokes;
+use crate::strokes::Keeper as _;
 use crate::tables;
 
 use scene::wrong_scene;
@@ -86,6 +87,12 @@ pub struct Session {
     tick: u64,
     hash: Xxh3,
     absences: [Absence; 2],
+    /// Whether each side is to clear a latched fault in its next tick, and whether that tick is late.
+    rearm: [bool; 2],
+    masked: bool,
+    /// The newest frame of each side, sent or not, and whether its device's reading was plausible.
+    made: [HapticFrame; 2],
+    healthy: [bool; 2],
     fault: Option<fn(&mut HapticFrame)>,
 }
 
@@ -181,7 +188,7 @@ impl Session {
             |params, seed| LinkQueue::new(params, seed, room).map_err(|error| wrong_link(&error));
         let caps = handle.caps();
         let opened = twin.as_ref().is_some_and(|twin| twin.strokes().is_some());
-        let strokes = Way::new(opened, config.link.forward, seed);
+        let strokes = Way::new(opened, [config.link.forward, config.link.back], seed);
         Ok(Self {
             strokes: strokes.map_err(|error| wrong_link(&error))?,
             handle,
@@ -200,6 +207,10 @@ impl Session {
             tick: 0,
             hash: Xxh3::new(),
             absences: SIDES.map(|_| Absence::default()),
+            rearm: [false; 2],
+            masked: false,
+            made: [HapticFrame::default(); 2],
+            healthy: [true; 2],
             fault: None,
             config: config.clone(),
         })
@@ -247,16 +258,16 @@ impl Session {
         format!("{:016x}", hash.digest())
     }
 
-    /// Strokes that the operator's instruments have made in the master's run.
+    /// Strokes of the master's twin, since it was whole.
     #[must_use]
     pub fn strokes_made(&self) -> u64 {
-        strokes::made(&self.master)
+        self.master.known()
     }
 
-    /// A stroke of that run, by its number from 1.
+    /// A stroke of it, by its number from 1.
     #[must_use]
     pub fn stroke(&self, number: u64) -> Option<Stroke> {
-        strokes::stroke(&self.master, number)
+        self.master.stroke(number)
     }
 
     /// Let a side begin anew, as a process that was killed and started again: it knows nothing, not
@@ -340,6 +351,7 @@ impl Session {
     }
 
     fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
+        self.strokes.tell(&mut self.master);
         let frame = self.codecs[0].decode(self.to_master.newest, now);
         self.watches[1].shown(frame, now, PERIOD);
         let mut reading = self.handle.read(now);
@@ -349,15 +361,16 @@ impl Session {
             now,
             dt_s: passed.dt_s,
             paused: passed.paused,
-            masked: self.is_masked(),
+            masked: self.masked || self.is_masked(),
             reading,
             frame,
-            rearm: false,
+            rearm: self.rearm[0],
         };
         let config = &self.config;
         let mut out =
             palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
         given::note_master(&mut out.record, &inputs);
+        (self.made[0], self.healthy[0]) = (out.frame, reading.is_plausible());
         self.handle.write(&out.force_on_hand_n);
         let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
         self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
@@ -371,8 +384,10 @@ impl Session {
     fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
         let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
         self.watches[0].shown(frame, remote_now, PERIOD);
-        let peer = self.slave.inbox().parties().peer;
-        let refused = self.strokes.pass(peer, self.robot.as_mut());
+        let times = (now, remote_now);
+        let refused = self
+            .strokes
+            .pass(self.slave.inbox(), self.robot.as_mut(), times);
         let inputs = palpate_slave::Inputs {
             tick: self.tick,
             now: remote_now,
@@ -380,11 +395,13 @@ impl Session {
             reading: self.robot.read(now),
             frame,
             halt: passed.paused || self.absences[1].holds(),
-            rearm: false,
+            rearm: self.rearm[1],
         };
         let config = &self.config;
         let mut out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
         given::note_slave(&mut out.record, &inputs, refused);
+        let (place_m, speed_mps) = (&inputs.reading.position_m, &inputs.reading.velocity_mps);
+        (self.made[1], self.healthy[1]) = (out.frame, is_plausible(place_m, speed_mps));
         self.robot.write(&out.force_n, out.closed);
         let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
         self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
@@ -422,7 +439,7 @@ impl Session {
             ] {
                 let _ = params.map(|params| queue.set_params(params));
             }
-            let _ = change.forward.map(|params| self.strokes.change(params));
+            self.strokes.change([change.forward, change.back]);
             self.changes_done += 1;
         }
     }

@@ -29,6 +29,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use crate::audit::Audit;
 use crate::lab::Reconstruction;
 use crate::rehearsal::Rehearsed;
+use crate::rehearsal::task::Attempts;
 use crate::summary::{
     ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
 };
@@ -169,10 +170,14 @@ pub struct SessionFacts {
     pub oneway_truth: Option<OnewayTruth>,
     /// What the steps of a script did, and what had to hold after them.
     pub rehearsal: Option<Rehearsed>,
+    /// Attempts at tasks that are known.
+    pub attempts: Attempts,
     /// Whether there is another side at all.
     pub networked: bool,
     /// Links that strokes have cut, less those made, if strokes are known.
     pub links_cut: Option<i64>,
+    /// Strokes that are in the recording, if there is one.
+    pub strokes_recorded: Option<u64>,
     /// Set for live sessions; without it nothing is said about the servo loops.
     pub live: Option<LiveFacts>,
 }
@@ -200,8 +205,10 @@ impl Default for SessionFacts {
             frame_bytes: None,
             oneway_truth: None,
             rehearsal: None,
+            attempts: Attempts::default(),
             networked: true,
             links_cut: None,
+            strokes_recorded: None,
             live: None,
         }
     }

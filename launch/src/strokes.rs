@@ -1,11 +1,15 @@
 //! What instruments did, between the twin's words and the bus's, and both ends of its way to the remote tissue.
 //!
 //! Source: ours. `palpate_transport::stroke` numbers, repeats and orders; here changes of a twin become strokes
-//! and strokes become changes of the remote tissue. The same two ends run in virtual time and live; only what is
+//! and strokes become changes of the remote tissue, and the other way for a master that begins anew: each side sends
+//! what its tissue has had and the other lacks. The same ends run in virtual time and live; only what is
 //! between them differs. Nothing here allocates after construction.
 
+use palpate_master::predict::Predictor;
+use palpate_master::predict::strokes::Strokes;
 use palpate_slave::robot::Robot;
-use palpate_transport::stroke::{Came, StrokeReceiver, StrokeSender};
+use palpate_transport::inbox::Inbox;
+use palpate_transport::stroke::{Came, STROKE_CHANGES, StrokeReceiver, StrokeSender};
 use palpate_transport::{Span, Stroke, StrokeChange, Time};
 use palpate_twin::model::linked::direction::Direction;
 use palpate_twin::model::linked::edits::Change;
@@ -62,43 +66,122 @@ pub fn change_of(sent: &StrokeChange) -> Option<Change> {
     })
 }
 
-/// A stroke of the master's log, as it travels.
-#[must_use]
-pub fn stroke(master: &palpate_master::State, number: u64) -> Option<Stroke> {
-    let changes = master.predictor()?.strokes()?.stroke(number)?;
-    let run = master.inbox().parties().own;
-    Some(Stroke::of(run, number, changes.iter().map(sent_as)))
+/// What a side has of strokes, and takes of the other's.
+pub trait Keeper {
+    /// What this side knows from the other's frames.
+    fn inbox(&self) -> &Inbox;
+
+    /// Strokes of its tissue.
+    fn known(&self) -> u64;
+
+    /// Of those, the number of the last that the other side may have to be told.
+    fn to_tell(&self) -> u64;
+
+    /// A stroke of its tissue, as this side sends it.
+    fn stroke(&self, number: u64) -> Option<Stroke>;
+
+    /// Does the next stroke to its tissue; whether it was done.
+    fn replay(&mut self, stroke: &Stroke) -> bool;
+
+    /// Strokes that it does in one tick at most.
+    fn most(&self) -> usize {
+        STROKES_A_TICK
+    }
 }
 
-/// Strokes that a master has made.
-#[must_use]
-pub fn made(master: &palpate_master::State) -> u64 {
-    let strokes = master.predictor().and_then(|predictor| predictor.strokes());
-    strokes.map_or(0, palpate_master::predict::strokes::Strokes::made)
+impl Keeper for palpate_master::State {
+    fn inbox(&self) -> &Inbox {
+        Self::inbox(self)
+    }
+
+    fn known(&self) -> u64 {
+        let strokes = self.predictor().and_then(Predictor::strokes);
+        strokes.map_or(0, Strokes::made)
+    }
+
+    fn to_tell(&self) -> u64 {
+        self.known()
+    }
+
+    fn stroke(&self, number: u64) -> Option<Stroke> {
+        let changes = self.predictor()?.strokes()?.stroke(number)?;
+        let run = self.inbox().parties().own;
+        Some(Stroke::of(run, number, changes.iter().map(sent_as)))
+    }
+
+    fn replay(&mut self, stroke: &Stroke) -> bool {
+        let mut changes = [Change::Take { element: 0 }; STROKE_CHANGES];
+        for (slot, sent) in changes.iter_mut().zip(stroke.changes()) {
+            let Some(change) = change_of(sent) else {
+                return false;
+            };
+            *slot = change;
+        }
+        self.adopt(&changes[..stroke.changes().len()])
+    }
+
+    /// A hand that touches the twin feels them one by one.
+    fn most(&self) -> usize {
+        match self.predictor().is_some_and(Predictor::is_touched) {
+            true => 1,
+            false => STROKES_A_TICK,
+        }
+    }
 }
 
-/// Sends what the operator's instruments did until the remote tissue has done it.
+/// The slave: what it hears, and the robot whose tissue it is.
+pub struct AtRobot<'a> {
+    /// What it knows from the master's frames.
+    pub inbox: &'a Inbox,
+    /// The robot.
+    pub robot: &'a mut dyn Robot,
+}
+
+impl Keeper for AtRobot<'_> {
+    fn inbox(&self) -> &Inbox {
+        self.inbox
+    }
+
+    fn known(&self) -> u64 {
+        self.robot.opened().strokes
+    }
+
+    fn to_tell(&self) -> u64 {
+        self.robot.foreign(self.inbox.parties().peer)
+    }
+
+    fn stroke(&self, number: u64) -> Option<Stroke> {
+        let run = self.inbox.parties().own;
+        let stroke = self.robot.done(number)?;
+        Some(Stroke { run, ..stroke })
+    }
+
+    fn replay(&mut self, stroke: &Stroke) -> bool {
+        self.robot.replay(stroke).is_ok()
+    }
+}
+
+/// Sends what was done to this side's tissue until it was done to the other's.
 #[derive(Debug, Clone, Default)]
 pub struct Outlet {
     sender: StrokeSender,
 }
 
 impl Outlet {
-    /// After a tick of the master: gives `send` what is to be sent now.
-    pub fn pass(
-        &mut self,
-        master: &palpate_master::State,
-        now: Time,
-        mut send: impl FnMut(Stroke),
-    ) {
-        let (made, inbox) = (made(master), master.inbox());
-        self.sender.acknowledge(inbox.newest().strokes);
+    /// After a tick: gives `send` what is to be sent now; nothing to a tissue that cannot be opened, or that
+    /// nothing is known of.
+    pub fn pass(&mut self, side: &impl Keeper, now: Time, mut send: impl FnMut(Stroke)) {
+        let (inbox, newest) = (side.inbox(), side.inbox().newest());
+        if newest.topology == 0 {
+            return;
+        }
+        self.sender.acknowledge(newest.strokes);
         let rtt = inbox.sync().rtt_latest().unwrap_or(Span(0));
         // a quarter more than a round trip, or jitter would send all of it twice
         let again_after = Span((rtt.0 + rtt.0 / 4).max(AGAIN_AFTER_MIN.0));
         for _ in 0..STROKES_A_TICK {
-            let due = self.sender.due(made, now, again_after);
-            let Some(stroke) = due.and_then(|number| stroke(master, number)) else {
+            let due = self.sender.due(side.to_tell(), now, again_after);
+            let Some(stroke) = due.and_then(|number| side.stroke(number)) else {
                 break;
             };
             send(stroke);
@@ -106,10 +189,12 @@ impl Outlet {
     }
 }
 
-/// Has the robot's tissue do what came, in order.
+/// Has this side's tissue do what came, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Inlet {
     receiver: StrokeReceiver,
+    /// The last stroke that was refused, by its sender's run and its number.
+    refused: Option<(u64, u64)>,
 }
 
 impl Inlet {
@@ -118,16 +203,18 @@ impl Inlet {
         self.receiver.take(stroke)
     }
 
-    /// Before a tick of the slave, whose master's run is `peer`: does strokes whose turn it is; whether one was
-    /// refused.
-    pub fn pass(&mut self, peer: u64, robot: &mut dyn Robot) -> bool {
-        for _ in 0..STROKES_A_TICK {
-            self.receiver.expect(peer, robot.opened().done(peer));
+    /// Before a tick: does strokes whose turn it is, up to the first that is refused; whether one was. It is told
+    /// once, and where the tissue counts it as over those after it are done in the next ticks.
+    pub fn pass(&mut self, side: &mut impl Keeper) -> bool {
+        for _ in 0..side.most() {
+            let peer = side.inbox().parties().peer;
+            self.receiver.expect(peer, side.known());
             let Some(stroke) = self.receiver.next() else {
                 return false;
             };
-            if robot.replay(stroke).is_err() {
-                return true;
+            if !side.replay(stroke) {
+                let one = Some((stroke.run, stroke.number));
+                return std::mem::replace(&mut self.refused, one) != one;
             }
         }
         false

@@ -388,8 +388,12 @@ pub struct TopologySummary {
     pub instrument_ticks: Option<u64>,
     /// Of those, ticks in which it only pressed: the remote tissue was not known to be open as the twin was.
     pub blunted_ticks: Option<u64>,
-    /// Ticks of the slave before which a stroke was refused.
-    pub refused_ticks: Option<u64>,
+    /// Strokes that the remote tissue refused, each counted once; those after it were done.
+    pub strokes_refused: Option<u64>,
+    /// Number of the first of those, from 1.
+    pub first_refused: Option<u64>,
+    /// Strokes that are in the recording, if there is one.
+    pub strokes_recorded: Option<u64>,
 }
 
 /// Limits and faults.

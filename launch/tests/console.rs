@@ -21,7 +21,7 @@ struct Notes {
 
 impl Desk for Notes {
     fn take(&self, order: &Order) -> Answer {
-        self.orders.lock().expect("whole").push(*order);
+        self.orders.lock().expect("whole").push(order.clone());
         match order {
             Order::Impedance { nspm } if *nspm < 0.0 => Err("less than nothing".into()),
             _ => Ok("done".into()),

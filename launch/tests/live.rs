@@ -390,6 +390,44 @@ fn a_killed_slave_that_is_started_again_is_taken_back() {
     assert!(report["bus"]["peer_losses"].as_u64() >= Some(1), "{text}");
 }
 
+#[test]
+fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [slave_out, first, second] =
+        ["slave", "first", "second"].map(|name| folder.path().join(name));
+    let scenes = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/scenes");
+    let [config, tissue] = ["opening", "opened"].map(|name| format!("{scenes}/{name}.toml"));
+    let both = ["--config", &config, "--tissue", &tissue, "--twin", &tissue];
+    let with = |more: &[&'static str]| [&both, more].concat();
+    let slave = start_side("slave", &slave_out, 7581, &with(&["--until-stopped"]));
+    std::thread::sleep(Duration::from_millis(500));
+    let master = start_side("master", &first, 7581, &with(&["--duration", "30"]));
+    std::thread::sleep(Duration::from_secs(7));
+    drop(master);
+    std::thread::sleep(Duration::from_secs(1));
+    // too short to come to the cut itself: what it has in the end it was told
+    let master = start_side("master", &second, 7581, &with(&["--duration", "4"]));
+    let (output, stderr) = master.end();
+    assert_held(&output, &stderr, &second);
+    slave.interrupt();
+    let (output, stderr) = slave.end();
+    assert_held(&output, &stderr, &slave_out);
+    let (told, tissue) = (records(&second), records(&slave_out).slave);
+    let (master, slave) = (told.master.last(), tissue.last());
+    let [master, slave] = [master, slave].map(|record| record.expect("records"));
+    let begun = tissue.iter().map(|record| record.strokes).max();
+    assert!(begun > Some(0), "the first master cut nothing");
+    assert_eq!(
+        master.strokes, slave.strokes,
+        "{} was to be told",
+        slave.strokes
+    );
+    assert_eq!(master.topology, slave.topology);
+    assert_eq!(told.strokes.len() as u64, master.strokes, "and is recorded");
+    let summary = summary(&second);
+    assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
+}
+
 /// Wait until `found` gives something, at most 10 s.
 fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     for _ in 0..1000 {

@@ -69,6 +69,22 @@ fn tp_11_the_built_in_biopsy_takes_the_nodule_out() {
         summary["ticks"].as_u64()
     );
     assert!(recording.slave.is_empty());
+    // what instruments did is in it, and it is the same again, bit by bit
+    assert_eq!(
+        Some(recording.strokes.len() as u64),
+        summary["topology"]["strokes"].as_u64()
+    );
+    assert!(recording.links_cut() > 10, "{}", recording.links_cut());
+    let replayed = folder.path().join("replayed");
+    let output = palpate(&["replay", text(&first), "--json", "--out", text(&replayed)]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let replayed: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert_eq!(replayed["trace_hash"], summary["trace_hash"]);
+    assert_eq!(
+        replayed["topology"]["master"],
+        summary["topology"]["master"]
+    );
     let config = first.join("config.toml");
     let again = palpate(&[
         "rehearse",

@@ -54,7 +54,10 @@ depth_m = 0.006
 [[step]]
 name = "carve"
 kind = "carve"
-path_m = [[0.004, 0.0, -0.002], [0.008, 0.0, -0.002], [0.008, 0.0, -0.005], [0.004, 0.0, -0.005]]
+path_m = [
+    [0.003, -0.002, -0.002], [0.009, -0.002, -0.002], [0.009, 0.002, -0.002], [0.003, 0.002, -0.002],
+    [0.003, 0.002, -0.006], [0.009, 0.002, -0.006], [0.009, -0.002, -0.006], [0.003, -0.002, -0.006],
+]
 [[step]]
 name = "back"
 kind = "undo"
@@ -131,7 +134,7 @@ tolerance = 0.2
 [[after]]
 kind = "margin"
 label = "nodule"
-least_m = 0.0
+least_m = 0.001
 [[after]]
 kind = "untouched"
 label = "vessel"
@@ -372,7 +375,7 @@ fn a_wrong_script_is_refused_by_file_step_field_and_value() {
             ["after 1", "a step `press`", "incise"],
         ),
         (
-            "least_m = 0.0",
+            "least_m = 0.001",
             "least_m = -1.0",
             ["after 7", "least_m is -1", "0 or more"],
         ),

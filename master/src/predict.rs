@@ -9,7 +9,10 @@
 //! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
 //! [`strokes`] what instruments did, [`params`] are the numbers that may be set.
 
+use std::collections::VecDeque;
+
 use palpate_transport::Axes;
+use palpate_twin::model::linked::edits::Change;
 use palpate_twin::scene::Steps;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
@@ -67,6 +70,8 @@ pub struct Prediction {
     pub twin_force_n: Axes,
     /// The same with the delayed correction \[N\].
     pub force_n: Axes,
+    /// Of the twin's force, what holds the edge of a blade \[N\].
+    pub edge_n: Axes,
     /// Energy stored in the twin \[J\].
     pub energy_j: f64,
     /// What the twin's force was multiplied by to be felt.
@@ -79,12 +84,16 @@ pub struct Prediction {
     /// How well what is felt is known, 0 (the twin as it was given) to 1 (as it was pressed); of a law in the
     /// twin's place, that law's.
     pub confidence: f64,
+    /// From the tool's place to its proxy's on the twin \[m\], see [`Reaction::to_proxy_m`].
+    pub to_proxy_m: [f64; 3],
     /// Whether what was learnt was taken over in this tick.
     pub updated: bool,
     /// Whether the twin was asked and not stepped.
     pub masked: bool,
     /// Whether an instrument only pressed, since the remote tissue is not known to be open as the twin.
     pub blunted: bool,
+    /// Whether the instrument is of another kind than in the last step: what held the former is gone at once.
+    pub relaid: bool,
 }
 
 impl Prediction {
@@ -101,6 +110,16 @@ impl Prediction {
         }
     }
 }
+
+/// Something that was done, to be taken back or done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Undo,
+    Redo,
+}
+
+/// Wishes of the operator that are kept in their order; more of them are heard later.
+const WISHES: usize = 64;
 
 /// The twin, its shadow, and what was learnt.
 pub struct Predictor {
@@ -120,8 +139,14 @@ pub struct Predictor {
     went: [f64; 2],
     /// Whether the twin is another one than lessons are about.
     outdated: bool,
-    /// What of the operator's wishes was done.
-    revised: Revisions,
+    /// What of the operator's wishes was heard: none of those of before this run. And those that wait, in the order
+    /// in which they came.
+    heard: Option<Revisions>,
+    wishes: VecDeque<Wish>,
+    /// Whether the hand touches the twin.
+    touched: bool,
+    /// What the tool did in the last step.
+    wielded: Instrument,
     /// What instruments did, if they do anything to the twin.
     strokes: Option<Strokes>,
 }
@@ -141,7 +166,10 @@ impl Predictor {
             towards: None,
             went: [0.0; 2],
             outdated: false,
-            revised: Revisions::default(),
+            heard: None,
+            wishes: VecDeque::with_capacity(WISHES),
+            touched: false,
+            wielded: Instrument::Blunt,
         }
     }
 
@@ -179,10 +207,9 @@ impl Predictor {
     /// The touch with what its instrument may do, and whether that is less than was wanted.
     fn allowed(&self, handle: &Touch) -> (Touch, bool) {
         let wanted = handle.instrument;
-        let allowed = self
-            .strokes
-            .as_ref()
-            .map_or(Instrument::Blunt, |strokes| strokes.allowed(wanted));
+        // what was asked for before is done before
+        let first = self.strokes.as_ref().filter(|_| self.wishes.is_empty());
+        let allowed = first.map_or(Instrument::Blunt, |strokes| strokes.allowed(wanted));
         let touch = Touch {
             instrument: allowed,
             ..*handle
@@ -221,16 +248,17 @@ impl Predictor {
         {
             strokes.note(self.twin.view().changes);
         }
-        self.asked = false;
+        (self.asked, self.touched) = (false, felt.contacts > 0);
         let learning = self
             .learning
             .get_or_insert_with(|| Learning::new(params.update_radius_m));
         let mut met = false;
         if let Some(remote) = remote {
-            let (shadow, alike) = (self.shadow.as_mut(), &mut self.strokes);
-            let alike = alike
+            let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
+            let alike = self
+                .strokes
                 .as_mut()
-                .is_none_or(|strokes| strokes.follow(shadow, remote.strokes));
+                .is_none_or(|strokes| strokes.follow(shadow, twin, remote.strokes));
             let expected = touch(self.shadow.as_mut(), params, &remote.touch, step_s);
             met = expected.contacts > 0;
             if params.update && alike {
@@ -256,31 +284,58 @@ impl Predictor {
         self.local
             .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);
+        let wielded = core::mem::replace(&mut self.wielded, handle.instrument);
+        let kinds = [wielded, handle.instrument].map(|one| core::mem::discriminant(&one));
         Prediction {
+            relaid: kinds[0] != kinds[1],
             updated: learnt || changed,
             blunted: *blunted,
             ..self.prediction(params, handle, &felt)
         }
     }
 
-    /// Take back, or do again, what the operator asked for since the last call: one stroke of each a tick, after
-    /// the tick's step, so that [`palpate_twin::View::changes`] tells of it. Tissue that cannot be revised stays.
+    /// Take back, or do again, what the operator asked for: one stroke a tick, after the tick's step, in the order
+    /// of asking, so that [`palpate_twin::View::changes`] tells of it. What cannot be done to the remote tissue as
+    /// well waits, and instruments only press until nothing waits. Tissue that cannot be revised stays.
     pub fn revise(&mut self, asked: Revisions) {
-        for (asked, done, edit) in [
-            (asked.undo, &mut self.revised.undo, Edit::Undo),
-            (asked.redo, &mut self.revised.redo, Edit::Redo),
+        let heard = self.heard.get_or_insert(asked);
+        for (asked, heard, wish) in [
+            (asked.undo, &mut heard.undo, Wish::Undo),
+            (asked.redo, &mut heard.redo, Wish::Redo),
         ] {
-            // what cannot be done to the remote tissue as well waits
-            let may = self.strokes.as_ref().is_none_or(Strokes::may_open);
-            if asked > *done && may {
-                *done += 1;
-                if self.twin.edit(&edit).is_ok()
-                    && let Some(strokes) = &mut self.strokes
-                {
-                    strokes.note(self.twin.view().changes);
-                }
+            while *heard < asked && self.wishes.len() < WISHES {
+                *heard += 1;
+                self.wishes.push_back(wish);
             }
         }
+        if !self.strokes.as_ref().is_none_or(Strokes::may_open) {
+            return;
+        }
+        let edit = match self.wishes.pop_front() {
+            Some(Wish::Undo) => Edit::Undo,
+            Some(Wish::Redo) => Edit::Redo,
+            None => return,
+        };
+        if self.twin.edit(&edit).is_ok()
+            && let Some(strokes) = &mut self.strokes
+        {
+            strokes.note(self.twin.view().changes);
+        }
+    }
+
+    /// Do the next stroke of what was done to the remote tissue before this run began; whether it was done. See
+    /// [`strokes`].
+    pub fn adopt(&mut self, changes: &[Change]) -> bool {
+        let (strokes, twin) = (&mut self.strokes, self.twin.as_mut());
+        strokes
+            .as_mut()
+            .is_some_and(|strokes| strokes.adopt(twin, changes))
+    }
+
+    /// Whether the hand touched the twin in the last step.
+    #[must_use]
+    pub const fn is_touched(&self) -> bool {
+        self.touched
     }
 
     /// The next step towards another scene, if there is one to be taken; whether the twin changed. What was
@@ -334,10 +389,13 @@ impl Predictor {
         let sum =
             |of: fn(&Correction) -> f64| corrections.map_or(0.0, of) + of(self.local.correction());
         let confidence = learning.map_or(0.0, |learning| learning.confidence(place_m));
+        let edge = felt.edge_n;
         let costs = Prediction {
+            edge_n: [edge.x, edge.y, edge.z, 0.0],
             update_energy_j: self.went[0] + sum(Correction::energy_j),
             corrected: self.went[1] + sum(Correction::corrected),
             confidence,
+            to_proxy_m: felt.to_proxy_m.into(),
             ..Prediction::default()
         };
         if let Some(law) = self.local.felt(handle) {
@@ -501,5 +559,68 @@ mod tests {
         };
         let forces_n = normal_forces(&PredictParams::default(), &twice, &felt);
         assert_eq!(forces_n, Some((1.0, 2.0)));
+    }
+
+    /// A blade at a place, or a blunt tool.
+    fn handle(x_m: f64, cuts: bool) -> Touch {
+        let edge_m = Vec3::new(0.0, 0.0, -0.016);
+        Touch {
+            position_m: [x_m, 0.0, 0.01, 0.02],
+            velocity_mps: [0.0; AXES],
+            closed: false,
+            instrument: if cuts {
+                Instrument::Scalpel { edge_m }
+            } else {
+                Instrument::Blunt
+            },
+        }
+    }
+
+    #[test]
+    fn issue_undo_and_redo_that_waited_lost_their_order() {
+        let scene = palpate_twin::scene::load("linked-nodule").expect("built in");
+        let tissue = || scene.build().expect("a volume");
+        let mut predictor = Predictor::new(tissue(), tissue());
+        let whole = predictor.topology();
+        let mut asked = Revisions::default();
+        let mut tick = |predictor: &mut Predictor, touch: Touch, topology, asked| {
+            let remote = Remote {
+                touch: handle(0.0, false),
+                contact_force_n: None,
+                fresh: true,
+                strokes: RemoteStrokes { done: 0, topology },
+            };
+            let params = PredictParams::default();
+            let said = predictor.step(&params, &touch, Some(&remote), 1e-3);
+            predictor.revise(asked);
+            said
+        };
+        for step in 0..30 {
+            let blade = handle(-0.02 + 1e-3 * f64::from(step), true);
+            tick(&mut predictor, blade, whole, asked);
+        }
+        let open = predictor.topology();
+        assert_ne!(open, whole);
+        asked.undo += 1;
+        tick(&mut predictor, handle(0.0, false), whole, asked);
+        assert_eq!(predictor.topology(), whole);
+        // while nothing may be opened the operator asks for the cut again, and then for none after all
+        for wish in [
+            |asked: &mut Revisions| asked.redo += 1,
+            |asked| asked.undo += 1,
+        ] {
+            wish(&mut asked);
+            tick(&mut predictor, handle(0.0, false), whole ^ 1, asked);
+            assert_eq!(predictor.topology(), whole);
+        }
+        // heard in that order, and before a blade that comes later
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let said = tick(&mut predictor, handle(0.01, true), whole, asked);
+            seen.push((predictor.topology(), said.blunted));
+        }
+        // the first tick learns that it may
+        assert_eq!(seen[..3], [(open, true), (whole, true), (whole, false)]);
+        assert_eq!(predictor.wishes.len(), 0);
     }
 }

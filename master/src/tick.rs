@@ -13,6 +13,7 @@ use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;
+use palpate_twin::model::linked::edits::Change;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
@@ -84,7 +85,7 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
-    /// Whether the method is another than in the last tick.
+    /// Whether the method, or the instrument, is another than in the last tick.
     easing: bool,
     /// What is left of the force of the method before, over what is wanted since \[N\].
     eased_n: Axes,
@@ -141,6 +142,12 @@ impl State {
         self.predictor.as_ref()
     }
 
+    /// Before a tick: the next stroke of what was done to the remote tissue before this run; whether it was done.
+    pub fn adopt(&mut self, changes: &[Change]) -> bool {
+        let predictor = self.predictor.as_mut();
+        predictor.is_some_and(|predictor| predictor.adopt(changes))
+    }
+
     /// Strokes that instruments have made of the twin.
     fn strokes(&self) -> u64 {
         let strokes = self.predictor().and_then(Predictor::strokes);
@@ -174,29 +181,26 @@ pub fn tick(
     if switched {
         state.method.switch(state.inbox.newest());
     }
-    state.easing = switched;
     let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs);
+    state.easing = switched || prediction.relaid;
     // an old force is no touch: then the delay counts as unknown
     let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !stale);
     let known = (prediction.confidence, &prediction.force_n);
     let moment = self::moment(coupling, &state.tuning, &state.inbox, inputs);
     state.method.choose(&moment, rtt_s.map(Span::s), known);
-    let mut events = if stale { Events::STALE } else { 0 };
-    events |= if prediction.updated {
-        Events::UPDATED
-    } else {
-        0
-    };
-    events |= if prediction.masked { Events::MASKED } else { 0 };
-    events |= if prediction.blunted {
-        Events::BLUNTED
-    } else {
-        0
-    };
+    let happened = [
+        (stale, Events::STALE),
+        (prediction.updated, Events::UPDATED),
+        (prediction.masked, Events::MASKED),
+        (prediction.blunted, Events::BLUNTED),
+    ];
+    let mut events = happened
+        .into_iter()
+        .fold(0, |events, (did, event)| events | (event * u32::from(did)));
     events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
@@ -453,6 +457,7 @@ impl State {
             smooth_mps: self.drift_mps[axis],
             twin_n: prediction.force_n[axis],
             twin_j: prediction.stored_j(axis),
+            edge_n: prediction.edge_n[axis],
         }
     }
 

@@ -20,7 +20,11 @@ const FREE_TICKS: u32 = 20;
 fn named(name: &str) -> Block {
     match scene::load(name).expect("built in").body {
         Body::Block(block) => block,
-        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => {
+        Body::Lattice { .. }
+        | Body::Flat(_)
+        | Body::Linked(_)
+        | Body::Voxels(_)
+        | Body::Mesh(_) => {
             panic!("the scene `{name}` is of layers")
         }
     }

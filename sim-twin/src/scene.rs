@@ -1,6 +1,6 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours. `text` reads a scene, `lattice` has those of springs, `block` those of a continuum
+//! Source: ours. `text` reads a scene, `lattice` has those of springs, `flat` a sheet without mass, `block` those of a continuum
 //! in layers, `linked` those of elements and links, `voxels` those of labelled voxels, `volume` those of a mesh file, `paint` colours the surface of a linked volume, `table` what is condensed of a block, `press` measures one,
 //! `change` goes over to another while a hand feels it. The built-in scenes lie in `scenes/`.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
@@ -8,6 +8,7 @@
 
 mod block;
 mod change;
+mod flat;
 mod lattice;
 mod law;
 mod linked;
@@ -23,6 +24,7 @@ use serde::Deserialize;
 
 use crate::mesh::check::{Finding, RadiusError};
 use crate::mesh::{Lattice, UnitError};
+use crate::model::flat::{Flat, FlatSheet};
 use crate::model::idms::{Idms, IdmsError, IdmsParams};
 use crate::{Instrument, Tissue, Tool, Vec3};
 
@@ -36,7 +38,7 @@ pub use volume::{Part, Volume, VolumeError};
 pub use voxels::{LabelMatter, LinkedVoxels, LinkedVoxelsError};
 
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 15] = [
+const BUILT_IN: [(&str, &str); 16] = [
     ("layered", include_str!("../../scenes/layered.toml")),
     (
         "layered-lump",
@@ -53,6 +55,7 @@ const BUILT_IN: [(&str, &str); 15] = [
     ),
     ("rough", include_str!("../../scenes/rough.toml")),
     ("tweezers", include_str!("../../scenes/tweezers.toml")),
+    ("flat-sheet", include_str!("../../scenes/flat-sheet.toml")),
     ("sheet", include_str!("../../scenes/sheet.toml")),
     ("sheet-fine", include_str!("../../scenes/sheet-fine.toml")),
     ("sheet-lump", include_str!("../../scenes/sheet-lump.toml")),
@@ -104,6 +107,8 @@ pub enum Body {
         /// Choices of the model.
         params: IdmsParams,
     },
+    /// A flat sheet without mass.
+    Flat(FlatSheet),
     /// A continuum in layers, for finite elements.
     Block(Block),
     /// A continuum of any shape, for the implicit solver.
@@ -228,6 +233,7 @@ impl Scene {
     pub fn method(&self) -> &'static str {
         match &self.body {
             Body::Lattice { .. } => "idms",
+            Body::Flat(_) => "flat",
             Body::Block(block) if block.solver == BlockSolver::Explicit => "fem",
             Body::Block(_) | Body::Mesh(_) => "implicit",
             Body::Linked(_) | Body::Voxels(_) => "linked",
@@ -241,6 +247,7 @@ impl Scene {
     pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
         match &self.body {
             Body::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
+            Body::Flat(sheet) => Ok(Box::new(Flat::new(sheet))),
             Body::Block(block) => Ok(block.build()?),
             Body::Mesh(volume) => Ok(Box::new(volume.solver()?)),
             Body::Linked(block) => Ok(Box::new(block.solver()?)),

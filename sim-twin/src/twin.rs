@@ -73,6 +73,8 @@ pub struct Reaction {
     /// Force on the tool \[N\]: of a model that goes in sub-steps their mean, so that the force times the
     /// step is the opposite of the impulse that the tissue got in it.
     pub force_n: Vec3,
+    /// Of that force, what holds the edge of a blade that parts the tissue \[N\]; zero of other tools.
+    pub edge_n: Vec3,
     /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
     pub torque_nm: Vec3,
     /// Force that opens the jaws \[N\], negative where what they hold draws them together; zero
@@ -103,6 +105,7 @@ impl Default for Reaction {
     fn default() -> Self {
         Self {
             force_n: Vec3::zeros(),
+            edge_n: Vec3::zeros(),
             torque_nm: Vec3::zeros(),
             grip_n: 0.0,
             normal: Vec3::zeros(),

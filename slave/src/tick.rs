@@ -86,7 +86,7 @@ pub struct State {
     engaged_since: Option<Time>,
     sequence: u64,
     fault: bool,
-    /// Strokes of the master's run that the tissue has done.
+    /// Strokes that are over at the tissue.
     strokes: u64,
 }
 
@@ -139,7 +139,7 @@ pub fn tick(
     // the port was just put to where the robot is
     let begins = loose && !state.fault;
     state.take_frame(inputs);
-    state.strokes = reading.opened.done(state.inbox.parties().peer);
+    state.strokes = reading.opened.strokes;
     // of what was agreed on and not of the mode of now: a spring that is stretched keeps its stiffness
     let params = &SlaveParams {
         stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),

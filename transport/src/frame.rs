@@ -49,8 +49,8 @@ pub struct HapticFrame {
     pub energy_sent_j: Axes,
     /// Energy left in the sender's account \[J\]; a hint for sharing, never booked.
     pub reservoir_j: Axes,
-    /// Strokes of the master's run ([`crate::stroke`]): made by its instruments (from the master), or done to
-    /// the tissue that this frame tells of (from the slave), which acknowledges them.
+    /// Strokes since the tissue was whole ([`crate::stroke`]): of the twin (from the master), or of the tissue that
+    /// this frame tells of (from the slave); so each side hears what the other has, and what it lacks.
     pub strokes: u64,
     /// One number for which elements of the sender's tissue are there, linked and held, after those
     /// strokes; 0 of tissue that no stroke can open.

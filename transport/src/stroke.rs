@@ -3,11 +3,13 @@
 //!
 //! A stroke is some changes of the tissue's links, as the master's twin was changed by the operator's
 //! instrument; the remote tissue does the same, element by element, so both end alike whatever the network
-//! does. Strokes of a master's run are numbered from 1. Each frame of the slave says how many its tissue
-//! has done ([`crate::HapticFrame::strokes`]): that is the acknowledgement, repeated every tick and never lost
-//! for long. [`StrokeSender`] says which to send, again and again until then, and from the first on again to a
-//! tissue that began anew; [`StrokeReceiver`] keeps what came out of order. Both are of fixed size, read no clock
-//! and know nothing of what a change means. Source: ours; a selective repeat of Tanenbaum's kind.
+//! does. Strokes are numbered from 1 since the tissue was whole, over all runs of the master. Each frame says how many
+//! its sender's tissue has done ([`crate::HapticFrame::strokes`]): that is the acknowledgement, repeated every tick
+//! and never lost for long. [`StrokeSender`] says which to send, again and again until then, and from the first on
+//! again to a tissue that began anew; [`StrokeReceiver`] keeps what came out of order. It is the same both ways:
+//! the master sends what it makes, and the slave what its tissue has done for a run of the master that knows nothing
+//! of it. The end is not believed but seen: frames carry the topology of either tissue. Both are of fixed size, read
+//! no clock and know nothing of what a change means. Source: ours; a selective repeat of Tanenbaum's kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +46,9 @@ pub struct StrokeChange {
 /// Changes that are done as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stroke {
-    /// Run of the master that made it.
+    /// Run of the side that sends it.
     pub run: u64,
-    /// Its number in that run, from 1; 0 is no stroke.
+    /// Its number since the tissue was whole, from 1; 0 is no stroke.
     pub number: u64,
     /// How many of the changes there are.
     pub count: u32,
@@ -183,7 +185,7 @@ impl Default for StrokeReceiver {
 }
 
 impl StrokeReceiver {
-    /// Which run of the master counts, and how many of its strokes the tissue has done. What waits of another
+    /// Which run of the other side counts, and how many strokes this side's tissue has done. What waits of another
     /// run, and what is done, is forgotten.
     pub const fn expect(&mut self, run: u64, done: u64) {
         (self.run, self.done) = (run, done);

@@ -95,7 +95,7 @@ impl Given {
     pub const USABLE: u32 = 1 << 8;
     /// The device let go of the last force before this tick, see [`TickRecord::held_to_m`].
     pub const LET_GO: u32 = 1 << 9;
-    /// A stroke that had come in order was not done to the tissue (slave).
+    /// The stroke [`TickRecord::strokes`] had come in order and was refused by the tissue (slave).
     pub const REFUSED: u32 = 1 << 10;
 }
 
@@ -186,7 +186,7 @@ pub struct TickRecord {
     pub instrument_m: [f64; 3],
     /// Strokes that the operator has asked to be taken back, and done again, since the start (master).
     pub revisions: [u16; 2],
-    /// Strokes made by instruments (master), or done to the tissue (slave), of the master's run.
+    /// Strokes since the tissue was whole: of the twin (master), or over at the tissue (slave).
     pub strokes: u64,
     /// Which elements are there, linked and held after those, see [`crate::HapticFrame::topology`].
     pub topology: u64,

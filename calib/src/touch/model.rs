@@ -58,6 +58,7 @@ impl<'a> Body<'a> {
                 searched: block.inclusions.len()..block.inclusions.len(),
             }),
             SceneBody::Lattice { .. }
+            | SceneBody::Flat(_)
             | SceneBody::Linked(_)
             | SceneBody::Voxels(_)
             | SceneBody::Mesh(_) => Err(TouchError::NotABlock {

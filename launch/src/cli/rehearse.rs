@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::flags::MethodArgs;
-use super::{OutputArgs, SessionArgs};
+use super::{ConsoleArgs, OutputArgs, SessionArgs};
 
 /// Flags of `palpate rehearse`.
 #[derive(Debug, Clone, Args)]
 pub struct RehearseArgs {
-    /// Script to follow: a built-in one (biopsy), or a .toml or .json file [default: the palpation of `palpate run`]
+    /// Script to follow in virtual time: a built-in one (biopsy), or a .toml or .json file [default: the palpation of
+    /// `palpate run`; with a page, the pointer]
     #[arg(long, value_name = "SCRIPT")]
     pub script: Option<String>,
     /// Scene to rehearse on: a built-in one or a scene file [default: the script's own, else layered]
@@ -28,13 +29,22 @@ pub struct RehearseArgs {
     /// Seed of everything random [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::flags::seed)]
     pub seed: Option<u64>,
-    /// Length of the session in seconds [default: the script's, or 20]
+    /// Length of the session in seconds [default: the script's, or 20; with a page, 600]
     #[arg(long, value_name = "S", allow_negative_numbers = true,
         value_parser = super::flags::duration_s)]
     pub duration: Option<f64>,
     /// Where the results go, and what is shown.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Rehearse with the pointer on the console's page, by the clock [default: at a terminal, without a script]
+    #[arg(long, conflicts_with_all = ["no_console", "script", "no_recording"])]
+    pub console: bool,
+    /// The page.
+    #[command(flatten)]
+    pub page: ConsoleArgs,
+    /// The record of attempts [default: palpate/attempts.jsonl in the user's data folder]
+    #[arg(long, value_name = "FILE")]
+    pub attempts: Option<PathBuf>,
     /// Write no recording.mcap
     #[arg(long)]
     pub no_recording: bool,

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use palpate_master::device::HandleKind;
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
@@ -137,7 +138,7 @@ pub fn written(
         .collect();
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
-        operator: "simulated operator",
+        operator: operator(evidence.config),
         summary: &summary,
         traces: Traces {
             master: evidence.master,
@@ -153,6 +154,14 @@ pub fn written(
     output::write(&folder.join("report.html"), &page)?;
     let table = table::table(&summary, evidence);
     Ok(Concluded { summary, table })
+}
+
+/// Who held the handle.
+fn operator(config: &Config) -> &'static str {
+    match config.operator.handle {
+        HandleKind::Pointer => "a person at the page",
+        HandleKind::Phantom | HandleKind::Mass => "simulated operator",
+    }
 }
 
 /// What a reader must know of a session that switches its method.
@@ -198,8 +207,12 @@ pub fn opened(topology: &TopologySummary) -> Option<String> {
              open as the twin was"
         )
     });
+    let refused = topology.first_refused.map_or(String::new(), |first| {
+        let count = topology.strokes_refused.unwrap_or(1);
+        format!("; IT REFUSED {count} OF THEM, the first was stroke {first}")
+    });
     Some(format!(
-        "Instruments: {made} strokes{links}, {done} done by the remote tissue; {alike}{why}."
+        "Instruments: {made} strokes{links}, {done} over at the remote tissue{refused}; {alike}{why}."
     ))
 }
 

@@ -65,6 +65,8 @@ pub struct VirtualRun {
     pub rehearsed: Option<Rehearsed>,
     /// Links that instruments have cut, less those made, if they can open the twin.
     pub links_cut: Option<i64>,
+    /// Strokes that were given to whoever records.
+    pub strokes: u64,
     /// Real time that it took.
     pub took: Span,
     /// Own CPU time that it took.
@@ -107,6 +109,7 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     remarks.extend(shortened(&run));
     remarks.extend(truth::remarks(&config, &facts.sites)?);
     let mut facts = facts;
+    facts.strokes_recorded = recording.as_ref().map(|_| run.strokes);
     if interrupted {
         facts.ending = Ending::Interrupted;
         remarks.push("Ended before its time, as was asked.".into());
@@ -402,6 +405,7 @@ pub fn play_watched(
         contact: session.master().predictor().and_then(Predictor::contact),
         rehearsed: watch.map(|watch| watch.finish(Some(remote))),
         links_cut: cut.map(Strokes::links_cut),
+        strokes,
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,
     })

@@ -15,7 +15,7 @@ use super::conclude::{self, Concluded, Evidence};
 use super::{Done, Failure, console, interrupt, lab, output, pace, truth};
 use crate::cli::{RunArgs, SideArgs};
 use crate::config::Config;
-use crate::console::session::SessionDesk;
+use crate::console::session::{SessionDesk, Sides};
 use crate::lab::{PERIOD, WIRE_BYTES};
 use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
 use crate::progress::Progress;
@@ -41,7 +41,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
     console::check(&config, !arguments.console.no_console)?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let stop = interrupt::on_ctrl_c()?;
-    let desk = SessionDesk::new(&config, false, &stop);
+    let desk = SessionDesk::new(&config, Sides::Both, &stop);
     let console = console::open(&arguments.console, &config, &desk)?;
     let options = RunOptions {
         out: folder.clone(),
@@ -134,6 +134,7 @@ fn outcome_facts(
         records_lost: total(reports, whole, |servo| servo.records_lost),
         frames: frames(outcome),
         links_cut: Some(outcome.links_cut),
+        strokes_recorded: Some(outcome.strokes_recorded),
         oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })
@@ -269,6 +270,8 @@ fn alone(
         live: Some(live_facts(&[report], true)),
         missed_ticks: Some(report.servo.missed),
         records_lost: Some(report.servo.records_lost),
+        links_cut: Some(recording.links_cut()),
+        strokes_recorded: Some(recording.strokes.len() as u64),
         ..facts(config, &recording.master)?
     };
     let mut remarks = refusals(&[report]);

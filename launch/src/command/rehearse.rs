@@ -1,4 +1,5 @@
-//! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported.
+//! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported; with a page,
+//! [`practice`].
 //!
 //! Source: ours. How long a script may be is checked where its steps are.
 
@@ -13,7 +14,7 @@ use palpate_twin::mesh::units::Units;
 
 use super::conclude::{self, Evidence};
 use super::lab::{Entry, Recording};
-use super::{Done, Failure, interrupt, output, truth};
+use super::{Done, Failure, interrupt, output, practice, truth};
 use crate::cli::RehearseArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
@@ -37,6 +38,10 @@ pub struct Run {
     pub surface: Surface,
     /// Hash of the handle's trace and of how the tissue is linked.
     pub trace_hash: String,
+    /// Strokes that instruments made.
+    pub strokes: u64,
+    /// Links that they cut, less those made.
+    pub links_cut: Option<i64>,
 }
 
 /// Rehearse, write the folder, and say how it went.
@@ -45,6 +50,9 @@ pub struct Run {
 /// [`Failure::Usage`] for a script, scene, configuration or folder that cannot be used, [`Failure::Refused`] for a
 /// file that cannot be written.
 pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
+    if practice::wanted(arguments) {
+        return practice::practise(arguments);
+    }
     let mut config = arguments.session().config()?;
     solo::alone(&mut config);
     let watch = Watch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;
@@ -63,14 +71,15 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     };
     let quiet = wanted.quiet || wanted.json;
     let progress = Progress::bar("rehearse", session.ticks(), quiet);
-    let run = play((session, watch), (&progress, &stop), |record| {
-        recording
-            .as_mut()
-            .map_or(Ok(()), |one| one.push(Entry::Tick(record)))
+    let run = play((session, watch), (&progress, &stop), |entry| {
+        recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     progress.say("judging");
     let interrupted = stop.load(Ordering::Relaxed);
-    let facts = facts(&config, &run, interrupted)?;
+    let facts = SessionFacts {
+        strokes_recorded: recording.as_ref().map(|_| run.strokes),
+        ..facts(&config, &run, interrupted)?
+    };
     drop(progress);
     write_surface(&run.surface, &folder)?;
     let mut remarks = vec![
@@ -94,17 +103,18 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     Ok(concluded.done(wanted, &folder))
 }
 
-/// Run to the end, or until `stop` is set; `record` is given every record.
+/// Run to the end, or until `stop` is set; `record` is given every record, and every stroke before it.
 ///
 /// # Errors
 /// What `record` refuses.
 pub fn play(
     (mut session, mut watch): (Solo, Option<Watch>),
     (progress, stop): (&Progress, &AtomicBool),
-    mut record: impl FnMut(&TickRecord) -> Result<(), Failure>,
+    mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<Run, Failure> {
     let ticks = session.ticks();
     let mut records = Vec::with_capacity(usize::try_from(ticks).unwrap_or(0));
+    let mut strokes = 0;
     for tick in 0..ticks {
         if tick % LOOK_TICKS == 0 {
             progress.at(tick);
@@ -116,7 +126,11 @@ pub fn play(
         if let (Some(watch), Some(twin)) = (&mut watch, session.twin()) {
             watch.tick(&one, twin);
         }
-        record(&one)?;
+        while let Some(stroke) = session.stroke(strokes + 1) {
+            record(Entry::Stroke(one.now_ns, &stroke))?;
+            strokes += 1;
+        }
+        record(Entry::Tick(&one))?;
         records.push(one);
     }
     Ok(Run {
@@ -124,6 +138,8 @@ pub fn play(
         rehearsed: watch.map(|watch| watch.finish(None)),
         surface: session.twin().map_or(Surface::default(), surface),
         trace_hash: session.trace_hash(),
+        strokes,
+        links_cut: session.links_cut(),
     })
 }
 
@@ -151,6 +167,7 @@ fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFacts, 
         period: PERIOD,
         sites: truth::sites(config, &run.records)?,
         twin: truth::twin(config, &[])?,
+        links_cut: run.links_cut,
         rehearsal: run.rehearsed.clone(),
         ..SessionFacts::default()
     })

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Side, TickRecord};
 use serde_json::{Value, json};
 
 use super::conclude::{self, Evidence};
 use super::lab::{self, VirtualRun};
-use super::{Done, Failure, interrupt, output, table, truth};
+use super::{Done, Failure, console, interrupt, output, table, truth};
 use crate::cli::ReplayArgs;
 use crate::config::Config;
 use crate::hand::Hold;
@@ -31,12 +31,18 @@ use crate::{report, run};
 /// [`Failure::Usage`] for a recording that cannot be run again or a change that cannot be made,
 /// [`Failure::Refused`] if results cannot be written.
 pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
+    if arguments.foxglove.foxglove.is_some() {
+        return Err(Failure::Usage(console::NO_FOXGLOVE.into()));
+    }
     let path = inside(&arguments.recording);
     let unfit =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
     let text = recording.config.clone().ok_or_else(|| {
-        unfit(&"has no attachment config.toml; expected a recording of `palpate lab` or `palpate run`")
+        unfit(
+            &"has no attachment config.toml; expected a recording of `palpate lab`, `palpate run` or \
+              `palpate rehearse`",
+        )
     })?;
     let config = Config::parse(&text, &format!("{}, config.toml", path.display()))?;
     config.validate()?;
@@ -48,7 +54,7 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
 }
 
 /// The recording of a run's folder, or the file itself.
-fn inside(path: &Path) -> PathBuf {
+pub(super) fn inside(path: &Path) -> PathBuf {
     if path.is_dir() {
         path.join(run::side::RECORDING)
     } else {
@@ -132,8 +138,13 @@ fn facts(
         twin: truth::twin(config, &[])?,
         reconstruction: replayed.reconstruction,
         links_cut: Some(recording.links_cut()),
+        strokes_recorded: Some(recording.strokes.len() as u64),
         ..SessionFacts::default()
     };
+    if same::is_alone(recording) {
+        facts.sides = vec![Side::Master];
+        facts.networked = false;
+    }
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
         let delays = truth::delays(&replayed.master, &replayed.slave, [from_master, from_slave]);
         facts.oneway_fwd = truth::median(&delays.slave_ns);
@@ -168,8 +179,12 @@ fn sameness(recording: &Recording, replayed: &Replayed) -> String {
         } else {
             "all"
         };
+        let (ports, sides) = match same::is_alone(recording) {
+            true => ("port", "the master alone"),
+            false => ("ports", "both sides"),
+        };
         return format!(
-            "Bit-identical: the ports of {all} {ticks} ticks of both sides, trace {hash}."
+            "Bit-identical: the {ports} of {all} {ticks} ticks of {sides}, trace {hash}."
         );
     };
     let Difference {

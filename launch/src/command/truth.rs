@@ -136,7 +136,11 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         Body::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => false,
+        Body::Lattice { .. }
+        | Body::Flat(_)
+        | Body::Linked(_)
+        | Body::Voxels(_)
+        | Body::Mesh(_) => false,
     };
     let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
     let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
@@ -183,6 +187,7 @@ fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
             let half = |axis: usize| 0.5 * (high_m[axis] - low_m[axis]);
             ([middle(0), middle(1)], [half(0), half(1)])
         }
+        Body::Flat(sheet) => ([0.0; 2], sheet.size_m.map(|edge_m| 0.5 * edge_m)),
         Body::Lattice { lattice, .. } => {
             let side = |axis: usize| {
                 let places = lattice.atoms.iter().map(|atom| atom.position_m[axis]);

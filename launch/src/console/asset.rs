@@ -26,7 +26,7 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 15] = [
+const ASSETS: [Asset; 22] = [
     asset!("index.html", HTML),
     asset!("console.css", STYLE),
     asset!("console.js", SCRIPT),
@@ -37,6 +37,13 @@ const ASSETS: [Asset; 15] = [
     asset!("pointer.js", SCRIPT),
     asset!("strips.js", SCRIPT),
     asset!("controls.js", SCRIPT),
+    asset!("recording.css", STYLE),
+    asset!("recording.js", SCRIPT),
+    asset!("timeline.js", SCRIPT),
+    asset!("tracks.js", SCRIPT),
+    asset!("practice.js", SCRIPT),
+    asset!("marks.js", SCRIPT),
+    asset!("practice.css", STYLE),
     asset!("vendor/three.module.min.js", SCRIPT),
     asset!("vendor/uPlot.iife.min.js", SCRIPT),
     asset!("vendor/uPlot.min.css", STYLE),

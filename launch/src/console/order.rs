@@ -7,6 +7,9 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
+use super::playback::order::Transport;
+use crate::rehearsal::desk::Wish;
+
 /// Something that is asked for, with a number by which it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +58,7 @@ impl Answered {
 }
 
 /// What may be asked for. All but `Stop` is for the operator alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
     /// Be the operator, if nobody else is.
@@ -96,6 +99,16 @@ pub enum Order {
     Mode {
         /// What it is to be.
         mode: Mode,
+    },
+    /// Do something with a recording.
+    Replay {
+        /// What is to be done.
+        what: Transport,
+    },
+    /// Something that only a rehearsal does.
+    Rehearse {
+        /// What it is.
+        wish: Wish,
     },
     /// End the session as at its time.
     End,
@@ -221,6 +234,15 @@ mod tests {
             Order::End,
             Order::Impedance { nspm: 12.5 },
             Order::Mode { mode: Mode::Tank },
+            Order::Replay {
+                what: Transport::Seek(1.5),
+            },
+            Order::Replay {
+                what: Transport::Open {
+                    number: 2,
+                    beside: true,
+                },
+            },
         ] {
             let asked = Asked { id: 3, order };
             let text = serde_json::to_string(&asked).expect("JSON");

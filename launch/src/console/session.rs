@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use palpate_master::device::HandleKind;
 use palpate_master::device::pointer::Aim;
+use palpate_transport::cdr;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::Side;
@@ -55,18 +56,34 @@ impl LinkOrder {
     }
 }
 
+/// Which sides a session has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sides {
+    /// Both, each with a line of its own.
+    Both,
+    /// The remote side is on another host, and the operator's side tells it on the bus.
+    RemoteElsewhere,
+    /// There is no remote side.
+    OperatorOnly,
+}
+
+/// A line to a side, with a number by which it is told from those before it.
+struct Line {
+    number: u64,
+    stream: UnixStream,
+}
+
 /// The desk of a session.
 pub struct SessionDesk {
     config: Config,
     board: Arc<Board>,
-    lines: [Mutex<Option<UnixStream>>; 2],
+    lines: [Mutex<Option<Line>>; 2],
     waiting: Mutex<BTreeMap<u64, Sender<Answered>>>,
     next: AtomicU64,
     link: Mutex<Option<Sender<LinkOrder>>>,
     watched: AtomicBool,
     changes: Mutex<Vec<String>>,
-    /// Whether the remote side is on another host, and the operator's side tells it on the bus.
-    alone: bool,
+    sides: Sides,
     stop: Arc<AtomicBool>,
 }
 
@@ -82,12 +99,11 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SessionDesk {
-    /// The desk of a session of this configuration, without lines yet; `alone` if it will have one to the operator's
-    /// side only, and `stop` ends the session.
+    /// The desk of a session of this configuration, without lines yet; `stop` ends the session.
     #[must_use]
-    pub fn new(config: &Config, alone: bool, stop: &Arc<AtomicBool>) -> Arc<Self> {
+    pub fn new(config: &Config, sides: Sides, stop: &Arc<AtomicBool>) -> Arc<Self> {
         Arc::new(Self {
-            board: Arc::new(Board::new(facts(config, alone))),
+            board: Arc::new(Board::new(facts(config, sides))),
             config: config.clone(),
             lines: [Mutex::new(None), Mutex::new(None)],
             waiting: Mutex::default(),
@@ -95,7 +111,7 @@ impl SessionDesk {
             link: Mutex::new(None),
             watched: AtomicBool::new(false),
             changes: Mutex::default(),
-            alone,
+            sides,
             stop: Arc::clone(stop),
         })
     }
@@ -113,7 +129,8 @@ impl SessionDesk {
     pub fn attach(self: &Arc<Self>, side: Side, stream: UnixStream) -> io::Result<()> {
         stream.set_write_timeout(Some(READS))?;
         let hearing = stream.try_clone()?;
-        *lock(&self.lines[side as usize]) = Some(stream);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.lines[side as usize]) = Some(Line { number, stream });
         self.tell(
             side,
             Kind::Watched,
@@ -122,7 +139,7 @@ impl SessionDesk {
         let desk = Arc::clone(self);
         std::thread::Builder::new()
             .name("console-line".into())
-            .spawn(move || desk.hear(side, hearing))?;
+            .spawn(move || desk.hear((side, number), hearing))?;
         Ok(())
     }
 
@@ -165,16 +182,19 @@ impl SessionDesk {
             }
             Order::Impedance { nspm } => {
                 live::check_impedance(nspm)?;
-                let said = self.ask(Side::Master, *order);
+                let said = self.ask(Side::Master, order);
                 (said, format!("impedance {nspm} N s/m"))
             }
             Order::Mode { mode } => {
                 live::check_mode(&self.config, mode)?;
-                if self.alone {
+                if self.sides == Sides::RemoteElsewhere {
                     return Err("both sides must be told, and the other is on another host".into());
                 }
                 // the slave must know the mode before the first frame in it
-                (self.ask_all(&BOTH, *order), format!("mode {}", mode.name()))
+                (
+                    self.ask_all(self.sides(), order),
+                    format!("mode {}", mode.name()),
+                )
             }
             _ => return Err("this changes nothing".into()),
         };
@@ -190,19 +210,25 @@ impl SessionDesk {
         for line in &self.lines {
             if let Some(line) = lock(line).take() {
                 // one that is closed already is as well
-                let _ = line.shutdown(Shutdown::Both);
+                let _ = line.stream.shutdown(Shutdown::Both);
             }
         }
     }
 
     /// Read what a side says until its line is closed.
-    fn hear(&self, side: Side, mut stream: UnixStream) {
+    fn hear(&self, (side, number): (Side, u64), mut stream: UnixStream) {
         let mut message = Vec::new();
         while let Ok(Some(kind)) = line::receive(&mut stream, &mut message) {
             match kind {
                 Kind::State => {
-                    if let Ok(block) = <&[u8; 8 * wire::FIELDS]>::try_from(&*message) {
-                        self.board.show(side, block);
+                    let Some((block, record)) = message.split_first_chunk() else {
+                        continue;
+                    };
+                    self.board.show(side, block);
+                    if self.board.place(0).wants_records()
+                        && let Ok(record) = cdr::decode(record)
+                    {
+                        self.board.place(0).record(&record);
                     }
                 }
                 Kind::Mesh => {
@@ -227,13 +253,14 @@ impl SessionDesk {
                 Kind::Order | Kind::Aim | Kind::Watched => {}
             }
         }
-        *lock(&self.lines[side as usize]) = None;
+        // one that came after it stays
+        lock(&self.lines[side as usize]).take_if(|line| line.number == number);
     }
 
     /// Tell a side something; whether it was there to hear.
     fn tell(&self, side: Side, kind: Kind, message: &[u8]) -> bool {
         let mut line = lock(&self.lines[side as usize]);
-        let Some(stream) = line.as_mut() else {
+        let Some(Line { stream, .. }) = line.as_mut() else {
             return false;
         };
         let told = line::send(stream, kind, message).is_ok();
@@ -245,24 +272,26 @@ impl SessionDesk {
         told
     }
 
-    fn order(&self, side: Side, id: u64, order: Order) -> bool {
-        let (side, order) = match order {
-            Order::Stop | Order::State { .. } if self.alone && side == Side::Slave => {
-                let word = match order {
+    fn order(&self, side: Side, id: u64, order: &Order) -> bool {
+        let (side, order) = match *order {
+            Order::Stop | Order::State { .. }
+                if self.sides == Sides::RemoteElsewhere && side == Side::Slave =>
+            {
+                let word = match *order {
                     Order::State { word, .. } => word,
                     _ => Word::Disable,
                 };
                 let side = Some(Place::Slave);
                 (Side::Master, Order::State { side, word })
             }
-            _ => (side, order),
+            _ => (side, order.clone()),
         };
         let text = serde_json::to_vec(&Asked { id, order }).unwrap_or_default();
         self.tell(side, Kind::Order, &text)
     }
 
     /// Ask a side and wait for what it says.
-    fn ask(&self, side: Side, order: Order) -> Answer {
+    fn ask(&self, side: Side, order: &Order) -> Answer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answers, answered) = channel();
         lock(&self.waiting).insert(id, answers);
@@ -279,7 +308,7 @@ impl SessionDesk {
     }
 
     /// Ask the sides one after another; the first refusal ends it.
-    fn ask_all(&self, sides: &[Side], order: Order) -> Answer {
+    fn ask_all(&self, sides: &[Side], order: &Order) -> Answer {
         let mut said = Vec::new();
         for &side in sides {
             said.push(format!("{} {}", side.name(), self.ask(side, order)?));
@@ -303,29 +332,37 @@ impl SessionDesk {
     }
 }
 
-const BOTH: [Side; 2] = [Side::Slave, Side::Master];
+impl SessionDesk {
+    /// Who is asked and told, in this order.
+    fn sides(&self) -> &'static [Side] {
+        match self.sides {
+            Sides::Both | Sides::RemoteElsewhere => &[Side::Slave, Side::Master],
+            Sides::OperatorOnly => &[Side::Master],
+        }
+    }
+}
 
 impl Desk for SessionDesk {
     fn take(&self, order: &Order) -> Answer {
         match *order {
             // stopped before this was asked; now it is known
-            Order::Stop => self.ask_all(&BOTH, Order::Stop),
+            Order::Stop => self.ask_all(self.sides(), order),
             Order::State { side, .. } => match side {
-                Some(place) => self.ask(place.into(), *order),
-                None => self.ask_all(&BOTH, *order),
+                Some(place) => self.ask(place.into(), order),
+                None => self.ask_all(self.sides(), order),
             },
             Order::Link { .. } | Order::Impedance { .. } | Order::Mode { .. } => self.change(order),
             Order::End => {
                 self.stop.store(true, Ordering::Relaxed);
                 Ok("the session ends".into())
             }
-            Order::Operate | Order::Watch => Err("not for this desk".into()),
+            _ => Err("not for this desk".into()),
         }
     }
 
     fn stop(&self) {
-        for side in BOTH {
-            self.order(side, 0, Order::Stop);
+        for &side in self.sides() {
+            self.order(side, 0, &Order::Stop);
         }
     }
 
@@ -366,7 +403,8 @@ fn threes<T: Copy>(bytes: &[u8], number: fn([u8; 4]) -> T) -> Vec<[T; 3]> {
 }
 
 /// What a page is told of a session.
-fn facts(config: &Config, alone: bool) -> Value {
+pub(crate) fn facts(config: &Config, sides: Sides) -> Value {
+    let alone = sides != Sides::Both;
     let link = |link: &LinkParams| json!({"oneway_ms": link.oneway_ms, "jitter_ms": link.jitter_ms, "loss": link.loss});
     let modes = Mode::ALL.into_iter();
     let had = |mode: Mode| !alone && live::check_mode(config, mode).is_ok();
@@ -415,7 +453,7 @@ mod tests {
     #[test]
     fn orders_to_sides_that_are_not_there_are_refused_and_the_others_answered() {
         let stop = Arc::new(AtomicBool::new(false));
-        let desk = SessionDesk::new(&Config::default(), false, &stop);
+        let desk = SessionDesk::new(&Config::default(), Sides::Both, &stop);
         desk.stop();
         let said = desk.take(&Order::Stop).expect_err("nobody");
         assert!(said.contains("slave"), "{said}");
@@ -438,7 +476,7 @@ mod tests {
     #[test]
     fn a_side_at_the_end_of_a_line_is_asked_and_shown() {
         let stop = Arc::new(AtomicBool::new(false));
-        let desk = SessionDesk::new(&Config::default(), false, &stop);
+        let desk = SessionDesk::new(&Config::default(), Sides::Both, &stop);
         let (near, far) = line::pair().expect("sockets");
         desk.attach(Side::Master, near).expect("a thread");
         let side = std::thread::spawn(move || {
@@ -457,11 +495,11 @@ mod tests {
         let answer = desk.take(&Order::Impedance { nspm: 20.0 });
         assert_eq!(answer.as_deref(), Ok("done"));
         // lines keep their order, so what was sent before the answer is shown
-        let shown = desk.board().looks().state.borrow().clone();
+        let shown = desk.board().looks().places[0].state.borrow().clone();
         assert_eq!(shown[wire::HEADER], 7);
         // of a remote side on another host, the operator's is told
         let (near, far) = line::pair().expect("sockets");
-        let alone = SessionDesk::new(&Config::default(), true, &stop);
+        let alone = SessionDesk::new(&Config::default(), Sides::RemoteElsewhere, &stop);
         alone.attach(Side::Master, near).expect("a thread");
         alone.stop();
         let (mut far, mut message, mut told) = (far, Vec::new(), Vec::new());

@@ -37,6 +37,7 @@ impl Phantom {
             Body::Block(block) => (Self::Cells(block.clone()), block.inclusions.len()),
             Body::Linked(block) => (Self::Links(block.clone()), block.balls.len()),
             Body::Lattice { .. } => return Err("is a lattice"),
+            Body::Flat(_) => return Err("is a flat sheet"),
             Body::Mesh(_) => return Err("is a mesh"),
             Body::Voxels(_) => return Err("is a volume of voxels"),
         };

@@ -33,9 +33,10 @@ pub struct Tally {
     slave: OfSide,
     interventions: u64,
     masked: u64,
-    /// Ticks with an instrument, of those in which it only pressed, and of those before which a stroke was
-    /// refused.
+    /// Ticks with an instrument, of those in which it only pressed, and strokes that the remote tissue refused.
     instruments: [u64; 3],
+    /// Number of the first of those.
+    refused: Option<u64>,
     limits: [u64; LIMITS.len()],
     peak_force_n: Option<f64>,
     uncommanded_m: f64,
@@ -78,6 +79,9 @@ impl Tally {
         ];
         for (count, was) in self.instruments.iter_mut().zip(instruments) {
             *count += u64::from(was);
+        }
+        if record.given & Given::REFUSED != 0 {
+            self.refused.get_or_insert(record.strokes);
         }
         match record.side {
             Side::Master => {
@@ -143,8 +147,14 @@ impl Tally {
         self.masked
     }
 
-    /// Ticks with an instrument in the operator's hand, of those in which it only pressed, and of the slave's
-    /// before which a stroke was refused.
+    /// Number of the first stroke that the remote tissue refused.
+    #[must_use]
+    pub fn refused(&self) -> Option<u64> {
+        self.refused
+    }
+
+    /// Ticks with an instrument in the operator's hand, of those in which it only pressed, and strokes that the
+    /// remote tissue refused, one a tick at most.
     #[must_use]
     pub fn instruments(&self) -> [u64; 3] {
         self.instruments

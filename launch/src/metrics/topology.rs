@@ -13,7 +13,7 @@ pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
     let topology = |of: Option<&TickRecord>| of.map(|r| r.topology).filter(|&hash| hash != 0);
     let (twin, tissue) = (topology(master), topology(slave));
     let shown = |hash: u64| format!("{hash:016x}");
-    let [instrument_ticks, blunted_ticks, refused_ticks] = tally.instruments();
+    let [instrument_ticks, blunted_ticks, strokes_refused] = tally.instruments();
     TopologySummary {
         master: twin.map(shown),
         slave: tissue.map(shown),
@@ -23,7 +23,9 @@ pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
         links_cut: twin.and(facts.links_cut),
         instrument_ticks: master.map(|_| instrument_ticks),
         blunted_ticks: master.map(|_| blunted_ticks),
-        refused_ticks: slave.map(|_| refused_ticks),
+        strokes_refused: slave.map(|_| strokes_refused),
+        first_refused: slave.and(tally.refused()),
+        strokes_recorded: twin.and(facts.strokes_recorded),
     }
 }
 
@@ -83,13 +85,14 @@ mod tests {
         };
         let refused = TickRecord {
             given: Given::REFUSED,
-            ..record(0, 7)
+            ..record(5, 7)
         };
         let summary = measured(blunted, refused);
+        assert_eq!(summary.first_refused, Some(5));
         let counted = [
             summary.instrument_ticks,
             summary.blunted_ticks,
-            summary.refused_ticks,
+            summary.strokes_refused,
         ];
         assert_eq!(counted, [Some(1); 3]);
     }

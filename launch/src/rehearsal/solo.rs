@@ -5,16 +5,21 @@
 
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
-use palpate_transport::coupling::Mode;
+use palpate_master::predict::strokes::Strokes;
+use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
-use palpate_transport::trace::{Side, TickRecord};
-use palpate_transport::{Axes, Time};
+use palpate_transport::msg::crtk::OperatingState;
+use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::{Axes, Stroke, Time};
 use palpate_twin::Tissue;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
-use crate::replay::given;
+use crate::replay::{absorb_topology, given};
+use crate::run::paced::{Beat, Paced};
+use crate::run::servo::Ticked;
+use crate::strokes::Keeper as _;
 
 /// The operator's side.
 pub struct Solo {
@@ -23,6 +28,7 @@ pub struct Solo {
     master: palpate_master::State,
     tick: u64,
     hash: Xxh3,
+    last: TickRecord,
 }
 
 /// What a session becomes without another side: the hand feels its twin, which is also the truth, at once.
@@ -50,6 +56,15 @@ impl Solo {
         config.validate()?;
         let handle =
             palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+        Self::with_handle(config, handle)
+    }
+
+    /// At rest, with another handle.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_handle(config: &Config, handle: Box<dyn Handle>) -> Result<Self, ConfigError> {
+        config.validate()?;
         let parties = lab::parties(config.seed, Side::Master);
         let twin = lab::predictor_of(config)?.map(Predictor::alone);
         Ok(Self {
@@ -58,6 +73,7 @@ impl Solo {
             config: config.clone(),
             tick: 0,
             hash: Xxh3::new(),
+            last: TickRecord::default(),
         })
     }
 
@@ -73,28 +89,45 @@ impl Solo {
         self.master.predictor().map(Predictor::twin)
     }
 
+    /// What instruments did, by its number from 1.
+    #[must_use]
+    pub fn stroke(&self, number: u64) -> Option<Stroke> {
+        self.master.stroke(number)
+    }
+
+    /// Links that instruments have cut, less those made.
+    #[must_use]
+    pub fn links_cut(&self) -> Option<i64> {
+        let strokes = self.master.predictor().and_then(Predictor::strokes);
+        strokes.map(Strokes::links_cut)
+    }
+
     /// Hash of the handle's positions and forces so far, bit by bit, and of how the tissue is linked now.
     #[must_use]
     pub fn trace_hash(&self) -> String {
         let mut hash = self.hash.clone();
-        if let Some(topology) = self.twin().and_then(|twin| twin.view().topology) {
-            hash.update(&topology.to_le_bytes());
-        }
+        absorb_topology(&mut hash, &self.last);
         format!("{:016x}", hash.digest())
     }
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
+        self.advance(&Beat::default()).record
+    }
+
+    fn advance(&mut self, beat: &Beat) -> Ticked {
         let now = Time(PERIOD.0 * self.tick as i64);
+        let mut reading = self.handle.read(now);
+        reading.present &= !beat.halt[0];
         let inputs = palpate_master::Inputs {
             tick: self.tick,
             now,
             dt_s: PERIOD.s(),
             paused: false,
-            masked: false,
-            reading: self.handle.read(now),
+            masked: beat.masked,
+            reading,
             frame: None,
-            rearm: false,
+            rearm: beat.rearm[0],
         };
         let (params, coupling) = (&self.config.master, &self.config.coupling);
         let mut out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
@@ -103,12 +136,38 @@ impl Solo {
         self.tick += 1;
         self.absorb(&out.record.port_position_m);
         self.absorb(&out.record.port_force_n);
-        out.record
+        self.last = out.record;
+        let made = (&out.frame, out.record);
+        Ticked::shown(made, reading.is_plausible(), &self.config.coupling)
     }
 
     fn absorb(&mut self, axes: &Axes) {
         for number in axes {
             self.hash.update(&number.to_bits().to_le_bytes());
         }
+    }
+}
+
+impl Paced for Solo {
+    fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
+        let mut ticked = self.advance(beat);
+        let record = &mut ticked.record;
+        if record.events & Events::STALE != 0 {
+            // there is nobody whose frames could be missed
+            record.events &= !Events::STALE;
+            if record.state == OperatingState::Paused as u8 {
+                record.state = OperatingState::Enabled as u8;
+            }
+        }
+        (ticked, None)
+    }
+
+    fn twin(&self) -> Option<&dyn Tissue> {
+        Self::twin(self)
+    }
+
+    fn coupling(&mut self) -> Option<&mut CouplingParams> {
+        // nothing is coupled to it
+        None
     }
 }

@@ -250,11 +250,31 @@ pub struct Progressed {
 }
 
 impl Attempts {
-    /// How attempts at a task went on.
+    /// Every task with a scene on which it was tried, in the order of their first attempts.
     #[must_use]
-    pub fn progress(&self, task: &str) -> Progressed {
-        let of_task = self.attempt.iter().filter(|one| one.task == task);
-        let scores: Vec<f64> = of_task.map(|one| one.score.score).collect();
+    pub fn rows(&self) -> Vec<(String, String)> {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for one in &self.attempt {
+            let row = (one.task.clone(), one.scene.clone());
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        rows
+    }
+
+    /// Scores of one task on one scene, in the order of its attempts.
+    #[must_use]
+    pub fn scores(&self, task: &str, scene: &str) -> Vec<f64> {
+        let of_row = self.attempt.iter();
+        let of_row = of_row.filter(|one| one.task == task && one.scene == scene);
+        of_row.map(|one| one.score.score).collect()
+    }
+
+    /// How attempts at one task on one scene went on.
+    #[must_use]
+    pub fn progress(&self, task: &str, scene: &str) -> Progressed {
+        let scores = self.scores(task, scene);
         let count = scores.len() as f64;
         let (mean_x, mean_y) = (0.5 * (count - 1.0), scores.iter().sum::<f64>() / count);
         let off = |index: usize| index as f64 - mean_x;
@@ -383,12 +403,12 @@ mod tests {
             toml::from_str::<Attempts>(&text).ok(),
             Some(attempts.clone())
         );
-        let progress = attempts.progress("trace");
+        let progress = attempts.progress("trace", "layered");
         assert_eq!(
             (progress.attempts, progress.best, progress.last),
             (3, 0.6, 0.6)
         );
         assert!((progress.gain.expect("three") - 0.2).abs() < 1e-12);
-        assert_eq!(attempts.progress("grasp").gain, None);
+        assert_eq!(attempts.progress("grasp", "layered").gain, None);
     }
 }

@@ -96,8 +96,6 @@ pub fn of_slave(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_slav
         force_valid: has(record, Given::FORCE_VALID),
         tissue_energy_j: record.tissue_energy_j,
         opened: palpate_slave::robot::Opened {
-            // of the run whose frame lies there, whatever that run is called now
-            run: frame.map_or(0, |frame| frame.session),
             strokes: record.strokes,
             topology: record.topology,
         },

@@ -2,11 +2,12 @@
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
 //! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
-//! the lump could be told, `rehearsal` what the steps of a script did, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
+//! the lump could be told, `rehearsal` what the steps of a script did, `attempts` how attempts at tasks went on, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
 //! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency;
 //! [`trial`], what a trial found; [`what_if`], the same hand under other circumstances.
 
 mod atlas;
+mod attempts;
 mod charts;
 mod detect;
 mod heat;
@@ -92,6 +93,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
     html += "</header>\n";
     html += &words::cards(input);
     html += &rehearsal::sections(input);
+    html += &attempts::sections(input);
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &stills(input.stills);
         html += &patch(input);

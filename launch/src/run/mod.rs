@@ -3,12 +3,13 @@
 //! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`agreement`] what both must agree on
 //! first, [`duty`] and [`face`] its CRTK commands and topics, [`mod@supervise`] the whole lab on one
 //! machine: it builds the network, starts both sides in it, changes the link on time, shows the
-//! status, and collects what the sides recorded.
+//! status, and collects what the sides recorded. [`paced`] is a session of one process by the clock.
 
 pub mod agreement;
 pub mod allocation;
 pub mod duty;
 pub mod face;
+pub mod paced;
 pub mod realtime;
 pub mod servo;
 pub mod side;
@@ -82,7 +83,7 @@ pub enum RunError {
 }
 
 /// An I/O error with the file it belongs to.
-fn file_error(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError + '_ {
+pub(crate) fn file_error(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError + '_ {
     move |source| RunError::File {
         path: path.to_owned(),
         source,

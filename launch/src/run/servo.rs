@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use palpate_transport::clock::{Clock as _, MonotonicClock, Tick, Ticker, thread_cpu_now};
+use palpate_transport::coupling::CouplingParams;
+use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingSender};
 use palpate_transport::session::gate::SenderClock;
 use palpate_transport::trace::TickRecord;
@@ -45,6 +47,29 @@ pub struct Ticked {
     pub impedance_nspm: f64,
     /// Number of the coupling mode of now.
     pub mode: u32,
+}
+
+impl Ticked {
+    /// What a tick shows by the frame that it made and its record; nothing is to be sent, and no clock is known.
+    #[must_use]
+    pub fn shown(
+        (frame, record): (&HapticFrame, TickRecord),
+        healthy: bool,
+        coupling: &CouplingParams,
+    ) -> Self {
+        Self {
+            frame: None,
+            force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
+            record,
+            healthy,
+            clock: None,
+            impedance_nspm: frame.impedance_nspm,
+            mode: match FrameFlags::mode_code(frame.flags) {
+                0 => coupling.mode.code(),
+                code => code,
+            },
+        }
+    }
 }
 
 /// One moment of the loop, as the side's tick sees it.
@@ -190,14 +215,7 @@ pub fn servo(
             report.frames += 1;
         }
         meeting.duty.note(ticked.record.state, ticked.healthy);
-        meeting.status.write(Shown {
-            record: ticked.record,
-            late_ticks: causes.total(),
-            force_known: ticked.force_known,
-            clock: ticked.clock,
-            impedance_nspm: ticked.impedance_nspm,
-            mode: ticked.mode,
-        });
+        meeting.status.write(Shown::of(&ticked, causes.total()));
         report.records_lost += u64::from(!meeting.records.push(ticked.record));
         report.ticks += 1;
         report.missed += woken.missed;

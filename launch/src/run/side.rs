@@ -12,14 +12,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 
 use palpate_master::device::{Handle, HandleKind, params};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
-use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::frame::is_plausible;
 use palpate_transport::inbox::{Inbox, Parties};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::session::gate::SenderClock;
@@ -32,7 +31,7 @@ use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
 use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
-use super::strokes::{self, Ends as StrokeEnds, Way};
+use super::strokes::{self, Ends as StrokeEnds, Made};
 use super::{RunError, file_error};
 use crate::config::Config;
 use crate::console::surface::{self, Painter, Surface};
@@ -94,10 +93,10 @@ pub const SIDE_REPORT: &str = "side.json";
 pub const RECORDING: &str = "recording.mcap";
 
 /// Records that may wait for the recorder: 8 s of them.
-const RECORDS_WAITING: usize = 8192;
+pub(super) const RECORDS_WAITING: usize = 8192;
 
 /// Time between two looks of the slow threads \[ns\].
-const LOOK: Span = Span(10_000_000);
+pub(super) const LOOK: Span = Span(10_000_000);
 
 /// How long to wait for the other side before giving up.
 const PEER_WAIT: Span = Span(20_000_000_000);
@@ -127,8 +126,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         codec,
         ..config.clone()
     };
-    let ended = Arc::new(AtomicBool::new(false));
-    let (ends, mut way) = strokes::open(bus.session(), options.side, &ended)?;
+    let mut ending = Ending::default();
+    let ended = Arc::clone(&ending.ended);
+    let (ends, way, made) = strokes::open(bus.session(), options.side, &ended)?;
     let tick = begin(config, ends);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
@@ -146,8 +146,8 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         Arc::clone(&ended),
         config.realtime.bus_priority(),
     )?;
-    let publishing = way.sending();
-    let recording = spawn_recorder(recorder, (waiting, way), Arc::clone(&ended))?;
+    ending.sender = Some(sending.thread().clone());
+    let recording = spawn_recorder(recorder, (waiting, made), ended)?;
     let meeting = Meeting {
         inbound,
         outbound,
@@ -163,10 +163,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     })?;
     show_status(&servo_thread, newest, (&bus, face, sill), options);
     let servo = join("servo", servo_thread)?;
-    ended.store(true, Ordering::Release);
-    sending.thread().unpark();
+    drop(ending);
     join("sender", sending)?;
-    Way::close(publishing)?;
+    way.close()?;
     join("recorder", recording)??;
     let codec_note = agreed.and_then(|agreed| agreed.note);
     let report = SideReport {
@@ -177,6 +176,23 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     };
     write_json(&options.out.join(SIDE_REPORT), &report)?;
     Ok(report)
+}
+
+/// Ends the threads of a side when it is dropped, also where the side cannot be opened.
+#[derive(Default)]
+struct Ending {
+    ended: Arc<AtomicBool>,
+    /// The sender, which sleeps until it is woken.
+    sender: Option<Thread>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(sender) = &self.sender {
+            sender.unpark();
+        }
+    }
 }
 
 /// Begin the recording of a side; `has_table` tells whether its twin has a table.
@@ -272,7 +288,7 @@ fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepar
 fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunError> {
     let (operator, duration_s) = (&config.operator, config.duration_s);
     let (aims, watched, mut tuner) = match cells {
-        Some(cells) => (Some(cells.aims), Some(cells.watched), Some(cells.tuner)),
+        Some(cells) => (cells.aims, Some(cells.watched), Some(cells.tuner)),
         None => (None, None, None),
     };
     let mut handle: Box<dyn Handle> = match aims {
@@ -295,6 +311,7 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
         let mut started = None;
         Box::new(move |moment| {
+            strokes.tell(&mut state);
             let start = *started.get_or_insert(moment.now);
             let since = moment.now - start;
             let mut reading = handle.read(Time(0) + since);
@@ -315,18 +332,14 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
             let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
             given::note_master(&mut out.record, &inputs);
             handle.write(&out.force_on_hand_n);
-            strokes.send(&state, moment.now);
+            strokes.pass(&state, moment.now);
             if let (Some(painter), Some(twin)) = (&mut painter, state.predictor()) {
                 painter.paint(&twin.twin().view());
             }
             Ticked {
-                impedance_nspm: out.frame.impedance_nspm,
-                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
-                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-                record: out.record,
-                healthy: reading.is_plausible(),
                 clock: sender_clock(state.inbox(), moment.now),
+                ..Ticked::shown((&out.frame, out.record), reading.is_plausible(), &coupling)
             }
         })
     });
@@ -335,14 +348,6 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         has_table: table.is_some(),
         surface,
     })
-}
-
-/// Number of the coupling mode that a frame was made in.
-fn mode_now(frame: &HapticFrame, coupling: &CouplingParams) -> u32 {
-    match FrameFlags::mode_code(frame.flags) {
-        0 => coupling.mode.code(),
-        code => code,
-    }
 }
 
 /// A run of a side, told apart from all others; the other side's is learnt from its frames.
@@ -373,8 +378,7 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
         Box::new(move |moment| {
             let start = *started.get_or_insert(moment.now);
             let since = moment.now - start;
-            let peer = state.inbox().parties().peer;
-            let refused = strokes.take(peer, robot.as_mut());
+            let refused = strokes.take(state.inbox(), robot.as_mut(), moment.now);
             let reading = robot.read(Time(0) + since);
             tuner
                 .iter_mut()
@@ -391,14 +395,11 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
             let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
             given::note_slave(&mut out.record, &inputs, refused);
             robot.write(&out.force_n, out.closed);
+            let healthy = is_plausible(&reading.position_m, &reading.velocity_mps);
             Ticked {
-                impedance_nspm: out.frame.impedance_nspm,
-                mode: mode_now(&out.frame, &coupling),
                 frame: codec.encode(&out.frame, state.inbox().newest()),
-                force_known: out.frame.flags & FrameFlags::FORCE_VALID != 0,
-                record: out.record,
-                healthy: is_plausible(&reading.position_m, &reading.velocity_mps),
                 clock: sender_clock(state.inbox(), moment.now),
+                ..Ticked::shown((&out.frame, out.record), healthy, &coupling)
             }
         })
     }))
@@ -436,15 +437,13 @@ fn spawn_sender(
 
 fn spawn_recorder(
     mut recorder: Recorder<BufWriter<File>>,
-    (mut waiting, way): (RingReceiver<TickRecord>, Way),
+    (mut waiting, mut made): (RingReceiver<TickRecord>, Made),
     ended: Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
     spawn("recorder", move || {
-        // all of it: a subscription that is dropped hears nothing
-        let mut way = way;
         loop {
             let last = ended.load(Ordering::Acquire);
-            while let Some((made_ns, stroke)) = way.made.pop() {
+            while let Some((made_ns, stroke)) = made.pop() {
                 recorder.push_stroke(made_ns, &stroke)?;
             }
             while let Some(record) = waiting.pop() {

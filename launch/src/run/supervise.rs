@@ -51,6 +51,8 @@ pub struct RunOutcome {
     pub slave: Vec<TickRecord>,
     /// Links that instruments have cut, less those made.
     pub links_cut: i64,
+    /// Strokes that are in the recording.
+    pub strokes_recorded: u64,
     /// What the operator's side says of itself; nothing if it died before.
     pub master_report: Option<SideReport>,
     /// What the remote side says of itself; nothing if it died before.
@@ -188,6 +190,7 @@ pub fn supervise(
     record::merge(operator, remote, Span(0), BufWriter::new(file))?;
     Ok(RunOutcome {
         links_cut: operator.links_cut(),
+        strokes_recorded: operator.strokes.len() as u64,
         master: master.recording.master,
         slave: slave.recording.slave,
         master_report: master.report,

@@ -1,7 +1,8 @@
 //! What a session has to show: the tissue as it was when it was pressed hardest.
 //!
 //! Source: ours. A record keeps where the probe was and not where every element was, so that the press is
-//! run again on a tissue at rest, from where the probe was last free.
+//! run again on a tissue at rest, from where the probe was last free. Tissue at rest is whole, so that it must have
+//! been so: of a session whose instruments opened it, only what came before is shown.
 
 use palpate_transport::trace::TickRecord;
 use palpate_twin::scene::Scene;
@@ -22,11 +23,13 @@ const STEPS_MAX: usize = 600;
 /// Steps that the probe then stays, so that the tissue comes to rest.
 const REST: usize = 60;
 
-/// The remote tissue under the probe at the largest force of a session; none if nothing was pressed, or
-/// what was pressed is no scene.
+/// The remote tissue under the probe at the largest force of a session, while the tissue was whole; none if nothing
+/// was pressed, or what was pressed is no scene.
 #[must_use]
 pub fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
     let peak = peak(slave)?;
+    let opened = slave.last().is_some_and(|record| record.strokes > 0);
+    let still_whole = if opened { " before it was opened" } else { "" };
     let scene = load_scene(&config.tissue, "tissue").ok()?;
     let way = way(slave, peak);
     let predict = &config.master.predict;
@@ -35,9 +38,9 @@ pub fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
     let (png, force_n) = picture(&scene, tool, &way)?;
     let seconds = slave[peak].tick as f64 * PERIOD.s();
     let caption = format!(
-        "The remote tissue ({}) under the probe at {seconds:.2} s, when it was pressed hardest: {:.2} N there, \
-         {force_n:.2} N in this picture, for which the press was run again on tissue at rest. The darker, the \
-         farther the surface has moved; the arrow is the force on the probe.",
+        "The remote tissue ({}) under the probe at {seconds:.2} s, when it was pressed hardest{still_whole}: \
+         {:.2} N there, {force_n:.2} N in this picture, for which the press was run again on tissue at rest. \
+         The darker, the farther the surface has moved; the arrow is the force on the probe.",
         scene.name,
         contact_n(&slave[peak]),
     );
@@ -51,9 +54,10 @@ fn contact_n(record: &TickRecord) -> f64 {
     if force_n.is_finite() { force_n } else { 0.0 }
 }
 
-/// The record of the largest force.
-fn peak(slave: &[TickRecord]) -> Option<usize> {
-    let forces = slave.iter().map(contact_n).enumerate();
+/// The record of the largest force on whole tissue.
+pub(super) fn peak(slave: &[TickRecord]) -> Option<usize> {
+    let whole = slave.iter().take_while(|record| record.strokes == 0);
+    let forces = whole.map(contact_n).enumerate();
     let (index, force_n) = forces.max_by(|a, b| a.1.total_cmp(&b.1))?;
     (force_n > SHOWN_N).then_some(index)
 }

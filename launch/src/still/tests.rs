@@ -165,3 +165,16 @@ fn nothing_to_see_is_no_picture() {
     assert!(Camera::around(&places, (10, 10)).is_none(), "no extent");
     assert!(Camera::around(&[Vec3::zeros(), Vec3::x()], (0, 10)).is_none());
 }
+
+#[test]
+fn issue_tissue_that_was_pulled_open_was_shown_whole() {
+    use palpate_transport::trace::TickRecord;
+    let record = |force_n: f64, strokes| TickRecord {
+        tissue_force_n: [0.0, 0.0, force_n, 0.0],
+        strokes,
+        ..TickRecord::default()
+    };
+    let opened = [record(0.2, 0), record(0.5, 0), record(2.0, 7)];
+    assert_eq!(super::pressed::peak(&opened), Some(1));
+    assert_eq!(super::pressed::peak(&opened[2..]), None);
+}

@@ -134,8 +134,8 @@ impl Summary {
             let (value, limit) = (self.contact.peak_force_n, expected.force_n);
             checks.push(Check::at_most("force on the hand", value, limit, "N"));
         }
-        if has(Side::Master) && has(Side::Slave) {
-            checks.extend(self.topology_check());
+        if has(Side::Master) {
+            self.state_strokes(has(Side::Slave), &mut checks);
         }
         if has(Side::Slave) {
             let value = self.safety.uncommanded_motion_mm_max;
@@ -160,20 +160,28 @@ impl Summary {
         self.checks.extend(checks);
     }
 
-    /// Whether both tissues ended alike, of a session whose instruments changed one; not known while strokes are
-    /// on their way.
-    fn topology_check(&self) -> Option<Check> {
+    /// Whether both tissues ended alike, of a session whose instruments changed one, and all that was done to them is
+    /// known; not known while strokes are on their way.
+    fn state_strokes(&self, both: bool, checks: &mut Vec<Check>) {
         let topology = &self.topology;
-        let strokes = topology.strokes.filter(|&strokes| strokes > 0)?;
-        let arrived = topology.strokes_done == Some(strokes);
-        let equal = topology.equal.filter(|_| arrived);
-        let value = equal.map(|equal| f64::from(u8::from(equal)));
-        Some(Check::at_least(
-            "topologies equal at the end",
-            value,
-            1.0,
-            "of 1",
-        ))
+        let Some(strokes) = topology.strokes.filter(|&strokes| strokes > 0) else {
+            return;
+        };
+        if both {
+            let arrived = topology.strokes_done == Some(strokes);
+            let equal = topology.equal.filter(|_| arrived);
+            let value = equal.map(|equal| f64::from(u8::from(equal)));
+            let name = "topologies equal at the end";
+            checks.push(Check::at_least(name, value, 1.0, "of 1"));
+            let refused = count(topology.strokes_refused);
+            let name = "strokes that the remote tissue refused";
+            checks.push(Check::at_most(name, refused, 0.0, "strokes"));
+        }
+        if let Some(recorded) = topology.strokes_recorded {
+            let lost = count(Some(strokes.saturating_sub(recorded)));
+            let name = "strokes that are not in the recording";
+            checks.push(Check::at_most(name, lost, 0.0, "strokes"));
+        }
     }
 
     /// Whether the auditor had both sides to judge.

@@ -3,16 +3,22 @@
 //! Source: ours. The instrument works on the twin alone, so the hand feels at once what it does; what it
 //! changed is numbered in strokes ([`palpate_transport::stroke`]) that the remote tissue does one by one. The
 //! shadow, which is touched where the robot was, does a stroke when the robot's tissue had done it: so
-//! lessons compare like with like. The whole log is kept, since a tissue that begins anew must be told all of
-//! it; it is of fixed size, and when it is full instruments only press. They also do so while the remote
-//! tissue is not known to be open as the shadow is: then what they would change could not be done there.
+//! lessons compare like with like. The whole history is kept, since a tissue that begins anew must be told all of
+//! it; it is of fixed size, and when it might be full after one more tick instruments only press. They also do so
+//! while the remote tissue is not known to be open as the shadow is: then what they would change could not be done
+//! there. Numbers go on over the master's runs: a run that begins anew is told what the remote tissue has done,
+//! does it to its twin, and goes on from there.
 
 use palpate_transport::stroke::STROKE_CHANGES;
 use palpate_twin::model::linked::edits::Change;
+use palpate_twin::model::linked::history::History;
 use palpate_twin::{Edit, Instrument, Snapshot, Tissue};
 
-/// Changes that the log has place for, by element: all links of all elements are cut by three.
-const CHANGES_AN_ELEMENT: usize = 8;
+/// Changes that one step or one revision makes at most, by element: of its three links, its hold, and itself.
+const CHANGES_A_TICK: usize = 5;
+
+/// More of them, whatever the size: those of one element that is taken out.
+const CHANGES_MORE: usize = 8;
 
 /// Strokes that the shadow does in one tick at most, so that a backlog is no late tick.
 const STROKES_A_TICK: u64 = 8;
@@ -26,16 +32,12 @@ pub struct RemoteStrokes {
     pub topology: u64,
 }
 
-/// Strokes of this run, and how far the shadow has come with them.
+/// What was done to the twin, and how far the shadow has come with it.
 #[derive(Debug, Clone)]
 pub struct Strokes {
-    changes: Vec<Change>,
-    /// Where each stroke ends in the changes.
-    ends: Vec<u32>,
-    /// Changes that one tick may need.
+    history: History,
+    /// Changes that one step, or one revision, may make.
     spare: usize,
-    /// A change found no place: nothing is like the twin any more.
-    lost: bool,
     /// Strokes that the shadow has done.
     shadowed: u64,
     /// The shadow before the first stroke.
@@ -56,12 +58,9 @@ impl Strokes {
         if !caps.instruments {
             return None;
         }
-        let room = CHANGES_AN_ELEMENT * caps.elements.max(STROKE_CHANGES);
         Some(Self {
-            changes: Vec::with_capacity(room),
-            ends: Vec::with_capacity(room),
-            spare: caps.elements.max(STROKE_CHANGES),
-            lost: false,
+            history: History::of(caps.elements),
+            spare: CHANGES_A_TICK * caps.elements + CHANGES_MORE,
             shadowed: 0,
             whole: Snapshot::of(shadow),
             agrees: false,
@@ -75,21 +74,16 @@ impl Strokes {
         self.alone = true;
     }
 
-    /// Strokes made.
+    /// Strokes made, in this run of the master and in those before.
     #[must_use]
     pub fn made(&self) -> u64 {
-        self.ends.len() as u64
+        self.history.strokes()
     }
 
     /// Changes of a stroke, by its number from 1.
     #[must_use]
     pub fn stroke(&self, number: u64) -> Option<&[Change]> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        let end = *self.ends.get(index)? as usize;
-        let begin = index
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] as usize);
-        self.changes.get(begin..end)
+        self.history.stroke(number)
     }
 
     /// Links that were cut, less those that were made.
@@ -110,34 +104,49 @@ impl Strokes {
 
     /// Whether the twin may be changed now.
     pub(super) fn may_open(&self) -> bool {
-        let room = self.changes.capacity() - self.changes.len();
-        (self.alone || self.agrees) && !self.lost && room >= self.spare
+        (self.alone || self.agrees) && self.history.room() >= self.spare
     }
 
-    /// Notes what the twin's last step changed; allocates nothing.
+    /// Notes what the twin's last step or revision changed; allocates nothing. There is room for all that
+    /// [`Self::may_open`] allowed; what yet found none would make the tissues differ, so nothing is opened then.
     pub(super) fn note(&mut self, changes: &[Change]) {
-        let room = self.changes.capacity() - self.changes.len();
-        if changes.len() > room {
-            self.lost |= !changes.is_empty();
-            return;
-        }
         for part in changes.chunks(STROKE_CHANGES) {
-            self.changes.extend_from_slice(part);
-            // as many strokes fit as changes, and those fit into 32 bits by their element numbers
-            self.ends
-                .push(u32::try_from(self.changes.len()).unwrap_or(u32::MAX));
+            if !self.keep(part) {
+                self.spare = usize::MAX;
+            }
         }
-        for change in changes {
+    }
+
+    fn keep(&mut self, changes: &[Change]) -> bool {
+        let kept = self.history.push(changes);
+        for change in changes.iter().filter(|_| kept) {
             self.links_cut += match change {
                 Change::Cut { .. } => 1,
                 Change::Join { .. } => -1,
                 _ => 0,
             };
         }
+        kept
     }
 
-    /// Takes the shadow to where the remote tissue was, some strokes a tick; whether it is there and alike.
-    pub(super) fn follow(&mut self, shadow: &mut dyn Tissue, remote: RemoteStrokes) -> bool {
+    /// The next stroke of the remote tissue's history, which this run does not know, is done to the twin; whether
+    /// it was. A run that knows the tissue, or a twin that is the only tissue, has nothing to be told.
+    pub(super) fn adopt(&mut self, twin: &mut dyn Tissue, changes: &[Change]) -> bool {
+        !self.alone
+            && !self.agrees
+            && self.history.room() > changes.len()
+            && twin.edit(&Edit::Replay(changes)).is_ok()
+            && self.keep(changes)
+    }
+
+    /// Takes the shadow to where the remote tissue was, some strokes a tick; whether it is there and alike. Once
+    /// all is done everywhere, the twin must be alike as well.
+    pub(super) fn follow(
+        &mut self,
+        shadow: &mut dyn Tissue,
+        twin: &dyn Tissue,
+        remote: RemoteStrokes,
+    ) -> bool {
         if remote.done < self.shadowed {
             // that tissue began anew
             if shadow.thaw(&self.whole).is_err() {
@@ -157,10 +166,11 @@ impl Strokes {
             self.shadowed = next;
         }
         if self.shadowed == remote.done {
-            self.agrees = shadow.view().topology == Some(remote.topology);
+            let like = |tissue: &dyn Tissue| tissue.view().topology == Some(remote.topology);
+            self.agrees = like(shadow) && (self.made() > remote.done || like(twin));
             return self.agrees;
         }
-        // behind for a while is no difference; ahead of all that was made is one
+        // behind for a while is no difference; ahead of all that this run knows is one, until it is told
         self.agrees &= remote.done <= self.made();
         false
     }
@@ -209,7 +219,7 @@ mod tests {
             topology: topology(remote),
         };
         assert_eq!(strokes.allowed(Instrument::Curette), Instrument::Blunt);
-        assert!(strokes.follow(shadow.as_mut(), told(remote.as_ref(), 0)));
+        assert!(strokes.follow(shadow.as_mut(), twin.as_ref(), told(remote.as_ref(), 0)));
         cut(twin.as_mut(), &mut strokes, 30);
         let made = strokes.made();
         assert!(made > 5 && strokes.links_cut() > 0, "{made}");
@@ -220,17 +230,17 @@ mod tests {
             remote
                 .edit(&Edit::Replay(changes))
                 .expect("the same volume");
-            assert!(strokes.follow(shadow.as_mut(), told(remote.as_ref(), done)));
+            assert!(strokes.follow(shadow.as_mut(), twin.as_ref(), told(remote.as_ref(), done)));
             assert_eq!(topology(shadow.as_ref()), topology(remote.as_ref()));
         }
         assert_eq!(topology(remote.as_ref()), topology(twin.as_ref()));
         assert_eq!(strokes.stroke(made + 1), None);
         // tissue that is whole again
-        assert!(strokes.follow(shadow.as_mut(), told(tissue().as_ref(), 0)));
+        assert!(strokes.follow(shadow.as_mut(), twin.as_ref(), told(tissue().as_ref(), 0)));
         assert_eq!(topology(shadow.as_ref()), topology(tissue().as_ref()));
         // a long way is gone in some ticks, and what is behind is no difference
         let end = told(remote.as_ref(), made);
-        while !strokes.follow(shadow.as_mut(), end) {
+        while !strokes.follow(shadow.as_mut(), twin.as_ref(), end) {
             assert_eq!(strokes.allowed(Instrument::Curette), Instrument::Curette);
         }
         assert_eq!(topology(shadow.as_ref()), topology(remote.as_ref()));
@@ -242,32 +252,87 @@ mod tests {
         let mut strokes = Strokes::of(shadow.as_ref()).expect("it can be opened");
         for topology in [0, topology(shadow.as_ref()) ^ 1] {
             let told = RemoteStrokes { done: 0, topology };
-            assert!(!strokes.follow(shadow.as_mut(), told));
+            assert!(!strokes.follow(shadow.as_mut(), twin.as_ref(), told));
             cut(twin.as_mut(), &mut strokes, 30);
             assert_eq!(strokes.made(), 0);
         }
         // one that says to have done what nobody made
         let topology = topology(shadow.as_ref());
-        assert!(strokes.follow(shadow.as_mut(), RemoteStrokes { done: 0, topology }));
-        assert!(!strokes.follow(shadow.as_mut(), RemoteStrokes { done: 9, topology }));
+        assert!(strokes.follow(
+            shadow.as_mut(),
+            twin.as_ref(),
+            RemoteStrokes { done: 0, topology }
+        ));
+        assert!(!strokes.follow(
+            shadow.as_mut(),
+            twin.as_ref(),
+            RemoteStrokes { done: 9, topology }
+        ));
         assert_eq!(strokes.allowed(Instrument::Tack), Instrument::Blunt);
         strokes.alone();
         assert_eq!(strokes.allowed(Instrument::Tack), Instrument::Tack);
     }
 
     #[test]
-    fn a_full_log_blunts_instruments_before_it_overflows() {
+    fn issue_a_tick_with_more_changes_than_were_spared_lost_them() {
         let shadow = tissue();
-        let mut strokes = Strokes::of(shadow.as_ref()).expect("it can be opened");
-        strokes.alone();
-        let some = [Change::Take { element: 0 }; 1000];
-        let (changes, ends) = (strokes.changes.capacity(), strokes.ends.capacity());
-        while strokes.may_open() {
-            strokes.note(&some);
+        let elements = shadow.caps().elements;
+        // all links, holds and elements in one step, and as many in a revision
+        let most = vec![Change::Take { element: 0 }; 5 * elements + 8];
+        for size in [1000, most.len()] {
+            let mut strokes = Strokes::of(shadow.as_ref()).expect("it can be opened");
+            strokes.alone();
+            let (mut noted, mut ticks) = (0, 0);
+            while strokes.may_open() {
+                strokes.note(&most[..size]);
+                (noted, ticks) = (noted + size, ticks + 1);
+            }
+            assert!(ticks > 1, "{ticks} ticks of {size}");
+            let kept = (1..=strokes.made()).filter_map(|number| strokes.stroke(number));
+            assert_eq!(kept.map(<[Change]>::len).sum::<usize>(), noted);
+            assert_eq!(strokes.stroke(1).map(<[Change]>::len), Some(STROKE_CHANGES));
+            assert_eq!(strokes.allowed(Instrument::Tack), Instrument::Blunt);
         }
-        assert!(!strokes.lost && strokes.changes.len() + strokes.spare > changes);
-        let kept = (strokes.changes.capacity(), strokes.ends.capacity());
-        assert_eq!(kept, (changes, ends), "it does not grow");
-        assert_eq!(strokes.stroke(1).map(<[Change]>::len), Some(STROKE_CHANGES));
+    }
+
+    #[test]
+    fn a_run_that_begins_anew_is_told_and_goes_on() {
+        let (mut twin, mut shadow, mut remote) = (tissue(), tissue(), tissue());
+        let mut former = Strokes::of(shadow.as_ref()).expect("it can be opened");
+        former.alone();
+        cut(remote.as_mut(), &mut former, 30);
+        let made = former.made();
+        let told = RemoteStrokes {
+            done: made,
+            topology: topology(remote.as_ref()),
+        };
+        let mut strokes = Strokes::of(shadow.as_ref()).expect("it can be opened");
+        for number in 1..=made {
+            assert!(!strokes.follow(shadow.as_mut(), twin.as_ref(), told));
+            assert_eq!(strokes.allowed(Instrument::Curette), Instrument::Blunt);
+            let changes = former.stroke(number).expect("it was made");
+            assert!(strokes.adopt(twin.as_mut(), changes));
+        }
+        while !strokes.follow(shadow.as_mut(), twin.as_ref(), told) {}
+        assert_eq!(topology(twin.as_ref()), told.topology);
+        assert_eq!(strokes.links_cut(), former.links_cut());
+        assert_eq!(strokes.allowed(Instrument::Curette), Instrument::Curette);
+        // it knows all: nothing more is taken in
+        assert!(!strokes.adopt(twin.as_mut(), former.stroke(1).expect("made")));
+        assert_eq!(strokes.made(), made);
+    }
+
+    #[test]
+    fn a_history_that_does_not_lead_to_what_the_remote_tissue_is_opens_nothing() {
+        let (mut twin, mut shadow) = (tissue(), tissue());
+        let mut strokes = Strokes::of(shadow.as_ref()).expect("it can be opened");
+        let told = RemoteStrokes {
+            done: 1,
+            topology: topology(shadow.as_ref()) ^ 1,
+        };
+        assert!(!strokes.follow(shadow.as_mut(), twin.as_ref(), told));
+        assert!(strokes.adopt(twin.as_mut(), &[Change::Take { element: 0 }]));
+        assert!(!strokes.follow(shadow.as_mut(), twin.as_ref(), told));
+        assert_eq!(strokes.allowed(Instrument::Curette), Instrument::Blunt);
     }
 }

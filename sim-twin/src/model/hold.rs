@@ -12,7 +12,7 @@ use crate::twin::{Reaction, Snapshot, Tool};
 /// Most tools of any model.
 const TOOLS: usize = 4;
 /// Numbers of a held tool in a snapshot.
-const HELD: usize = 21;
+const HELD: usize = 24;
 /// Stands for no estimate in a snapshot; an estimate is at least 0.
 const NONE: f64 = -1.0;
 
@@ -86,6 +86,7 @@ impl Hold {
             let slopes = [felt.stiffness_npm, felt.damping_nspm, contacts];
             snapshot.numbers.extend(slopes);
             snapshot.numbers.push(felt.error_n.unwrap_or(NONE));
+            snapshot.numbers.extend(felt.edge_n.iter());
         }
     }
 
@@ -113,6 +114,7 @@ impl Hold {
                     stiffness_npm: numbers[17],
                     damping_nspm: numbers[18],
                     error_n: Some(numbers[20]).filter(|&n| n != NONE),
+                    edge_n: vector(21),
                     contacts,
                 },
             };

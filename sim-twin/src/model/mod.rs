@@ -2,6 +2,7 @@
 
 pub mod conjugate;
 pub mod fem;
+pub mod flat;
 pub(crate) mod hold;
 pub mod idms;
 pub mod linked;

@@ -139,11 +139,13 @@ impl Steps {
 fn block(scene: &Scene) -> Result<&Block, ChangeError> {
     match &scene.body {
         Body::Block(block) => Ok(block),
-        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => {
-            Err(ChangeError::NotABlock {
-                scene: scene.name.clone(),
-            })
-        }
+        Body::Lattice { .. }
+        | Body::Flat(_)
+        | Body::Linked(_)
+        | Body::Voxels(_)
+        | Body::Mesh(_) => Err(ChangeError::NotABlock {
+            scene: scene.name.clone(),
+        }),
     }
 }
 

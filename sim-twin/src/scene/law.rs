@@ -83,9 +83,11 @@ mod tests {
         let block = plain.replacen("[block]", &format!("[block]\n{lines}"), 1);
         match load(&block).map_err(|error| error.to_string())?.body {
             Body::Block(block) => Ok(block.params.law),
-            Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) | Body::Mesh(_) => {
-                Err("no block".to_owned())
-            }
+            Body::Lattice { .. }
+            | Body::Flat(_)
+            | Body::Linked(_)
+            | Body::Voxels(_)
+            | Body::Mesh(_) => Err("no block".to_owned()),
         }
     }
 

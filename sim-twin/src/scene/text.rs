@@ -5,6 +5,7 @@
 use serde::Deserialize;
 
 use super::block::{BlockText, InclusionText, LayerText};
+use super::flat::FlatText;
 use super::lattice::{FixtureText, ModelText, SheetText};
 use super::linked::{LinkedBlockError, LinkedText};
 use super::volume::{MeshText, RegionText};
@@ -20,12 +21,13 @@ impl Scene {
         positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
         let given = [
             text.sheet.is_some(),
+            text.flat.is_some(),
             text.fixture.is_some(),
             text.block.is_some(),
             text.linked.is_some(),
             text.mesh.is_some(),
         ];
-        let expected = "one of the tables [sheet], [fixture], [block], [linked] and [mesh]";
+        let expected = "one of the tables [sheet], [flat], [fixture], [block], [linked] and [mesh]";
         match given.iter().filter(|&&given| given).count() {
             0 => Err(field("sheet", "missing", expected)),
             1 => text.scene(read),
@@ -72,7 +74,13 @@ impl Text {
                 let lumps = volume.lumps();
                 (Body::Mesh(volume), lumps)
             }
-            (None, None, None) => (self.lattice()?, self.lump.clone()),
+            (None, None, None) => match &self.flat {
+                Some(_) if !self.lump.is_empty() => {
+                    return Err(field("lump", "given", "no lump in a flat sheet"));
+                }
+                Some(flat) => (Body::Flat(flat.sheet()?), Vec::new()),
+                None => (self.lattice()?, self.lump.clone()),
+            },
         };
         Ok(Scene {
             name: self.name,
@@ -127,6 +135,7 @@ impl Text {
 struct Text {
     name: String,
     sheet: Option<SheetText>,
+    flat: Option<FlatText>,
     fixture: Option<FixtureText>,
     block: Option<BlockText>,
     linked: Option<LinkedText>,

@@ -99,6 +99,14 @@ impl Robot for MassRobot {
         self.environment.opened()
     }
 
+    fn foreign(&self, run: u64) -> u64 {
+        self.environment.foreign(run)
+    }
+
+    fn done(&self, number: u64) -> Option<Stroke> {
+        self.environment.done(number)
+    }
+
     fn counts(&self) -> Counts {
         Counts {
             time_jumps: self.pace.jumps(),

@@ -49,20 +49,10 @@ pub struct Reading {
 /// What strokes have made of simulated tissue; nothing of tissue that they cannot open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Opened {
-    /// Run of the master whose strokes it does.
-    pub run: u64,
-    /// Strokes of that run that it has done.
+    /// Strokes that are over, done or refused, since it was whole.
     pub strokes: u64,
     /// Which elements are there, linked and held; 0 if strokes cannot change that.
     pub topology: u64,
-}
-
-impl Opened {
-    /// Strokes of a run of the master that were done.
-    #[must_use]
-    pub const fn done(&self, run: u64) -> u64 {
-        if self.run == run { self.strokes } else { 0 }
-    }
 }
 
 /// Why a stroke was not done; the tissue is as it was.
@@ -79,7 +69,13 @@ pub enum StrokeRefusal {
         /// The number that comes next.
         expected: u64,
     },
-    /// A change that this tissue cannot have.
+    /// No more of its history can be kept.
+    #[error("no room for stroke {number} in the history of this tissue")]
+    Full {
+        /// Its number.
+        number: u64,
+    },
+    /// A change that this tissue cannot have. The stroke is over all the same, so that it holds up none after it.
     #[error("change {index} of stroke {number} is none of this tissue")]
     Change {
         /// Number of the stroke.
@@ -161,6 +157,16 @@ pub trait Robot: Send {
         Opened::default()
     }
 
+    /// How many of the strokes that are over were not all made by this run of the master: those that it must be told.
+    fn foreign(&self, _run: u64) -> u64 {
+        0
+    }
+
+    /// A stroke that is over, by its number, for a run of the master that does not know it.
+    fn done(&self, _number: u64) -> Option<Stroke> {
+        None
+    }
+
     /// What went wrong so far.
     fn counts(&self) -> Counts {
         Counts::default()
@@ -197,5 +203,15 @@ pub trait Environment: Send {
     /// What strokes have made of it by now.
     fn opened(&self) -> Opened {
         Opened::default()
+    }
+
+    /// See [`Robot::foreign`].
+    fn foreign(&self, _run: u64) -> u64 {
+        0
+    }
+
+    /// See [`Robot::done`].
+    fn done(&self, _number: u64) -> Option<Stroke> {
+        None
     }
 }

@@ -31,6 +31,8 @@ pub struct AtHandle {
     pub twin_n: f64,
     /// Energy that the twin may give back along this axis \[J\].
     pub twin_j: f64,
+    /// Of the twin's force, what holds the edge of a blade \[N\]: the robot has no blade, so nobody relays it.
+    pub edge_n: f64,
 }
 
 /// What a method wants.
@@ -150,13 +152,26 @@ impl MasterEnd {
         }
     }
 
-    /// What the method wants on one axis.
+    /// What the method wants on one axis, and what holds the operator's blade, which every method lets the hand feel.
     pub fn demand(
         &mut self,
         moment: &Moment<'_>,
         handle: &AtHandle,
         account: &Reservoir,
     ) -> Demand {
+        let wanted = self.of_method(moment, handle, account);
+        Demand {
+            force_n: wanted.force_n - self.edge_n(moment, handle),
+            ..wanted
+        }
+    }
+
+    /// What of the force on a blade the method does not have in the twin's force \[N\].
+    fn edge_n(&self, moment: &Moment<'_>, handle: &AtHandle) -> f64 {
+        (1.0 - self.twin_share(moment.params.mode)) * handle.edge_n
+    }
+
+    fn of_method(&mut self, moment: &Moment<'_>, handle: &AtHandle, account: &Reservoir) -> Demand {
         let axis = handle.axis;
         let (params, relayed_n) = (moment.params, relayed_n(moment, axis));
         match params.mode.resolved() {
@@ -213,7 +228,9 @@ impl MasterEnd {
         let made = if matched {
             (b / 2.0).sqrt() * handle.velocity_mps
         } else {
-            wave::forward(b, handle.velocity_mps, force_n)
+            // the line carries what it brought; a blade is held at this end
+            let of_line_n = force_n + self.edge_n(moment, handle);
+            wave::forward(b, handle.velocity_mps, of_line_n)
         };
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;

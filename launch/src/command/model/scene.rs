@@ -65,6 +65,13 @@ pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
             let apart = format!("{x:.3} x {y:.3} x {z:.3}");
             text.push_str(&elements(caps.elements, caps.nodes, &apart));
         }
+        Body::Flat(sheet) => {
+            let [left_npm, right_npm] = sheet.stiffness_npm;
+            let _ = writeln!(
+                text,
+                "sheet    flat, {left_npm} N/m on the left to {right_npm} N/m on the right"
+            );
+        }
         Body::Lattice { .. } => {
             let caps = scene.build().map_err(|error| named(&error))?.caps();
             let _ = writeln!(
@@ -291,7 +298,7 @@ fn mass_kg(block: &Block) -> Result<f64, BlockError> {
 pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
     let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
     Ok(match &scene.body {
-        Body::Lattice { .. } | Body::Linked(_) | Body::Voxels(_) => None,
+        Body::Lattice { .. } | Body::Flat(_) | Body::Linked(_) | Body::Voxels(_) => None,
         Body::Mesh(volume) => Some(volume.to_parts()),
         Body::Block(block) => Some(block.parts().map_err(|error| named(&error))?),
     })

@@ -153,6 +153,10 @@ export class Controls {
       rows["pointer"] = `${master.pointer_hz.toFixed(0)} /s, ${(1e3 * master.pointer_age_s).toFixed(0)} ms old`;
       rows["pointer to picture"] = seen.echo_ms === null ? "–" : `${seen.echo_ms.toFixed(0)} ms`;
     }
+    if (this.facts?.for === "rehearsal") {
+      for (const name of BETWEEN) delete rows[name];
+      for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ [\d.]+/, "");
+    }
     const cells = Object.entries(rows).flatMap(([name, value]) => [cell("dt", name), cell("dd", value)]);
     at("numbers").replaceChildren(...cells);
   }
@@ -165,6 +169,8 @@ export class Controls {
   }
 }
 
+// what there is only between two sides
+const BETWEEN = ["round trip", "one way", "packets in / out", "impedance", "twin known here"];
 const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact" };
 
 function limits(events) {

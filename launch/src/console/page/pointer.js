@@ -2,6 +2,7 @@
 
 const SAY_MS = 16;
 const HOVER_M = 0.004;
+const COME_M = 0.001;
 const WHEEL_M = 0.0005;
 const DRAG_M = 0.00012;
 const KEY_M = 0.001;
@@ -15,6 +16,8 @@ export class Pointer {
     Object.assign(this, { scene, canvas, say });
     this.enabled = false;
     this.held = this.closed = this.clutch = false;
+    this.jaws = true;
+    this.closed_m = CLOSED_M;
     this.by = null;
     this.scale = 1;
     this.tool_m = [0, 0, 0.03, OPEN_M];
@@ -42,7 +45,7 @@ export class Pointer {
     this.held = true;
     this.by = by;
     this.aim_m = [...this.tool_m];
-    this.aim_m[2] = Math.min(this.aim_m[2], this.touch_m + HOVER_M);
+    this.coming = true;
     this.canvas.dataset.held = "true";
   }
 
@@ -55,8 +58,17 @@ export class Pointer {
   }
 
   tell() {
-    this.aim_m[3] = this.closed ? CLOSED_M : OPEN_M;
+    this.come();
+    this.aim_m[3] = this.closed && this.jaws ? this.closed_m : OPEN_M;
     this.say({ position_m: this.aim_m, present: this.held, closed: this.closed });
+  }
+
+  /** Down to just above the surface, slowly enough not to swing into it. */
+  come() {
+    const hover_m = this.touch_m + HOVER_M;
+    if (!this.coming || !this.held) return;
+    this.coming = this.aim_m[2] > hover_m;
+    if (this.coming) this.aim_m[2] = Math.max(hover_m, this.aim_m[2] - COME_M);
   }
 
   /** How deep the aim is [m]: positive in the tissue. */
@@ -65,6 +77,8 @@ export class Pointer {
   }
 
   set depth_m(depth) {
+    // what is asked for on its way down would be felt as a blow
+    if (this.coming) return;
     this.aim_m[2] = this.touch_m - Math.max(-0.03, Math.min(0.02, depth));
   }
 

@@ -75,7 +75,7 @@ export class Strips {
 
   resize() {
     for (const { plot, box } of this.strips) {
-      plot?.setSize(size(box));
+      if (box.clientWidth) plot?.setSize(size(box));
     }
   }
 

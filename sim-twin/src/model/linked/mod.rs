@@ -6,7 +6,8 @@
 //! neighbours, [`limits`] how far links give, [`matter`] what elements are made of. [`exact`] moves
 //! elements so that no limit is broken, [`bounds`] says the same in closed form for a block; [`chain`] and
 //! [`ordered`] are what the source and its successor print, [`propagation`] chooses. [`relax`], [`bench1d`] and
-//! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends. [`Linked`] is the
+//! [`preserve`] are for study and golden numbers, [`settle`] is where all of it ends,
+//! [`history`] what was done to a volume, for another that shall be alike. [`Linked`] is the
 //! tissue: `weave` its links as `sweep` wants them, `rows` which of them move, `touch` what tools do, `operate` what
 //! instruments do, `blade` how a knife feels, `cling` what rubs and what jaws hold, `tick` one step.
 //!
@@ -29,6 +30,7 @@ pub mod edits;
 pub mod elements;
 pub mod exact;
 mod front;
+pub mod history;
 pub mod join;
 pub mod knife;
 pub mod limits;

@@ -109,7 +109,8 @@ impl Linked {
             Vec3::zeros()
         };
         if let (Some(act), Some(drawn)) = (&self.acts[index], drawn) {
-            mean_n += drawn.mean_n[0] + drawn.mean_n[1];
+            felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
+            mean_n += felt.edge_n;
             act.add_to(drawn, &mut felt);
         }
         felt.force_n = mean_n;

@@ -47,6 +47,7 @@ pub(super) fn join(tool: &Tool, [one, other]: [Reaction; 2]) -> Reaction {
     let size_n = force_n.norm();
     Reaction {
         force_n,
+        edge_n: one.edge_n + other.edge_n,
         torque_nm: one.torque_nm + other.torque_nm + arm_m.cross(&apart_n),
         grip_n: 0.5 * apart_n.dot(&jaw_axis(&tool.shaft_m)),
         normal: if size_n > 0.0 {

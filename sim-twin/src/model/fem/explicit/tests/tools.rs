@@ -39,7 +39,7 @@ fn a_place_outside_the_fine_zone_is_felt_as_on_its_own_grid() {
 }
 
 #[test]
-fn a_lying_rod_presses_with_its_length_and_turns_about_its_end() {
+fn s4_p30_a_lying_rod_presses_with_its_length_and_turns_about_its_end() {
     let run = |long_m: f64, tilt: f64| {
         let mut tissue = tissue((10, 2), &Params::default());
         let mut last = Reaction::default();

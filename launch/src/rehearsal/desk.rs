@@ -1,0 +1,102 @@
+//! The desk of a live rehearsal: scenes, tools and tasks are passed on to the session, all else to its operator's side.
+//!
+//! Source: ours.
+
+use core::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use palpate_master::device::pointer::Aim;
+use serde::{Deserialize, Serialize};
+
+use super::library::{Said, TaskKind};
+use crate::console::session::SessionDesk;
+use crate::console::{Answer, Desk, Order};
+
+/// How long a wish may take: a scene is built meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What may be wished of a rehearsal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Wish {
+    /// Go over to a scene, or begin this one anew.
+    Scene(String),
+    /// Take another tool.
+    Tool(String),
+    /// Take back what an instrument did last.
+    Undo,
+    /// Do it again.
+    Redo,
+    /// Begin a task.
+    Begin(TaskKind),
+    /// Answer it, or say that it is finished.
+    Answer(Said),
+    /// Leave it without an answer.
+    Leave,
+}
+
+/// A wish that waits for the session.
+pub struct Wished {
+    /// What is wished.
+    pub wish: Wish,
+    /// Where the answer goes.
+    pub answer: Sender<Answer>,
+}
+
+/// The desk.
+#[derive(Debug)]
+pub struct RehearsalDesk {
+    side: Arc<SessionDesk>,
+    wishes: Mutex<Sender<Wished>>,
+}
+
+impl RehearsalDesk {
+    /// A desk before the operator's side of `side`, and where its wishes are found.
+    #[must_use]
+    pub fn new(side: Arc<SessionDesk>) -> (Arc<Self>, Receiver<Wished>) {
+        let (wishes, wished) = channel();
+        let wishes = Mutex::new(wishes);
+        (Arc::new(Self { side, wishes }), wished)
+    }
+
+    fn wish(&self, wish: &Wish) -> Answer {
+        let (answer, answered) = channel();
+        let wished = Wished {
+            wish: wish.clone(),
+            answer,
+        };
+        let wishes = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = wishes.send(wished);
+        drop(wishes);
+        if sent.is_err() {
+            return Err("the rehearsal is over".into());
+        }
+        let said = answered.recv_timeout(PATIENCE);
+        said.unwrap_or_else(|_| Err("the rehearsal does not answer".into()))
+    }
+}
+
+impl Desk for RehearsalDesk {
+    fn take(&self, order: &Order) -> Answer {
+        match order {
+            Order::Rehearse { wish } => self.wish(wish),
+            Order::Impedance { .. } | Order::Mode { .. } | Order::Link { .. } => {
+                Err("a rehearsal has no other side and no network".into())
+            }
+            _ => self.side.take(order),
+        }
+    }
+
+    fn stop(&self) {
+        self.side.stop();
+    }
+
+    fn aim(&self, aim: Aim, said_ms: f64) {
+        self.side.aim(aim, said_ms);
+    }
+
+    fn watched(&self, anybody: bool) {
+        self.side.watched(anybody);
+    }
+}

@@ -1,0 +1,560 @@
+//! A rehearsal with a person: one scene after another on the twin alone, by the clock, with tools and tasks.
+//!
+//! Each scene is a session of its own, with its own configuration and recording, so every folder can be read and run
+//! again by itself. A wish that needs another session builds it while this one goes on, and only then takes its place.
+//! Source: ours.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use palpate_master::device::params;
+use palpate_master::device::script::ScriptParams;
+use palpate_transport::Time;
+use palpate_transport::clock::{Clock as _, MonotonicClock, wall_now};
+use palpate_transport::mailbox::{LatestWriter, latest};
+use palpate_transport::trace::{Side, TickRecord};
+use serde_json::{Value, json};
+
+use super::attempts::{self, Kept, Known};
+use super::desk::{Wish, Wished};
+use super::library::{self, OFFERS, Posed, Said, TaskKind};
+use super::solo::{self, Solo};
+use super::task::{Attempt, Score};
+use super::wield::{self, ToolKind, Wielded, Wielding};
+use crate::config::{Config, ConfigError};
+use crate::console::Answer;
+use crate::console::session::{self, SessionDesk, Sides};
+use crate::lab::{self, PERIOD};
+use crate::record::{self, Recorder};
+use crate::replay::same;
+use crate::run::paced::{PacedOptions, Playing, Stage};
+use crate::run::servo::ServoReport;
+use crate::run::side::RECORDING;
+use crate::run::{RunError, file_error};
+
+/// Longest attempt that is scored, in ticks: five minutes.
+const ATTEMPT_TICKS: usize = 300_000;
+
+/// Who holds the handle, in a record.
+const OPERATOR: &str = "a person at the page";
+
+/// What a rehearsal is given.
+#[derive(Debug, Clone)]
+pub struct LiveOptions {
+    /// Where the first scene's results go; those of later ones go below it.
+    pub folder: PathBuf,
+    /// The record of attempts, if there is one.
+    pub attempts: Option<PathBuf>,
+    /// Ends it.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// One scene that was rehearsed on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Where its results go.
+    pub folder: PathBuf,
+    /// What ran.
+    pub config: Config,
+    /// What the loop says of itself.
+    pub servo: ServoReport,
+}
+
+/// What came of a rehearsal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rehearsals {
+    /// The scenes, in their order.
+    pub parts: Vec<Part>,
+    /// All attempts that are known, those of now with them.
+    pub known: Known,
+    /// How many of them were made now.
+    pub made: usize,
+}
+
+/// Rehearse until it is ended, or `config` says; `wished` is what the page wishes.
+///
+/// # Errors
+/// [`RunError`] if the first scene cannot be used, or a file not written.
+pub fn rehearse(
+    config: &Config,
+    options: &LiveOptions,
+    (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+) -> Result<Rehearsals, RunError> {
+    let mut room = Room::new(config, options);
+    let mut next = Some((Scene::new(config, &Choice::of(config))?, None));
+    while let Some((scene, asked)) = next.take() {
+        next = room.play(scene, asked, (desk, wished))?;
+    }
+    Ok(Rehearsals {
+        parts: room.parts,
+        known: room.known,
+        made: room.made,
+    })
+}
+
+/// What is to be touched, and with what.
+#[derive(Debug, Clone, PartialEq)]
+struct Choice {
+    /// Name of the scene in the library, or what the command line named.
+    name: String,
+    tool: &'static str,
+    task: Option<(TaskKind, Posed)>,
+    seed: u64,
+}
+
+impl Choice {
+    fn of(config: &Config) -> Self {
+        Self {
+            name: config.twin.clone(),
+            tool: "fingertip",
+            task: None,
+            seed: config.seed,
+        }
+    }
+}
+
+/// A session that is built and has not begun.
+struct Scene {
+    choice: Choice,
+    config: Config,
+    stage: Stage,
+    solo: Solo,
+    tool: &'static ToolKind,
+    tools: Vec<&'static ToolKind>,
+    wield: LatestWriter<Wielded>,
+    /// What the page is told of it.
+    title: String,
+}
+
+impl Scene {
+    fn new(base: &Config, choice: &Choice) -> Result<Self, RunError> {
+        let mut config = base.clone();
+        let posed = choice.task.as_ref().map(|(_, posed)| posed.scene.clone());
+        config.twin = posed.unwrap_or_else(|| choice.name.clone());
+        solo::alone(&mut config);
+        let scene = lab::load_scene(&config.twin, "twin")?;
+        let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
+        let tools: Vec<_> = wield::tools(&tissue.caps()).collect();
+        drop(tissue);
+        // a task of jaws begins with jaws
+        let wanted = match &choice.task {
+            Some((TaskKind::Grasp, _)) => "tweezers",
+            _ => choice.tool,
+        };
+        let tool = tools.iter().find(|tool| tool.name == wanted);
+        let Some(tool) = tool.or(tools.first()).copied() else {
+            return Err(wrong(&choice.name, &"no tool is felt on it").into());
+        };
+        let radius_m = scene.tool_radius_m * tool.radius;
+        config.master.predict.tool_radius_m = radius_m;
+        if let ScriptParams::Palpation(palpation) = &mut config.operator.script {
+            // the handle begins above the surface by this
+            palpation.tool_radius_m = radius_m;
+        }
+        let mut stage = Stage::new(false)?;
+        let (wield, wielded) = latest(Wielded::new(tool, radius_m));
+        let aims = stage.aims().ok_or(RunError::Thread {
+            name: "stage",
+            detail: "its pointer is taken".into(),
+        })?;
+        let handle = Wielding::new(params::pointer(&config.operator, aims), wielded);
+        let solo = Solo::with_handle(&config, Box::new(handle))?;
+        Ok(Self {
+            choice: choice.clone(),
+            config,
+            stage,
+            solo,
+            tool,
+            tools,
+            wield,
+            title: scene.name,
+        })
+    }
+}
+
+/// How a task stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+enum Phase {
+    /// There is none.
+    #[default]
+    Free,
+    /// It is being done.
+    Doing(Vec<TickRecord>),
+    /// It was answered.
+    Answered(Score),
+}
+
+/// The session that is being played, as wishes change it.
+struct Now {
+    choice: Choice,
+    config: Config,
+    tool: &'static ToolKind,
+    tools: Vec<&'static ToolKind>,
+    wield: LatestWriter<Wielded>,
+    wielded: Wielded,
+    phase: Phase,
+    title: String,
+}
+
+/// What a wish leads to.
+enum Then {
+    /// This session goes on.
+    On(String),
+    /// Another takes its place.
+    Over(Box<Scene>, String),
+}
+
+/// Whoever waits for another session, and what it is told then.
+type Asked = Option<(Sender<Answer>, String)>;
+
+/// A rehearsal.
+struct Room<'a> {
+    base: &'a Config,
+    options: &'a LiveOptions,
+    began: Time,
+    parts: Vec<Part>,
+    known: Known,
+    made: usize,
+    posed: u64,
+}
+
+impl<'a> Room<'a> {
+    fn new(base: &'a Config, options: &'a LiveOptions) -> Self {
+        let known = options.attempts.as_deref().map(attempts::read);
+        Self {
+            base,
+            options,
+            began: MonotonicClock.now(),
+            parts: Vec::new(),
+            known: known.unwrap_or_default(),
+            made: 0,
+            posed: 0,
+        }
+    }
+
+    /// Play one scene to its end; what comes after it, if anything does.
+    fn play(
+        &mut self,
+        scene: Scene,
+        asked: Asked,
+        (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    ) -> Result<Option<(Scene, Asked)>, RunError> {
+        let gone_s = (MonotonicClock.now() - self.began).s();
+        let left_s = (self.base.duration_s - gone_s).max(PERIOD.s());
+        let config = Config {
+            duration_s: left_s,
+            ..scene.config
+        };
+        let folder = self.folder(&scene.title);
+        let mut recorder = begin_recording(&config, &folder)?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let options = PacedOptions {
+            realtime: config.realtime,
+            ticks_max: Some((left_s / PERIOD.s()).round() as u64),
+            stop: Arc::clone(&ended),
+        };
+        let radius_m = config.master.predict.tool_radius_m;
+        let mut now = Now {
+            phase: match scene.choice.task {
+                Some(_) => Phase::Doing(Vec::new()),
+                None => Phase::Free,
+            },
+            wielded: Wielded::new(scene.tool, radius_m),
+            choice: scene.choice,
+            config,
+            tool: scene.tool,
+            tools: scene.tools,
+            wield: scene.wield,
+            title: scene.title,
+        };
+        let mut playing = scene.stage.play(desk, scene.solo, &options)?;
+        desk.board().tell(self.facts(&now));
+        if let Some((answer, text)) = asked {
+            // whoever asked may have gone
+            let _ = answer.send(Ok(text));
+        }
+        let mut next = None;
+        while self.look(&mut playing, &mut recorder, &mut now)? {
+            if self.options.stop.load(Ordering::Relaxed) {
+                ended.store(true, Ordering::Relaxed);
+            }
+            // what is wished while another scene comes waits for that
+            if next.is_none() {
+                next = self.heed(&mut now, (desk, wished));
+                ended.fetch_or(next.is_some(), Ordering::Relaxed);
+            }
+        }
+        recorder.finish(None)?;
+        self.parts.push(Part {
+            folder,
+            config: now.config,
+            servo: playing.end()?,
+        });
+        let over = self.options.stop.load(Ordering::Relaxed);
+        Ok(next.filter(|_| !over))
+    }
+
+    /// Do what is wished; what is to come after this scene, if that is wished.
+    fn heed(
+        &mut self,
+        now: &mut Now,
+        (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    ) -> Option<(Scene, Asked)> {
+        for Wished { wish, answer } in wished.try_iter() {
+            match self.grant(now, &wish) {
+                Ok(Then::On(text)) => {
+                    desk.board().tell(self.facts(now));
+                    // whoever asked may have gone
+                    let _ = answer.send(Ok(text));
+                }
+                Ok(Then::Over(scene, text)) => return Some((*scene, Some((answer, text)))),
+                Err(reason) => {
+                    let _ = answer.send(Err(reason));
+                }
+            }
+        }
+        None
+    }
+
+    /// One look at the session, with all that it recorded since the last; whether it still runs.
+    fn look(
+        &mut self,
+        playing: &mut Playing,
+        recorder: &mut Recorder<BufWriter<File>>,
+        now: &mut Now,
+    ) -> Result<bool, RunError> {
+        let mut refused = None;
+        let running = playing.look(|tick| {
+            if let Err(error) = recorder.push(tick) {
+                refused.get_or_insert(error);
+            }
+            if let Phase::Doing(ticks) = &mut now.phase
+                && ticks.len() <= ATTEMPT_TICKS
+            {
+                ticks.push(*tick);
+            }
+        });
+        match refused {
+            Some(error) => Err(error.into()),
+            None => Ok(running),
+        }
+    }
+
+    /// Where the next scene's results go: the first's where the rehearsal's do.
+    fn folder(&self, title: &str) -> PathBuf {
+        match self.parts.len() {
+            0 => self.options.folder.clone(),
+            before => self.options.folder.join(format!("{}-{title}", before + 1)),
+        }
+    }
+
+    /// Do what is wished, or say why not.
+    fn grant(&mut self, now: &mut Now, wish: &Wish) -> Result<Then, String> {
+        match wish {
+            Wish::Scene(name) => {
+                let choice = Choice {
+                    name: name.clone(),
+                    tool: now.choice.tool,
+                    task: None,
+                    seed: self.base.seed,
+                };
+                self.over(&choice, format!("now on {name}"))
+            }
+            Wish::Tool(name) => self.take_tool(now, name),
+            Wish::Undo | Wish::Redo => {
+                let revisions = &mut now.wielded.revisions;
+                let count = match wish {
+                    Wish::Undo => &mut revisions.undo,
+                    _ => &mut revisions.redo,
+                };
+                *count = count.wrapping_add(1);
+                now.wield.write(now.wielded);
+                Ok(Then::On("asked of the tissue".into()))
+            }
+            Wish::Begin(kind) => {
+                let offer = library::offer_of(&now.choice.name);
+                let offer = offer.ok_or("this scene has no tasks")?;
+                let seed = self.seed();
+                let posed = library::pose(offer, *kind, seed).map_err(|error| error.to_string())?;
+                let choice = Choice {
+                    task: Some((*kind, posed)),
+                    seed,
+                    ..now.choice.clone()
+                };
+                self.posed += 1;
+                self.over(&choice, kind.words())
+            }
+            Wish::Answer(said) => self.answer(now, said).map(Then::On),
+            Wish::Leave => {
+                let choice = Choice {
+                    task: None,
+                    ..now.choice.clone()
+                };
+                self.over(&choice, "left without an answer".into())
+            }
+        }
+    }
+
+    fn over(&self, choice: &Choice, text: String) -> Result<Then, String> {
+        let scene = Scene::new(self.base, choice).map_err(|error| error.to_string())?;
+        Ok(Then::Over(Box::new(scene), text))
+    }
+
+    /// Of every attempt another, and of every rehearsal others.
+    fn seed(&self) -> u64 {
+        let before = self.known.attempts.attempt.len() as u64;
+        self.base
+            .seed
+            .wrapping_mul(1_000_003)
+            .wrapping_add(before.wrapping_mul(1009))
+            .wrapping_add(self.posed)
+    }
+
+    fn take_tool(&self, now: &mut Now, name: &str) -> Result<Then, String> {
+        let found = now.tools.iter().find(|tool| tool.name == name).copied();
+        let names = || now.tools.iter().map(|tool| tool.name).collect::<Vec<_>>();
+        let tool = found.ok_or_else(|| {
+            format!(
+                "no tool is called {name}; expected one of {}",
+                names().join(", ")
+            )
+        })?;
+        if tool.radius == now.tool.radius {
+            now.tool = tool;
+            now.choice.tool = tool.name;
+            let revisions = now.wielded.revisions;
+            now.wielded = Wielded::new(tool, now.config.master.predict.tool_radius_m);
+            now.wielded.revisions = revisions;
+            now.wield.write(now.wielded);
+            return Ok(Then::On(format!("{name}: {}", tool.about)));
+        }
+        if now.choice.task.is_some() {
+            return Err(
+                "a tool of another size begins anew: answer or leave the task first".into(),
+            );
+        }
+        let choice = Choice {
+            tool: tool.name,
+            ..now.choice.clone()
+        };
+        self.over(&choice, format!("{name}: {}", tool.about))
+    }
+
+    /// Score what was done and keep it.
+    fn answer(&mut self, now: &mut Now, said: &Said) -> Answer {
+        let (Some((kind, posed)), Phase::Doing(ticks)) = (&now.choice.task, &now.phase) else {
+            return Err("there is no task to be answered".into());
+        };
+        if ticks.len() > ATTEMPT_TICKS {
+            return Err("this took longer than five minutes: begin anew".into());
+        }
+        let task = posed.answered(*kind, said)?;
+        let score = task.score(ticks, &posed.lumps);
+        let attempt = Attempt {
+            task: kind.name().into(),
+            scene: now.choice.name.clone(),
+            operator: OPERATOR.into(),
+            score: score.clone(),
+        };
+        let at_unix_s = wall_now().0.max(0).unsigned_abs() / 1_000_000_000;
+        let kept = Kept::new((at_unix_s, now.choice.seed), now.tool.name, attempt.clone());
+        let mut text = format!("score {:.2}", score.score);
+        let beside = self.options.folder.join(attempts::FILE);
+        let wanted = self.options.attempts.iter();
+        for path in wanted.chain([&beside]) {
+            if let Err(error) = attempts::add(path, &kept) {
+                text = format!("{text}; not kept in {}: {error}", path.display());
+            }
+        }
+        self.known.attempts.attempt.push(attempt);
+        self.made += 1;
+        now.phase = Phase::Answered(score);
+        Ok(text)
+    }
+
+    /// What a page is told.
+    fn facts(&self, now: &Now) -> Value {
+        let mut facts = session::facts(&now.config, Sides::OperatorOnly);
+        facts["for"] = json!("rehearsal");
+        facts["duration_s"] = json!(self.base.duration_s);
+        facts["rehearsal"] = json!({
+            "scene": now.choice.name,
+            "title": now.title,
+            "part": self.parts.len() + 1,
+            "scenes": scenes(&self.base.twin),
+            "tool": now.tool.name,
+            "tools": now.tools.iter().map(|tool| json!({"name": tool.name, "about": tool.about})).collect::<Vec<_>>(),
+            "task": self.task(now),
+            "progress": self.progress(),
+            "problem": self.known.problem,
+        });
+        facts
+    }
+
+    /// The task as it stands; what is true only when it was answered.
+    fn task(&self, now: &Now) -> Value {
+        let Some((kind, posed)) = &now.choice.task else {
+            return Value::Null;
+        };
+        let mut task = json!({
+            "name": kind.name(),
+            "words": kind.words(),
+            "sites_m": posed.sites_m,
+            "line_m": posed.line_m,
+            "score": Value::Null,
+        });
+        if let Phase::Answered(score) = &now.phase {
+            task["score"] = json!(score);
+            let lump = |lump: &palpate_twin::scene::Lump| json!({"center_m": lump.center_m, "radius_m": lump.radius_m});
+            task["lumps"] = posed.lumps.iter().map(lump).collect();
+            task["true_npm"] = json!(posed.true_npm);
+        }
+        task
+    }
+
+    /// Scores of every task and scene, in the order of the attempts.
+    fn progress(&self) -> Value {
+        let attempts = &self.known.attempts;
+        let row = |(task, scene): (String, String)| {
+            let scores = attempts.scores(&task, &scene);
+            json!({"name": format!("{task} on {scene}"), "scores": scores})
+        };
+        attempts.rows().into_iter().map(row).collect()
+    }
+}
+
+fn wrong(name: &str, why: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError::Field {
+        message: format!("scene {name}: {why}"),
+    }
+}
+
+/// The library as a page shows it; a scene of the user's own comes first.
+fn scenes(own: &str) -> Value {
+    let own = Some(own).filter(|own| library::offer_of(own).is_none());
+    let own = own
+        .map(|name| json!({"name": name, "about": "the scene of the command line", "tasks": []}));
+    let offers = OFFERS.iter().map(|offer| {
+        let tasks: Vec<_> = offer.tasks.iter().map(|kind| kind.name()).collect();
+        json!({"name": offer.name, "about": offer.about, "tasks": tasks})
+    });
+    own.into_iter().chain(offers).collect()
+}
+
+fn begin_recording(config: &Config, folder: &Path) -> Result<Recorder<BufWriter<File>>, RunError> {
+    std::fs::create_dir_all(folder).map_err(file_error(folder))?;
+    let place = folder.join("config.toml");
+    std::fs::write(&place, config.to_toml()).map_err(file_error(&place))?;
+    let path = folder.join(RECORDING);
+    let file = File::create(&path).map_err(file_error(&path))?;
+    let description = record::Session {
+        sides: vec![Side::Master],
+        config: config.to_toml(),
+        facts: [(same::COMMAND.to_owned(), "rehearse".to_owned())].into(),
+    };
+    Ok(Recorder::create(BufWriter::new(file), &description)?)
+}

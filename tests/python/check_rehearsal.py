@@ -1,0 +1,147 @@
+"""Rehearses in a headless Chromium as a person would: chooses a scene, presses, does tasks, and reloads in the middle.
+
+Usage: check_rehearsal.py PALPATE --out DIR [--page FOLDER] [--chromium PATH]
+
+Starts `palpate rehearse --console`, goes from scene to scene, presses with the mouse until more than 1 N is felt, looks
+for a lump by the page's own words, reloads before it answers, and finds the attempt in the record and the report.
+Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from check_console import Page, Session, hold, launched
+
+SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
+
+
+def choose(page, scene, out=None):
+    page.page.select_option("#rehearsal-scene", scene)
+    begun = time.monotonic()
+    page.until(f"palpate.practice.now.scene === '{scene}' && palpate.seen.state.master.tick < 60000", f"{scene} begins", 60)
+    page.until("palpate.scene.rest_m && palpate.seen.state.master.spoken === 1", f"{scene} is shown", 30)
+    took_s = time.monotonic() - begun
+    time.sleep(1)
+    page.page.wait_for_timeout(200)
+    if out:
+        page.shot(Path(out, f"scene-{scene}.png"))
+    return round(took_s, 2)
+
+
+def ring(page, place):
+    """Press a place and give the stiffness that was felt, from what the page shows."""
+    page.press(*place, 0.8)
+    time.sleep(0.6)
+    force_n, depth_mm = (float(page.page.text_content(name)) for name in ("#force", "#depth"))
+    page.let_go()
+    time.sleep(0.2)
+    return force_n / max(0.1, depth_mm)
+
+
+def find_lump(arguments, page, record, numbers):
+    choose(page, "sheet-lump")
+    page.page.click("#begin-find-lump")
+    page.until("palpate.practice.now.task?.name === 'find-lump'", "the task begins", 60)
+    words = page.page.text_content("#task")
+    hold("stiff lump is hidden" in words and "Mark here" in words, f"the page says what to do: {words}")
+    told = page.js("JSON.stringify(palpate.practice.now.task)")
+    hold("lumps" not in told and "center_m" not in told, f"the truth is not told before the answer: {told}")
+    page.until("palpate.seen.state.master.tick < 60000 && palpate.scene.rest_m", "the scene is shown")
+    places = [(x, y) for y in (-0.015, 0.0, 0.015) for x in (-0.016, 0.0, 0.016)]
+    felt = {place: ring(page, place) for place in places[:5]}
+    page.shot(Path(arguments.out, "lump-search.png"))
+    # a page that is lost goes on where the rehearsal is
+    page.page.reload()
+    page.until("window.palpate?.practice.now?.task?.name === 'find-lump'", "a page that is reloaded goes on", 60)
+    page.until("palpate.seen.frames > 10 && palpate.scene.rest_m", "it is shown", 40)
+    if "watching" in page.page.text_content("#role"):
+        page.page.click("#operate")
+    page.until("palpate.pointer.enabled", "it operates again")
+    felt |= {place: ring(page, place) for place in places[5:]}
+    best = max(felt, key=felt.get)
+    page.press(*best, 0.3)
+    page.page.keyboard.press("m")
+    page.until("palpate.practice.now.task?.score", "the answer is scored", 30)
+    page.let_go()
+    score = page.js("palpate.practice.now.task.score")
+    text = page.page.text_content("#task")
+    hold("ring shows it" in text, f"what was true is told then: {text}")
+    time.sleep(0.5)
+    page.shot(Path(arguments.out, "lump-found.png"))
+    kept = [json.loads(line) for line in record.read_text().splitlines()]
+    hold(len(kept) == 1 and kept[0]["attempt"]["task"] == "find-lump", f"the attempt is kept: {kept}")
+    hold(kept[0]["attempt"]["score"]["score"] == score["score"], "with its score")
+    numbers["lump"] = {"score": score["score"], "off_mm": round(1e3 * dict(score["parts"])["off_m"], 1),
+                       "time_s": round(score["time_s"], 1), "peak_n": round(score["peak_force_n"], 2)}
+
+
+def rank(arguments, page, numbers):
+    choose(page, "sheet-fine")
+    page.page.click("#begin-rank-stiffness")
+    page.until("palpate.practice.now.task?.sites_m?.length === 3", "three places are asked about", 60)
+    page.until("palpate.seen.state.master.tick < 60000", "the scene is shown")
+    sites = page.js("palpate.practice.now.task.sites_m")
+    felt = [ring(page, site) for site in sites]
+    for site in sorted(range(3), key=lambda index: felt[index]):
+        page.page.click(f"#site-{'ABC'[site]}")
+    page.shot(Path(arguments.out, "rank.png"))
+    page.page.click("#answer-rank")
+    page.until("palpate.practice.now.task?.score", "the order is scored", 30)
+    numbers["rank"] = page.js("palpate.practice.now.task.score.score")
+    page.shot(Path(arguments.out, "ranked.png"))
+
+
+def grasp(arguments, page, numbers):
+    choose(page, "flat-sheet")
+    page.page.click("#begin-grasp")
+    page.until("palpate.practice.now.tool === 'tweezers'", "tweezers are at hand", 60)
+    page.until("palpate.seen.state.master.tick < 60000", "the scene is shown")
+    page.press(0.03, 0.0, 0.5)
+    page.page.keyboard.press("g")
+    page.until("Math.abs(palpate.seen.state.master.port_force_n[3]) > 0.5", "the jaws hold")
+    time.sleep(6)
+    page.shot(Path(arguments.out, "grasp.png"))
+    # the mouse is held over the tissue, and the button is reached by the keyboard
+    page.page.focus("#finish")
+    page.page.keyboard.press("Enter")
+    page.until("palpate.practice.now.task?.score", "the grasp is scored", 30)
+    page.let_go()
+    numbers["grasp"] = page.js("palpate.practice.now.task.score.score")
+
+
+def rehearse(arguments, browser, numbers):
+    out, record = Path(arguments.out, "rehearsal"), Path(arguments.out, "attempts.jsonl")
+    record.unlink(missing_ok=True)
+    flags = ["--console", "--duration", "420", "--attempts", str(record)]
+    with Session(arguments.palpate, out, *flags, command="rehearse") as session:
+        page = Page(browser, session.url, arguments.page)
+        page.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m && palpate.practice.now", "the page loads", 60)
+        page.shot(Path(arguments.out, "first.png"))
+        offered = page.js("palpate.practice.now.scenes.map(({name}) => name)")
+        numbers["scenes"] = len(offered)
+        numbers["begins_s"] = {scene: choose(page, scene, arguments.out) for scene in SCENES}
+        page.press(0.0, 0.0, 1.0)
+        numbers["force_n"] = round(page.force(), 2)
+        page.let_go()
+        find_lump(arguments, page, record, numbers)
+        rank(arguments, page, numbers)
+        grasp(arguments, page, numbers)
+        hold(len(record.read_text().splitlines()) == 3, "every attempt is in the record")
+        hold(not page.errors, f"the page does not break: {page.errors}")
+        page.page.click("#end")
+        numbers["exit"] = session.end()
+    summary = json.loads(Path(out, "summary.json").read_text())
+    numbers["servo"] = {key: summary["servo"][key] for key in
+                        ("compute_us_p50", "compute_us_p999", "wake_us_p99", "late_ticks", "allocations", "bare_timer_us_p99")}
+    numbers["checks_broken"] = [check["name"] for check in summary["checks"] if not check["held"]]
+    report = Path(out, "report.html").read_text()
+    hold("find-lump on sheet-lump" in report, "the report shows how attempts went on")
+    hold(summary["servo"]["allocations"] == 0, "the servo thread allocates nothing")
+    parts = sorted(path.name for path in out.iterdir() if path.is_dir())
+    hold(all(Path(out, part, "report.html").exists() for part in parts), f"every scene has its report: {parts}")
+
+
+if __name__ == "__main__":
+    sys.exit(launched(rehearse))
