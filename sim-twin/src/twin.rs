@@ -42,14 +42,15 @@ pub enum Instrument {
         /// From the tool's centre to the other end of the edge \[m\].
         edge_m: Vec3,
     },
-    /// Takes out what its ball comes over (row TP-01).
+    /// Takes out what its ball comes over, against the toughness of the wall that it leaves, and presses nothing (row
+    /// TP-01).
     Curette,
     /// Joins what is near the tool's centre and lacks a neighbour (row TP-06).
     Glue {
         /// Radius within which it acts \[m\].
         reach_m: f64,
     },
-    /// Holds where it is what the tool's ball comes over (row TP-09).
+    /// Holds where it is what the tool's ball comes over, which it is not held back by (row TP-09).
     Tack,
     /// Lets go again what a tack holds.
     Untack,
@@ -369,12 +370,25 @@ impl Snapshot {
 
 /// Why a snapshot does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("snapshot holds {found} numbers; this tissue needs {expected}")]
-pub struct ThawError {
-    /// Numbers that this tissue needs.
-    pub expected: usize,
-    /// Numbers found.
-    pub found: usize,
+pub enum ThawError {
+    /// It is of another size.
+    #[error("snapshot holds {found} numbers; this tissue needs {expected}")]
+    Size {
+        /// Numbers that this tissue needs.
+        expected: usize,
+        /// Numbers found.
+        found: usize,
+    },
+    /// Its check sum is not that of what it holds: bits have changed, or it is of another tissue of this size.
+    #[error(
+        "snapshot has the check sum {found:#018x}; expected {expected:#018x}, that of what it holds"
+    )]
+    Damaged {
+        /// Sum of what it holds.
+        expected: u64,
+        /// Sum found.
+        found: u64,
+    },
 }
 
 /// A tissue: the model that was built once, and its state.
@@ -409,6 +423,7 @@ pub trait Tissue: Send {
     /// Put a state back, bit for bit.
     ///
     /// # Errors
-    /// [`ThawError`] if the snapshot is of another size; the state is then unchanged.
+    /// [`ThawError`] if the snapshot is of another size or, where a model can tell, damaged; the state is then
+    /// unchanged.
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError>;
 }

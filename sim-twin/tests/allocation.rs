@@ -241,3 +241,100 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }
+
+/// What a tool does in a step: each thing for 60 steps, in and out, twice.
+fn at_work(step: u32, finger: &Tool) -> (u32, Tool) {
+    let jaws = |closed| Jaws {
+        opening_m: 2e-3,
+        opening_velocity_mps: 0.0,
+        closed,
+    };
+    let edge_m = Vec3::new(0.0, 1e-3, -8e-3);
+    let instruments = [
+        Instrument::Blunt,
+        Instrument::Scalpel { edge_m },
+        Instrument::Glue { reach_m: 6e-3 },
+        Instrument::Tack,
+        Instrument::Untack,
+        Instrument::Curette,
+    ];
+    let (turn, phase) = (step / 60 % 8, f64::from(step % 60) / 60.0);
+    let mut tool = *finger;
+    tool.radius_m = 2e-3;
+    // where the curette was is nothing to grasp
+    let aside_m = if turn < 6 { 5e-3 } else { 1.5e-3 };
+    tool.position_m = Vec3::new(
+        2e-3 + 9e-3 * phase,
+        aside_m,
+        1.3e-2 - 7e-3 * (0.5 - (phase - 0.5).abs()),
+    );
+    match turn {
+        0..6 => tool.instrument = instruments[turn as usize],
+        // jaws that close in the tissue and pull, and that only press
+        _ => tool.jaws = Some(jaws(turn == 6 && phase > 0.5)),
+    }
+    if turn == 6 {
+        tool.position_m.z += 4e-2 * (phase - 0.5).max(0.0);
+    }
+    (turn, tool)
+}
+
+/// Every instrument of a linked volume on a way through it, alone and with a blunt finger, with undo, redo, changes of
+/// stiffness and snapshots between: nothing allocates after the tissue was made, a damaged snapshot neither.
+#[test]
+fn no_instrument_of_a_linked_tissue_allocates() {
+    let params = LinkedParams {
+        friction: 0.4,
+        tears: true,
+        ..LinkedParams::default()
+    };
+    let mut elements = linked();
+    for element in 0..elements.slots() {
+        elements.pin(element, elements.site(element)[2] == 0);
+    }
+    let mut tissue = Linked::new(elements, params).expect("fit");
+    let mut snapshot = Snapshot::default();
+    tissue.freeze(&mut snapshot);
+    let mut damaged = snapshot.clone();
+    damaged.integers[7] ^= 1 << 40;
+    let finger = Tool {
+        position_m: Vec3::new(8e-3, 8e-3, 1.25e-2),
+        velocity_mps: Vec3::zeros(),
+        radius_m: 3e-3,
+        stiffness_npm: 300.0,
+        shaft_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
+        jaws: None,
+    };
+    let mut felt = [Reaction::default(); 2];
+    let mut made = [0; 8];
+    let before = ALLOCATIONS.get();
+    for step in 0..960_u32 {
+        let (turn, tool) = at_work(step, &finger);
+        tissue.step(&[tool, finger], 1e-3, &mut felt);
+        made[turn as usize] += tissue.view().changes.len();
+        if step % 37 == 36 {
+            let factor = if step % 2 == 0 { 1.3 } else { 0.7 };
+            let stiffen = Edit::Stiffen {
+                center_m: tool.position_m,
+                radius_m: 5e-3,
+                factor,
+                passive: step % 3 == 0,
+            };
+            for edit in [stiffen, Edit::Undo, Edit::Redo] {
+                tissue.edit(&edit).expect("can");
+            }
+        }
+        if step % 50 == 49 {
+            tissue.freeze(&mut snapshot);
+            tissue.thaw(&snapshot).expect("its own");
+            assert!(tissue.thaw(&damaged).is_err());
+        }
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    let [blunt, cut, joined, held, freed, carved, torn, _] = made;
+    assert!(
+        blunt == 0 && cut > 30 && joined > 0 && held > 10 && freed > 10 && carved > 100 && torn > 0,
+        "{made:?}"
+    );
+}

@@ -367,15 +367,8 @@ fn action_is_reaction_and_the_books_balance() {
         assert!(pushed_n > 0.05, "{name}: {pushed_n} N");
         let work_j = ledger.tool_work_j - start.tool_work_j;
         let scale_j = (pushed_n * DEPTH_M).max(by_hand_j.abs());
-        // linked elements that a tool touches follow it in two rounds of a step, which is not to the end: what
-        // they do after is booked as work of it, and not in the mean of its force
-        let share = if name.starts_with("linked") {
-            0.05
-        } else {
-            0.02
-        };
         assert!(
-            (work_j - by_hand_j).abs() < share * scale_j,
+            (work_j - by_hand_j).abs() < 0.02 * scale_j,
             "{name}: {work_j} {by_hand_j}"
         );
         let gained_j = ledger.stored_j() - start.stored_j();

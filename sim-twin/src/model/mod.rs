@@ -6,5 +6,6 @@ pub mod flat;
 pub(crate) mod hold;
 pub mod idms;
 pub mod linked;
+pub(crate) mod stiffen;
 
 pub use idms::{Idms, IdmsError, IdmsParams};

@@ -172,7 +172,10 @@ pub fn cells(volume: &Elements<f32>) -> Parts {
 /// Most elements of a scene.
 pub(super) const COUNT_MAX: f64 = 4e6;
 
-/// The table `[linked]`.
+/// The table `[linked]`: `size_m` and `spacing_m` of a block of layers (of voxels `spacing_m` only, if it is not
+/// theirs), `sweep_s` and `over_relaxation` of [`LinkedParams`], `friction`, Coulomb's coefficient of what tools
+/// press, `tears`, whether links break that what jaws pull has stretched as far as they go, and `curette_share` of
+/// [`LinkedParams`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkedText {
@@ -180,6 +183,9 @@ pub(super) struct LinkedText {
     spacing_m: Option<f64>,
     sweep_s: Option<f64>,
     over_relaxation: Option<f32>,
+    friction: Option<f64>,
+    tears: Option<bool>,
+    curette_share: Option<f64>,
 }
 
 /// The keys of a material.
@@ -271,6 +277,9 @@ impl LinkedText {
         LinkedParams {
             sweep_s: self.sweep_s.unwrap_or(ours.sweep_s),
             omega: self.over_relaxation.unwrap_or(ours.omega),
+            friction: self.friction.unwrap_or(ours.friction),
+            tears: self.tears.unwrap_or(ours.tears),
+            curette_share: self.curette_share.unwrap_or(ours.curette_share),
             ..ours
         }
     }
@@ -336,4 +345,93 @@ fn balls(
         balls.push((centre_m, text.radius_m, matter));
     }
     Ok(balls)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Body, Scene, load};
+    use crate::{Jaws, Reaction, Vec3};
+
+    const LAYERS: &str = "size_m = [0.03, 0.02, 0.01]\nspacing_m = 0.002\n\
+                          [[layer]]\nyoung_pa = 5000.0\n";
+    const VOXELS: &str = "spacing_m = 0.006\n[volume]\nphantom = { seed = 1 }\nempty = [2, 3, 4, 5, 6]\n\
+                          [[material]]\nlabel = 1\nyoung_pa = 5000.0\n";
+
+    fn text(keys: &str, body: &str) -> String {
+        format!(
+            "name = \"own\"\n[tool]\nradius_m = 0.005\nstiffness_npm = 1000.0\n[linked]\n{keys}\n{body}"
+        )
+    }
+
+    /// Friction and tearing are fields of layers and of voxels alike, and refused by name.
+    #[test]
+    fn tp_05_friction_and_tears_are_fields_of_scenes() {
+        for body in [LAYERS, VOXELS] {
+            let params = |keys: &str| {
+                let scene = load(&text(keys, body)).expect("a scene");
+                match scene.body {
+                    Body::Linked(block) => block.params,
+                    Body::Voxels(body) => body.params,
+                    _ => panic!("not linked"),
+                }
+            };
+            let plain = params("");
+            assert_eq!((plain.friction, plain.tears), (0.0, false));
+            let own = params("friction = 0.35\ntears = true");
+            assert_eq!((own.friction, own.tears), (0.35, true));
+            for (keys, told) in [
+                ("friction = -0.1", "`friction` is -0.1; expected 0 to 10"),
+                ("friction = nan", "`friction` is NaN; expected 0 to 10"),
+                ("friction = inf", "`friction` is inf; expected 0 to 10"),
+                ("tears = 1", "tears"),
+                ("curette_share = 2", "`curette_share` is 2; expected 0 to 1"),
+            ] {
+                let refused = load(&text(keys, body)).expect_err(keys).to_string();
+                assert!(refused.contains(told), "{keys}: {refused}");
+            }
+        }
+    }
+
+    /// Presses 2 mm deep, then goes 4 mm along x; the last reaction.
+    fn dragged(scene: &Scene) -> Reaction {
+        let mut tissue = scene.build().expect("a tissue");
+        let mut felt = [Reaction::default()];
+        for tick in 0..400 {
+            let (down, along) = (f64::from(tick.min(200)), f64::from((tick - 200).max(0)));
+            let high_m = scene.tool_radius_m - 2e-3 * down / 200.0;
+            let tool = scene.tool_at(Vec3::new(4e-3 * along / 200.0, 0.0, high_m));
+            tissue.step(&[tool], 1e-3, &mut felt);
+        }
+        felt[0]
+    }
+
+    /// What a scene says is what its tissue does: it rubs, and it tears.
+    #[test]
+    fn tp_05_a_scene_rubs_and_tears_as_it_says() {
+        let of = |keys: &str| load(&text(keys, LAYERS)).expect("a scene");
+        let [smooth, rough] = ["", "friction = 0.3"].map(|keys| dragged(&of(keys)).force_n);
+        assert!(
+            rough.x < -0.1 * rough.z && smooth.x.abs() < 0.3 * rough.x.abs(),
+            "{smooth} {rough}"
+        );
+        let [held, torn] = ["", "tears = true"].map(|keys| {
+            let scene = of(keys);
+            let mut tissue = scene.build().expect("a tissue");
+            let mut felt = [Reaction::default()];
+            let mut changes = 0;
+            for tick in 0..300 {
+                let mut tool = scene.tool_at(Vec3::z() * 2e-4 * f64::from(tick));
+                tool.radius_m = 2e-3;
+                tool.jaws = Some(Jaws {
+                    opening_m: 2e-3,
+                    opening_velocity_mps: 0.0,
+                    closed: tick > 0,
+                });
+                tissue.step(&[tool], 1e-3, &mut felt);
+                changes += tissue.view().changes.len();
+            }
+            changes
+        });
+        assert!(held == 0 && torn > 0, "{held} {torn}");
+    }
 }

@@ -24,6 +24,8 @@ pub const STEPS_MAX: usize = 1000;
 
 /// The longest procedure \[s\]: an hour.
 const LENGTH_S_MAX: f64 = 3600.0;
+/// Most undos and redos that steps may ask for together.
+const ASKS_MAX: u16 = 1000;
 
 /// How long the hand stays where it is after the last step \[s\], for the tissue to come to rest.
 const REST_S: f64 = 0.5;
@@ -165,6 +167,10 @@ impl ProcedureParams {
                 });
             }
         }
+        // counted before they are laid out, each as a leg
+        let asked = self.step.iter().map(|step| step.action.asks()).sum();
+        let most = f64::from(ASKS_MAX);
+        OperatorError::between(("times of all undo and redo steps", asked), 0.0, most)?;
         OperatorError::between(("length in s", self.length_s()), 0.0, LENGTH_S_MAX)
     }
 }

@@ -171,6 +171,14 @@ const POINTS_MAX: f64 = 1000.0;
 pub(super) type Refuse<'a> = &'a dyn Fn(&str, f64, (f64, f64)) -> Result<(), OperatorError>;
 
 impl Action {
+    /// How many undos or redos it asks for.
+    pub(super) fn asks(&self) -> f64 {
+        match self {
+            Self::Undo(step) | Self::Redo(step) => f64::from(step.times),
+            _ => 0.0,
+        }
+    }
+
     /// What it does, in one word, as a script calls it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -212,4 +212,11 @@ fn a_wrong_field_is_refused_by_step_name_and_field() {
         "{text}"
     );
     assert!(ProcedureParams::default().validate().is_err(), "no steps");
+    // refused before it is laid out
+    let mut often = all();
+    often.step = (0..900)
+        .map(|nth| step(&nth.to_string(), Action::Undo(Times { times: 1000 })))
+        .collect();
+    let text = often.validate().expect_err("often").to_string();
+    assert!(text.contains("undo and redo steps is 900000"), "{text}");
 }

@@ -1,4 +1,5 @@
 //! The feel of a blade: it is held by the tissue ahead of its edge until the hand pulls more than parting that costs.
+//! A curette is felt so too, by its middle.
 //!
 //! Source: ours, a rate-independent law (row CL-02, FU-10). The edge has a proxy, where the tissue is parted, which a
 //! spring at either end ties to the tool's. The proxy is drawn straight towards the tool's edge, and only while the
@@ -7,7 +8,7 @@
 //! costs its area times the toughness however it lies on the lattice. It is paid on the two spacings before
 //! the link is met, least at both ends, so that rows of links are felt as even matter and cutting one is no step of
 //! force. An edge that moves along itself parts nothing and is not held. The tissue is not drawn along by
-//! the blade, and its flat is not felt.
+//! the blade, and its flat is not felt. What a curette pays is in `carve`.
 //!
 //! Symbols: `S` from the tool's edge to the proxy \[m\], six numbers, whose square is the mean of both ends'; `D` its
 //! length when the tool has moved; `k` the tool's stiffness \[N/m\].
@@ -66,32 +67,45 @@ impl Held {
         Some((sweep, share))
     }
 
-    /// How far along its sweep an edge is drawn, whose tool is at `1 / share` of it.
-    pub(super) fn way(
+    /// Takes the stiffness of its tool as it is now \[N/m\], which gives no energy: a softer spring loses some, and
+    /// a stiffer one is taken where nothing pulls. Gives what is lost \[J\].
+    pub(super) fn retune(&mut self, edge: &Blade, stiffness_npm: f64) -> f64 {
+        let before_j = self.stored_j(edge);
+        if stiffness_npm > self.stiffness_npm && before_j > 0.0 {
+            return 0.0;
+        }
+        self.stiffness_npm = stiffness_npm;
+        before_j - self.stored_j(edge)
+    }
+
+    /// How far along its sweep an edge is drawn, whose tool is at `1 / share` of it, through what it meets in
+    /// this order; `of` tells where on the sweep that is and what it costs \[J\].
+    pub(super) fn way<T>(
         &self,
         edge: &Blade,
-        (sweep, share): (&Sweep, f64),
-        (crossings, spacing_m): (&[Crossing], f64),
+        share: f64,
+        (met, spacing_m): (&[T], f64),
+        of: impl Fn(&T) -> (f64, f64),
     ) -> f64 {
         let far = self.from(edge);
         let far_m = dot(&far, &far).sqrt();
-        let across = sweep.normal();
         let all_m = far_m * share;
         let stride_m = (spacing_m / STEPS).max(far_m / STEPS_MAX);
         let mut at_m = 0.0;
         let mut first = 0;
         // every step but the last is a whole stride
         while at_m < far_m {
-            while crossings.get(first).is_some_and(|c| c.way * all_m < at_m) {
+            while met.get(first).is_some_and(|m| of(m).0 * all_m < at_m) {
                 first += 1;
             }
-            let resists_n: f64 = crossings[first..]
+            let resists_n: f64 = met[first..]
                 .iter()
-                .map(|c| (c, c.way * all_m - at_m))
-                .take_while(|(_, ahead_m)| *ahead_m < 2.0 * spacing_m)
-                .map(|(c, ahead_m)| {
+                .map(&of)
+                .map(|(way, cost_j)| (way * all_m - at_m, cost_j))
+                .take_while(|(ahead_m, _)| *ahead_m < 2.0 * spacing_m)
+                .map(|(ahead_m, cost_j)| {
                     let share = 1.0 - ((ahead_m - spacing_m) / spacing_m).abs();
-                    cost_j(c, &across) * share.max(0.0) / spacing_m
+                    cost_j * share.max(0.0) / spacing_m
                 })
                 .sum();
             let free_m = far_m - at_m - resists_n / self.stiffness_npm;
@@ -164,6 +178,6 @@ fn dot(a: &[Vec3; 2], b: &[Vec3; 2]) -> f64 {
 }
 
 /// What it costs to go through a link with a sweep of this normal \[J\].
-fn cost_j(crossing: &Crossing, across: &Vec3) -> f64 {
+pub(super) fn cost_j(crossing: &Crossing, across: &Vec3) -> f64 {
     crossing.tough_j * across[crossing.to.axis()].abs()
 }

@@ -4,7 +4,8 @@
 //! seed-004, which ties a node. An element that a rough tool presses is tied to the place of the tool where it was met, by
 //! a spring across the normal as stiff as that of the contact. What the spring pulls beyond the coefficient times the
 //! element's own pressing force is let go. An element that closing jaws find between them is tied in every direction and
-//! at its share of the opening, so that closing further squeezes it. All of it is energy of places, or is
+//! at its share of the opening, so that closing further squeezes it; what pulls one farther than a spacing slips in
+//! them, so that no leap of jaws is felt as more. All of it is energy of places, or is
 //! lost: nothing depends on time, and no motion gives energy.
 //!
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
@@ -15,6 +16,9 @@ use crate::model::linked::Linked;
 use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::touch::{Grip, Rod, TOOLS};
 use crate::twin::{Reaction, Tool};
+
+/// A tool that is this far from what it has, over the spacing, has leapt and lost it.
+const LEAP: f64 = 8.0;
 
 /// An element that is tied to a tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,12 +87,18 @@ impl Linked {
             .sum()
     }
 
-    /// Lets go of what tools are no more there for or jaws have opened on.
+    /// Lets go of tools that are gone, and of what tools are no more there for, leapt away from or have opened their jaws on.
     pub(super) fn let_go(&mut self, tools: &[Tool], rods: &[Option<Rod>; TOOLS]) {
+        for (own, now) in self.rods.iter_mut().zip(rods) {
+            // what a tool pressed that is gone is lost, not given to the hand
+            *own = own.filter(|_| now.is_some());
+        }
         for index in (0..self.clings.len()).rev() {
             let cling = self.clings[index];
             let closed = |tool: &Tool| tool.jaws.is_some_and(|jaws| jaws.closed);
-            let kept = rods[cling.tool].is_some()
+            let at_m = self.elements.at_m(cling.element);
+            let near = |rod: &Rod| (cling.place_m(rod) - at_m).norm() <= LEAP * self.spacing_m;
+            let kept = rods[cling.tool].as_ref().is_some_and(near)
                 && self.elements.alive(cling.element)
                 && !self.elements.pinned(cling.element)
                 && (!cling.grasped() || tools.get(cling.tool).is_some_and(closed));
@@ -204,21 +214,22 @@ impl Linked {
         lost_j
     }
 
-    /// Lets go of what ties by friction pull beyond Coulomb's cone.
+    /// Lets go of what ties by friction pull beyond Coulomb's cone, and those of jaws beyond a spacing.
     pub(super) fn slip(&mut self) -> Slipped {
         let mut slipped = Slipped::default();
         for index in 0..self.clings.len() {
             let cling = self.clings[index];
-            let Some(rod) = self.rods[cling.tool].filter(|_| !cling.grasped()) else {
+            let Some(rod) = self.rods[cling.tool] else {
                 continue;
             };
             let at_m = self.elements.at_m(cling.element);
-            let grip = cling.grip(&rod);
-            let r = grip.stretch_m(&at_m);
-            let (far_m, bears_m) = (
-                r.norm(),
-                self.params.friction * rod.depth_m(&at_m).0.max(0.0),
-            );
+            let r = cling.grip(&rod).stretch_m(&at_m);
+            let far_m = r.norm();
+            let bears_m = if cling.grasped() {
+                self.spacing_m
+            } else {
+                self.params.friction * rod.depth_m(&at_m).0.max(0.0)
+            };
             if far_m <= bears_m {
                 continue;
             }

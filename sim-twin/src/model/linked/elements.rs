@@ -93,6 +93,8 @@ pub struct Elements<R> {
     pub(super) moved_m: [Vec<R>; 3],
     pub(super) neighbour: [Vec<u32>; 6],
     pub(super) matter: Vec<u8>,
+    /// Stiffness over that of the material, by slot.
+    pub(super) stiffened: Vec<R>,
     object: Vec<u32>,
     colour: Vec<[u8; 4]>,
     marks: Vec<u8>,
@@ -122,6 +124,7 @@ impl<R: Real> Elements<R> {
             moved_m: std::array::from_fn(|_| vec![R::zero(); count]),
             neighbour: std::array::from_fn(|_| vec![NONE; count]),
             matter: seeds.iter().map(|seed| seed.matter).collect(),
+            stiffened: vec![R::one(); count],
             object: seeds.iter().map(|seed| seed.object).collect(),
             colour: seeds
                 .iter()
@@ -204,6 +207,20 @@ impl<R: Real> Elements<R> {
     #[must_use]
     pub fn matter(&self, element: u32) -> u8 {
         self.matter[element as usize]
+    }
+
+    /// Stiffness \[N/m\] of a link, or of one that would be, along an axis: that of its halves in series.
+    #[must_use]
+    pub fn stiffness_npm(&self, element: u32, other: u32, axis: usize) -> R {
+        let (own, beside) = (self.matter(element), self.matter(other));
+        let plain_npm = self.bonds.of(own, beside, axis).stiffness_npm;
+        let [a, b] = [element, other].map(|end| self.stiffened[end as usize]);
+        if a == R::one() && b == R::one() {
+            return plain_npm;
+        }
+        let pa = |matter: u8| R::of(self.bonds.matters()[usize::from(matter)].modulus_pa);
+        let (own_pa, beside_pa) = (pa(own), pa(beside));
+        plain_npm * (a * b * (own_pa + beside_pa) / (a * own_pa + b * beside_pa))
     }
 
     /// The object that it belongs to (row LV-06).

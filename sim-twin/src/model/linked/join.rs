@@ -125,8 +125,7 @@ pub fn to_store_j<R: Real>(
     (element, to): (u32, Direction),
     other: u32,
 ) -> f64 {
-    let (own, beside) = (elements.matter(element), elements.matter(other));
-    let k = to_f64(elements.bonds().of(own, beside, to.axis()).stiffness_npm);
+    let k = to_f64(elements.stiffness_npm(element, other, to.axis()));
     0.5 * k * (elements.at_m(other) - expected_m(elements, element, to)).norm_squared()
 }
 

@@ -227,9 +227,8 @@ pub fn tough_j<R: Real>(elements: &Elements<R>, element: u32, to: Direction, oth
 /// Energy that is stored in a link \[J\]: a cut takes it out.
 #[must_use]
 pub fn stored_j<R: Real>(elements: &Elements<R>, element: u32, to: Direction, other: u32) -> f64 {
-    let (own, beside) = (elements.matter(element), elements.matter(other));
-    let bond = elements.bonds().of(own, beside, to.axis());
+    let stiffness_npm = elements.stiffness_npm(element, other, to.axis());
     let (own, beside) = (elements.moved_m(element), elements.moved_m(other));
     let apart = own.into_iter().zip(beside).map(|(a, b)| to_f64(b - a));
-    0.5 * to_f64(bond.stiffness_npm) * apart.map(|x| x * x).sum::<f64>()
+    0.5 * to_f64(stiffness_npm) * apart.map(|x| x * x).sum::<f64>()
 }

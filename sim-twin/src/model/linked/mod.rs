@@ -51,6 +51,7 @@ mod rows;
 pub mod settle;
 mod skin;
 mod state;
+mod stiffen;
 pub mod surface;
 pub mod surgery;
 mod sweep;

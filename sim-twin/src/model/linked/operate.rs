@@ -5,6 +5,9 @@
 //! tissue is one stroke, which can be taken back as one. Energy of links that are cut is lost in a step, and an
 //! edit's own between steps: an undo or a replay that links what has come apart puts energy in, and says so.
 //!
+//! What a curette is in it takes and does not press; a tack presses what it has come over, as blunt tools do, and
+//! what it holds does not give, which is all that is felt of it.
+//!
 //! A join whose link stores energy is paid from what hands have lost in the tissue so far, which
 //! is lost no more; one that costs more is not made, and asked for again with every step. So glue gives no energy.
 //!
@@ -14,7 +17,7 @@
 use crate::Vec3;
 use crate::contact::{TOOL_RANGE, usable};
 use crate::model::linked::Linked;
-use crate::model::linked::blade::{Drawn, Held};
+use crate::model::linked::blade::{Drawn, Held, cost_j};
 use crate::model::linked::carve::Scoop;
 use crate::model::linked::cling::Cling;
 use crate::model::linked::direction::Direction;
@@ -129,7 +132,7 @@ impl Linked {
             self.acts[index] = Some(now);
             let was = like.unwrap_or(now);
             let stroke = match now.instrument {
-                Instrument::Scalpel { .. } => {
+                Instrument::Scalpel { .. } | Instrument::Curette => {
                     let (stroke, drawn) = self.draw(&was, &mut now);
                     worked.work_j += drawn.work_j;
                     worked.lost_j += drawn.lost_j;
@@ -149,25 +152,46 @@ impl Linked {
         worked
     }
 
-    /// Draws a blade through the tissue, as far as its tool pulls; the stroke is none if no tissue was near.
+    /// Draws a blade or a curette through the tissue, as far as its tool pulls; the stroke is none if no tissue was
+    /// near.
     fn draw(&mut self, was: &Act, now: &mut Act) -> (Option<Stroke>, Drawn) {
-        let spacing_m = self.spacing_m;
+        let (edges, spacing_m) = ((&was.blade, &now.blade), self.spacing_m);
         let mut held = was.held;
-        let Some((sweep, share)) = held.ahead(&now.blade, spacing_m) else {
-            let drawn = held.draw((&was.blade, &now.blade), None);
-            now.held = held;
-            return (None, drawn);
-        };
-        let (low_m, high_m) = sweep.corners_m(self.surgery.knife_reach_m());
+        let eased_j = held.retune(&was.blade, now.held.stiffness_npm);
+        let ball = matches!(now.instrument, Instrument::Curette).then_some(now.radius_m);
+        let paid_share = self.params.curette_share;
+        let ahead = held.ahead(&now.blade, spacing_m);
+        let (sweep, share) = ahead.unwrap_or_else(|| {
+            let (before, after) = (held.proxy, held.proxy);
+            (Sweep { before, after }, 1.0)
+        });
         let mut way = 1.0 / share;
-        let near = self.follow_near((&low_m, &high_m));
+        let reach_m = ball.unwrap_or_else(|| self.surgery.knife_reach_m());
+        let (low_m, high_m) = sweep.corners_m(reach_m);
+        // a blade that stays cuts nothing, and a curette takes what comes into it
+        let near = (ahead.is_some() || ball.is_some()) && self.follow_near((&low_m, &high_m));
+        let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         let stroke = near.then(|| {
-            self.surgery.draw(&mut self.elements, &sweep, |crossings| {
-                way = held.way(&now.blade, (&sweep, share), (crossings, spacing_m));
-                (crossings.partition_point(|c| c.way <= way), way)
+            let Some(radius_m) = ball else {
+                let across = sweep.normal();
+                return surgery.draw(elements, &sweep, |crossings| {
+                    let met = (crossings, spacing_m);
+                    way = held.way(&now.blade, share, met, |c| (c.way, cost_j(c, &across)));
+                    (crossings.partition_point(|c| c.way <= way), way)
+                });
+            };
+            let axis = sweep;
+            surgery.scoop(elements, &Scoop { axis, radius_m }, |met| {
+                if ahead.is_some() {
+                    way = held.way(&now.blade, share, (met, spacing_m), |m| {
+                        (m.way, paid_share * m.tough_j)
+                    });
+                }
+                (met.partition_point(|m| m.way <= way), way)
             })
         });
-        let drawn = held.draw((&was.blade, &now.blade), Some((&sweep, way)));
+        let mut drawn = held.draw(edges, ahead.is_some().then_some((&sweep, way)));
+        drawn.lost_j += eased_j;
         now.held = held;
         (stroke, drawn)
     }
@@ -190,15 +214,12 @@ impl Linked {
         if !self.follow_near((&low_m, &high_m)) {
             return None;
         }
+        // a link that stores energy is paid from what hands have lost in the tissue
+        let paid_j = (self.free_j() + lost_j).max(0.0);
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         Some(match now.instrument {
-            Instrument::Blunt | Instrument::Scalpel { .. } => return None,
-            Instrument::Curette => surgery.carve(elements, &ball),
-            Instrument::Glue { reach_m } => {
-                // a link that stores energy is paid from what hands have lost in the tissue
-                let paid_j = (self.ledger.dissipated_j + lost_j).max(0.0);
-                surgery.join_within(elements, (to_m, reach_m), paid_j)
-            }
+            Instrument::Blunt | Instrument::Scalpel { .. } | Instrument::Curette => return None,
+            Instrument::Glue { reach_m } => surgery.join_within(elements, (to_m, reach_m), paid_j),
             Instrument::Tack => surgery.pin(elements, &ball, true),
             Instrument::Untack => surgery.pin(elements, &ball, false),
         })
@@ -303,6 +324,9 @@ impl Linked {
 
     /// The body of [`crate::Tissue::edit`].
     pub(super) fn revise(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
+        if let Edit::Stiffen { .. } | Edit::Scale { .. } = edit {
+            return self.stiffen(edit);
+        }
         self.surgery.go_on(false);
         let pressed_j = self.contact_j();
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);

@@ -24,6 +24,9 @@ pub struct LinkedParams {
     pub friction: f64,
     /// Whether links break that what jaws pull has stretched as far as they go.
     pub tears: bool,
+    /// Share of the toughness of the wall that it leaves which a curette pays, 0 to 1: all of a plain spoon, less of
+    /// one that is driven.
+    pub curette_share: f64,
     /// Most changes by instruments that can be taken back; a stroke of more cannot.
     pub undo: usize,
 }
@@ -38,6 +41,7 @@ impl Default for LinkedParams {
             propagation: Propagation::Exact,
             friction: 0.0,
             tears: false,
+            curette_share: 1.0,
             undo: 1 << 16,
         }
     }
@@ -79,6 +83,9 @@ impl LinkedParams {
         }
         if !(0.0..=10.0).contains(&self.friction) {
             return refuse("friction", self.friction, "0 to 10");
+        }
+        if !(0.0..=1.0).contains(&self.curette_share) {
+            return refuse("curette_share", self.curette_share, "0 to 1");
         }
         if !(self.deep > 0.0 && self.deep <= 10.0) {
             return refuse("deep", self.deep.into(), "more than 0, at most 10");

@@ -131,7 +131,6 @@ pub fn pull_n<R: Real>(elements: &Elements<R>, element: u32) -> Vec3 {
 /// Stiffness of a link \[N/m\]; 0 where there is none.
 fn stiffness_npm<R: Real>(elements: &Elements<R>, element: u32, to: Direction) -> f64 {
     elements.neighbour(element, to).map_or(0.0, |other| {
-        let (own, other) = (elements.matter(element), elements.matter(other));
-        to_f64(elements.bonds().of(own, other, to.axis()).stiffness_npm)
+        to_f64(elements.stiffness_npm(element, other, to.axis()))
     })
 }

@@ -1,8 +1,11 @@
 //! What a snapshot of a linked volume holds, and how it is put back.
 //!
 //! Source: ours. Everything that a step reads is in it, so that a thawed volume goes on bit for bit: places,
-//! links, marks, what sweeps know of runs, what tools are at, and what can be undone. Snapshots are longer the
-//! more there is of the latter; room for the most is asked for at once.
+//! links, marks, what sweeps know of runs, what tools are at, in which order the surface is told, and what can be
+//! undone. Snapshots are longer the more there is of the latter; room for the most is asked for at once.
+//!
+//! The last integer is a sum of all before and of what the volume was made of. One bit that is wrong changes it, so
+//! nothing else of a snapshot is doubted: what has the right sum was written by [`Linked::write`] for this volume.
 
 use crate::Vec3;
 use crate::model::hold::Hold;
@@ -17,8 +20,10 @@ use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Run;
 use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 
-/// Numbers beside those of elements and tools: the ledger and the time owed.
-const NUMBERS: usize = 9;
+/// Numbers beside those of elements and tools: the ledger, what edits were granted and the time owed.
+const NUMBERS: usize = 10;
+/// Numbers of an element.
+const ELEMENT: usize = 7;
 /// Numbers of a tool: its force, its rod and its instrument.
 const TOOL: usize = 3 + 11 + 15;
 /// Integers beside those of elements, runs and surgery.
@@ -56,7 +61,7 @@ impl Linked {
     /// Numbers of a snapshot of this volume, those of [`Hold`] included.
     fn numbers(&self, clings: usize) -> usize {
         let slots = self.elements.slots() as usize;
-        6 * slots + NUMBERS + TOOL * TOOLS + CLING * clings + Hold::NUMBERS
+        ELEMENT * slots + NUMBERS + TOOL * TOOLS + CLING * clings + Hold::NUMBERS
     }
 
     /// Integers of the longest snapshot.
@@ -64,7 +69,7 @@ impl Linked {
         let slots = self.elements.slots() as usize;
         let elements = Elements::<f32>::integers(slots);
         // as many runs, touched and tied elements as there are slots
-        elements + INTEGERS + (RUN + 2) * slots + self.surgery.integers_max()
+        elements + INTEGERS + (RUN + 2) * slots + self.surgery.integers_max() + 1
     }
 
     /// Appends the state.
@@ -74,8 +79,9 @@ impl Linked {
         for moved_m in &self.elements.moved_m {
             numbers.extend(moved_m.iter().map(|&x| to_f64(x)));
         }
-        for of_run in [&self.stir_m, &self.spare_m, &self.drift_m] {
-            numbers.extend(of_run.iter().map(|&x| to_f64(x)));
+        let stiffened = &self.elements.stiffened;
+        for column in [&self.stir_m, &self.spare_m, &self.drift_m, stiffened] {
+            numbers.extend(column.iter().map(|&x| to_f64(x)));
         }
         let books = &self.ledger;
         numbers.extend([
@@ -87,6 +93,7 @@ impl Linked {
             books.edit_j,
             books.mass_j,
             books.residual_j,
+            self.granted_j,
             self.owed_s,
         ]);
         for index in 0..TOOLS {
@@ -128,6 +135,16 @@ impl Linked {
         }
         self.surgery.write(integers);
         self.hold.freeze(snapshot);
+        let sum = self.sum(&snapshot.numbers, &snapshot.integers);
+        snapshot.integers.push(sum);
+    }
+
+    /// A number for what a snapshot of this volume holds.
+    fn sum(&self, numbers: &[f64], integers: &[u64]) -> u64 {
+        let numbers = numbers.iter().map(|number| number.to_bits());
+        numbers
+            .chain(integers.iter().copied())
+            .fold(self.kin, stirred_in)
     }
 
     /// Appends what is known of a tool.
@@ -158,11 +175,11 @@ impl Linked {
     /// Takes the state from a snapshot.
     ///
     /// # Errors
-    /// [`ThawError`] if it is of another size; nothing has changed then.
+    /// [`ThawError`] if it is of another size or damaged; nothing has changed then.
     pub(super) fn read(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let slots = self.elements.slots() as usize;
         let mut expected = self.numbers(0);
-        let mut integers = snapshot.integers.as_slice();
+        let (&found, mut integers) = snapshot.integers.split_last().unwrap_or((&0, &[]));
         let of_elements = next(&mut integers, Elements::<f32>::integers(slots));
         let more = next(&mut integers, INTEGERS);
         let mut lists = Lists::default();
@@ -181,15 +198,22 @@ impl Linked {
                 };
             }
         }
-        let fits = snapshot.numbers.len() == expected && more.len() == INTEGERS;
-        if !(fits && self.surgery.fits(integers)) {
-            return Err(ThawError {
+        if snapshot.numbers.len() != expected {
+            return Err(ThawError::Size {
                 expected,
                 found: snapshot.numbers.len(),
             });
         }
+        let held = snapshot.integers.len().saturating_sub(1);
+        let expected = self.sum(&snapshot.numbers, &snapshot.integers[..held]);
+        let fits = more.len() == INTEGERS && self.surgery.fits(integers);
+        if expected != found || !fits {
+            return Err(ThawError::Damaged { expected, found });
+        }
+        self.unstiffened.clone_from(&self.elements.stiffened);
         self.read_numbers(&snapshot.numbers);
-        let changed = self.elements.read(of_elements);
+        let changed =
+            self.elements.read(of_elements) || self.unstiffened != self.elements.stiffened;
         if let Some((&[steps, refused, stroking], rest)) = more.split_first_chunk::<3>() {
             (self.steps, self.refused) = (steps, refused);
             (self.stroking, self.tore) = (stroking & 1 != 0, stroking & 2 != 0);
@@ -218,6 +242,7 @@ impl Linked {
         let slots = self.elements.slots() as usize;
         let columns = self.elements.moved_m.iter_mut();
         let columns = columns.chain([&mut self.stir_m, &mut self.spare_m, &mut self.drift_m]);
+        let columns = columns.chain([&mut self.elements.stiffened]);
         for (column, from) in columns.zip(numbers.chunks_exact(slots)) {
             for (own, &from) in column.iter_mut().zip(from) {
                 #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
@@ -235,11 +260,12 @@ impl Linked {
                 edit_j,
                 mass_j,
                 residual_j,
+                granted_j,
                 owed_s,
             ],
-        ) = numbers[6 * slots..].first_chunk::<NUMBERS>()
+        ) = numbers[ELEMENT * slots..].first_chunk::<NUMBERS>()
         {
-            self.owed_s = owed_s;
+            (self.granted_j, self.owed_s) = (granted_j, owed_s);
             self.ledger = Ledger {
                 kinetic_j,
                 elastic_j,
@@ -280,7 +306,7 @@ impl Linked {
 
     /// Takes what is known of tools, whose instruments have these codes.
     fn read_acts(&mut self, numbers: &[f64], codes: &[u64]) {
-        let tools = &numbers[6 * self.elements.slots() as usize + NUMBERS..];
+        let tools = &numbers[ELEMENT * self.elements.slots() as usize + NUMBERS..];
         for (index, (tool, &code)) in tools.chunks_exact(TOOL).zip(codes).take(TOOLS).enumerate() {
             let vector = |at: usize| Vec3::from_column_slice(&tool[at..at + 3]);
             self.felt_n[index] = vector(0);
@@ -334,6 +360,25 @@ impl Linked {
         let loose = all.filter(|&(_, &run)| run == NONE);
         weave.loose.extend(loose.map(|(element, _)| element));
     }
+}
+
+/// Takes a word into a sum: another word gives another sum, as another sum before does.
+fn stirred_in(sum: u64, word: u64) -> u64 {
+    let mixed = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 32
+}
+
+/// A number for what a volume was made of.
+pub(super) fn kin(elements: &Elements<f32>) -> u64 {
+    let frame = elements.frame();
+    let lengths = frame.origin_m.iter().chain(&frame.spacing_m);
+    let matters = elements.bonds().matters().iter();
+    let moduli = matters.flat_map(|matter| [matter.modulus_pa, matter.toughness_jpm2]);
+    let numbers = lengths.copied().chain(moduli).map(f64::to_bits);
+    let sites = (0..elements.slots()).flat_map(|element| elements.site(element));
+    numbers
+        .chain(sites.map(|along| u64::from(along as u32)))
+        .fold(u64::from(elements.slots()), stirred_in)
 }
 
 /// A number for an instrument; 0 is none.

@@ -26,6 +26,18 @@ struct Square {
     side: u8,
 }
 
+impl Square {
+    /// A number that no other has: slots are at most 100 million.
+    fn number(&self) -> u32 {
+        6 * self.corners[0] + 2 * u32::from(self.axis) + u32::from(self.side)
+    }
+}
+
+/// How many vertices and squares were written.
+const fn counts(pair: u64) -> [usize; 2] {
+    [pair as u32 as usize, (pair >> 32) as usize]
+}
+
 /// The surface of a volume. Room is made once.
 #[derive(Debug, Clone)]
 pub struct Surface {
@@ -182,6 +194,63 @@ impl Surface {
         self.update(links);
     }
 
+    /// Integers that [`Surface::write`] appends at most, for so many slots.
+    pub(super) const fn integers_max(slots: usize) -> usize {
+        // a vertex and six squares of each, two in one
+        1 + (7 * slots).div_ceil(2)
+    }
+
+    /// Integers that a surface takes which begins with these.
+    pub(super) fn integers(written: &[u64]) -> Option<usize> {
+        let [vertices, squares] = counts(*written.first()?);
+        Some(1 + (vertices + squares).div_ceil(2))
+    }
+
+    /// Appends in which order it tells its vertices and triangles.
+    pub(super) fn write(&self, integers: &mut Vec<u64>) {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        // no more than slots, and than six a slot
+        let count = |of: usize| u32::try_from(of).unwrap_or(NONE);
+        integers.push(pair(count(self.vertices.len()), count(self.squares.len())));
+        let squares = self.squares.iter().map(Square::number);
+        let mut numbers = self.vertices.iter().copied().chain(squares);
+        while let Some(low) = numbers.next() {
+            integers.push(pair(low, numbers.next().unwrap_or(0)));
+        }
+    }
+
+    /// Tells what it has in the order that was written.
+    pub(super) fn read(&mut self, written: &[u64]) {
+        let Some((&first, rest)) = written.split_first() else {
+            return;
+        };
+        let [vertices, squares] = counts(first);
+        let numbers = || {
+            let pairs = rest
+                .iter()
+                .flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
+            pairs.take(vertices + squares)
+        };
+        for (nth, element) in numbers().take(vertices).enumerate() {
+            let at = self.vertex[element as usize] as usize;
+            self.vertices.swap(nth, at);
+            let moved = self.vertices[at];
+            // no more than slots
+            self.vertex[moved as usize] = u32::try_from(at).unwrap_or(NONE);
+            self.vertex[element as usize] = u32::try_from(nth).unwrap_or(NONE);
+        }
+        for (nth, number) in numbers().skip(vertices).enumerate() {
+            let at = *self.index(number) as usize;
+            self.squares.swap(nth, at);
+            let moved = self.squares[at].number();
+            *self.index(moved) = u32::try_from(at).unwrap_or(NONE);
+            *self.index(number) = u32::try_from(nth).unwrap_or(NONE);
+        }
+        for at in 0..squares {
+            self.write_faces(u32::try_from(at).unwrap_or(NONE));
+        }
+    }
+
     /// The elements of the surface.
     #[must_use]
     pub fn vertices(&self) -> &[u32] {
@@ -264,15 +333,15 @@ impl Surface {
         }
     }
 
-    /// Where a square is noted in the list.
-    fn index(&mut self, square: Square) -> &mut u32 {
-        let of = &mut self.at[usize::from(square.axis)][usize::from(square.side)];
-        &mut of[square.corners[0] as usize]
+    /// Where a square is noted in the list, by its number.
+    fn index(&mut self, number: u32) -> &mut u32 {
+        let (slot, kind) = ((number / 6) as usize, (number % 6) as usize);
+        &mut self.at[kind / 2][kind % 2][slot]
     }
 
     fn put(&mut self, square: Square) {
         // no more than six a slot
-        *self.index(square) = u32::try_from(self.squares.len()).unwrap_or(NONE);
+        *self.index(square.number()) = u32::try_from(self.squares.len()).unwrap_or(NONE);
         self.squares.push(square);
         self.faces.extend([[NONE; 3]; 2]);
         for corner in square.corners {
@@ -283,9 +352,9 @@ impl Surface {
 
     fn take(&mut self, at: usize) {
         let square = self.squares.swap_remove(at);
-        *self.index(square) = NONE;
+        *self.index(square.number()) = NONE;
         if let Some(&moved) = self.squares.get(at) {
-            *self.index(moved) = u32::try_from(at).unwrap_or(NONE);
+            *self.index(moved.number()) = u32::try_from(at).unwrap_or(NONE);
         }
         let last = self.faces.len() - 2;
         self.faces.copy_within(last.., 2 * at);
@@ -327,14 +396,14 @@ impl Surface {
             let both = u.and_then(|u| links.neighbour(u, across(axis)[1].opposite()));
             for owner in [Some(element), u, v, both].into_iter().flatten() {
                 for side in 0..2 {
-                    self.write(self.at[axis][side][owner as usize]);
+                    self.write_faces(self.at[axis][side][owner as usize]);
                 }
             }
         }
     }
 
     /// Writes the two triangles of a square.
-    fn write(&mut self, at: u32) {
+    fn write_faces(&mut self, at: u32) {
         let Some(square) = self.squares.get(at as usize) else {
             return;
         };

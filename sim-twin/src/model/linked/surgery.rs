@@ -5,7 +5,7 @@
 
 use crate::Vec3;
 use crate::law::Real;
-use crate::model::linked::carve::Scoop;
+use crate::model::linked::carve::{Met, Scoop};
 use crate::model::linked::cells::Cells;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::{Change, EditLog};
@@ -92,6 +92,7 @@ pub struct Surgery {
     knife: Knife,
     glue: Glue,
     found: Vec<u32>,
+    met: Vec<Met>,
     /// What is done next belongs to the stroke before.
     goes_on: bool,
 }
@@ -123,6 +124,7 @@ impl Surgery {
             knife: Knife::new(elements),
             glue: Glue::new(elements),
             found: Vec::with_capacity(slots),
+            met: Vec::with_capacity(slots),
             goes_on: false,
         }
     }
@@ -314,6 +316,28 @@ impl Surgery {
         self.end(elements)
     }
 
+    /// Takes out as many elements as `way` says, which is told all that a ball may come over in the order in which
+    /// it does, and which share of its motion that is.
+    pub fn scoop<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        ball: &Scoop,
+        way: impl FnOnce(&[Met]) -> (usize, f64),
+    ) -> Stroke {
+        self.begin();
+        ball.find(elements, &mut self.watch.cells, &mut self.found);
+        ball.meet(elements, &self.found, &mut self.met);
+        let (count, way) = way(&self.met);
+        let mut paid_j = 0.0;
+        for nth in 0..count.min(self.met.len()) {
+            let met = self.met[nth];
+            paid_j += met.tough_j;
+            self.take(elements, met.element);
+        }
+        (self.watch.stroke.tough_j, self.watch.stroke.way) = (paid_j, way);
+        self.end(elements)
+    }
+
     /// Takes out one element, as a stroke.
     pub fn carve_one<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) -> Stroke {
         self.begin();
@@ -453,20 +477,29 @@ impl Surgery {
     }
 
     /// Integers that [`Surgery::write`] appends at most.
-    pub(super) const fn integers_max(&self) -> usize {
-        1 + self.log.integers_max()
+    pub(super) fn integers_max(&self) -> usize {
+        let slots = self.watch.is_end.len();
+        1 + Surface::integers_max(slots) + self.log.integers_max()
     }
 
     /// Appends all that is to go on with and that elements do not say themselves.
     pub(super) fn write(&self, integers: &mut Vec<u64>) {
         integers.push(self.watch.pieces.next().into());
+        self.watch.surface.write(integers);
         self.log.write(integers);
     }
 
     /// Whether these are integers of surgery on this volume.
     pub(super) fn fits(&self, integers: &[u64]) -> bool {
-        let log = integers.get(1..).and_then(EditLog::integers);
-        log.is_some_and(|log| log + 1 == integers.len() && log <= self.log.integers_max())
+        let slots = self.watch.is_end.len();
+        let Some(surface) = integers.get(1..).and_then(Surface::integers) else {
+            return false;
+        };
+        let log = integers.get(1 + surface..).and_then(EditLog::integers);
+        log.is_some_and(|log| {
+            let all = log.checked_add(1 + surface) == Some(integers.len());
+            all && log <= self.log.integers_max() && surface <= Surface::integers_max(slots)
+        })
     }
 
     /// Takes it back, after elements have taken theirs: what is not said is found anew.
@@ -476,9 +509,11 @@ impl Surgery {
         integers: &[u64],
         changed: bool,
     ) {
-        let Some((&next, log)) = integers.split_first() else {
+        let Some((&next, rest)) = integers.split_first() else {
             return;
         };
+        let surface = Surface::integers(rest).unwrap_or_default().min(rest.len());
+        let (surface, log) = rest.split_at(surface);
         self.log.read(log);
         self.forget_changes();
         self.open();
@@ -489,5 +524,6 @@ impl Surgery {
         if changed {
             self.watch.surface.rebuild(elements);
         }
+        self.watch.surface.read(surface);
     }
 }

@@ -8,13 +8,14 @@
 use crate::Vec3;
 use crate::contact::usable;
 use crate::model::linked::Linked;
+use crate::model::linked::blade::Drawn;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::colour_of;
 use crate::model::linked::exact::Control;
 use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::operate::Act;
 use crate::model::linked::touch::{Gave, Rod, TOOLS, give_way};
-use crate::twin::{Reaction, Tool};
+use crate::twin::{Instrument, Reaction, Tool};
 
 /// Longest step that is taken at all \[s\].
 const DT_MAX_S: f64 = 1.0;
@@ -30,9 +31,9 @@ const MARGIN: f64 = 0.5;
 /// Energy that touched elements lost when they gave way \[J\].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rode {
-    /// Of those that a tool holds still.
+    /// Of those that a tool holds still or that go along with these.
     pub(super) held_j: f64,
-    /// Of those that tools have left.
+    /// Of those that tools have left, and what limits had stopped.
     pub(super) left_j: f64,
 }
 
@@ -50,9 +51,12 @@ impl Linked {
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
         }
+        // a curette is open in front
+        let presses = |tool: &&Tool| usable(tool) && tool.instrument != Instrument::Curette;
         let rods: [Option<Rod>; TOOLS] =
-            std::array::from_fn(|index| tools.get(index).filter(|tool| usable(tool)).map(Rod::of));
+            std::array::from_fn(|index| tools.get(index).filter(presses).map(Rod::of));
         let before_j = self.ledger.stored_j();
+        let were = self.rods;
         // instruments part what is in their way before it is pressed
         let pressed_j = self.contact_j();
         let worked = self.operate(tools);
@@ -63,7 +67,7 @@ impl Linked {
         let turned_j = self.turn_ties();
         let slipped = self.slip();
         let grasped_j = self.grasp(tools);
-        let rode = self.ride();
+        let rode = self.ride(&were);
         let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
         let mut lost_j = worked.lost_j + pressed_j - still_j + slipped.lost_j;
         // what the motion met; the chain and relaxation come after it
@@ -73,7 +77,7 @@ impl Linked {
             lost_j += self.sweep();
         }
         // the next motion starts from rest under the tools: what they do then is work and nothing else
-        let rode = self.ride();
+        let rode = self.ride(&rods);
         let slipped = self.slip();
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
@@ -85,25 +89,32 @@ impl Linked {
             self.audit();
         }
         self.survey_far();
-        for (index, rod) in rods.iter().enumerate() {
-            let was_n = std::mem::take(&mut self.felt_n[index]);
-            let Some(rod) = rod else {
-                continue;
-            };
-            let mut felt = self.felt(index, rod);
-            self.felt_n[index] = felt.force_n;
-            // the mean over the motion, whose product with the way is the work that was booked
-            let mut mean_n = 0.5 * (was_n + met_n[index]);
-            if let (Some(act), Some(drawn)) = (&self.acts[index], &worked.drawn[index]) {
-                felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
-                mean_n += felt.edge_n;
-                act.add_to(drawn, &mut felt);
-            }
-            felt.force_n = mean_n;
+        for (index, (met_n, drawn)) in met_n.iter().zip(&worked.drawn).enumerate() {
+            let felt = self.answer(index, (met_n, drawn.as_ref()));
             if let Some(slot) = reactions.get_mut(index) {
                 *slot = felt;
             }
         }
+    }
+
+    /// What a tool feels of a step, in which the motion met a force \[N\] and its blade was drawn so.
+    fn answer(&mut self, index: usize, (met_n, drawn): (&Vec3, Option<&Drawn>)) -> Reaction {
+        let rod = self.rods[index].as_ref();
+        let mut felt = rod.map_or_else(Reaction::default, |rod| self.felt(index, rod));
+        let was_n = std::mem::replace(&mut self.felt_n[index], felt.force_n);
+        // the mean over the motion, whose product with the way is the work that was booked
+        let mut mean_n = if rod.is_some() {
+            0.5 * (was_n + met_n)
+        } else {
+            Vec3::zeros()
+        };
+        if let (Some(act), Some(drawn)) = (&self.acts[index], drawn) {
+            felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
+            mean_n += felt.edge_n;
+            act.add_to(drawn, &mut felt);
+        }
+        felt.force_n = mean_n;
+        felt
     }
 
     /// Force on every tool now \[N\].
@@ -211,32 +222,41 @@ impl Linked {
         self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
     }
 
-    /// Lets touched elements follow the tools.
-    fn ride(&mut self) -> Rode {
+    /// Lets touched elements follow the tools, which were elsewhere before.
+    fn ride(&mut self, were: &[Option<Rod>; TOOLS]) -> Rode {
         let mut rode = Rode::default();
         for _ in 0..RIDES {
             for colour in 0..2 {
-                rode.and(self.give(colour));
+                rode.and(self.give_to(colour, were));
             }
         }
         rode
     }
 
-    /// Touched elements of a colour give way.
+    /// Touched elements of a colour give way to tools that stay.
     pub(super) fn give(&mut self, colour: usize) -> Rode {
+        let were = self.rods;
+        self.give_to(colour, &were)
+    }
+
+    /// Touched elements of a colour give way to tools that were elsewhere before.
+    fn give_to(&mut self, colour: usize, were: &[Option<Rod>; TOOLS]) -> Rode {
         let mut rode = Rode::default();
         for index in 0..self.touched[colour].len() {
             let element = self.touched[colour][index];
             let slot = element as usize;
-            let tools = (&self.rods, self.grip(element));
+            let tools = (&self.rods, were, self.grip(element));
+            let at_m = self.elements.at_m(element);
             let gave: Gave = give_way(&mut self.elements, &self.weave, slot, tools);
             self.stirred(element, gave.farthest_m);
-            let (held_j, left_j) = if gave.held {
-                (gave.lost_j, 0.0)
-            } else {
-                (0.0, gave.lost_j)
-            };
-            rode.and(Rode { held_j, left_j });
+            // one beside the tool goes along with those that it has
+            let was_in = |rod: &Rod| rod.depth_m(&at_m).0 > 0.0;
+            let left = !gave.held && were.iter().flatten().any(was_in);
+            let left_j = if left { gave.lost_j } else { gave.freed_j };
+            rode.and(Rode {
+                held_j: gave.lost_j - left_j,
+                left_j,
+            });
         }
         rode
     }

@@ -14,6 +14,7 @@ use crate::model::linked::params::{LinkedError, LinkedParams};
 use crate::model::linked::propagation::Propagator;
 use crate::model::linked::rows::{ZONE, Zone};
 use crate::model::linked::skin::Skin;
+use crate::model::linked::state;
 use crate::model::linked::surface::Surface;
 use crate::model::linked::surgery::Surgery;
 use crate::model::linked::tear::{TearRule, Tearing};
@@ -77,7 +78,13 @@ pub struct Linked {
     /// Presses that the chain could not follow.
     pub(super) refused: u64,
     pub(super) ledger: Ledger,
+    /// Energy that passive edits were granted of what was dissipated \[J\].
+    pub(super) granted_j: f64,
+    /// What the stiffness of elements was before an edit of it.
+    pub(super) unstiffened: Vec<f32>,
     pub(super) hold: Hold,
+    /// What snapshots of this volume and of no other begin their sum with.
+    pub(super) kin: u64,
     skin: Skin,
     pub(super) surgery: Surgery,
     /// What instruments are at, by tool.
@@ -137,7 +144,10 @@ impl Linked {
             owed_s: 0.0,
             refused: 0,
             ledger: Ledger::default(),
+            granted_j: 0.0,
+            unstiffened: vec![1.0; slots],
             hold: Hold::default(),
+            kin: state::kin(&elements),
             skin: Skin::new(slots),
             surgery,
             acts: [None; TOOLS],
@@ -233,8 +243,8 @@ impl Tissue for Linked {
             jaws: true,
             dt_s_max: 1.0,
             dt_s_best: self.params.sweep_s,
-            stiffness_edits: false,
-            region_edits: false,
+            stiffness_edits: true,
+            region_edits: true,
             edits_keep_force: false,
             cuts: true,
             instruments: true,

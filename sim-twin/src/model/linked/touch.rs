@@ -48,6 +48,20 @@ impl Grip {
         r - self.free * self.free.dot(&r)
     }
 
+    /// Where it and links that alone would have an element at a place want it \[m\], and how stiff they are together
+    /// \[N/m\].
+    fn with(&self, alone_m: &Vec3, sum: f64) -> (Vec3, f64) {
+        let both = sum + self.stiffness_npm;
+        let best_m = alone_m - self.stretch_m(alone_m) * (self.stiffness_npm / both);
+        // across the normal it does not stiffen what presses
+        let stiff_npm = if self.free == Vec3::zeros() {
+            both
+        } else {
+            sum
+        };
+        (best_m, stiff_npm)
+    }
+
     /// Energy of the spring \[J\].
     pub(super) fn energy_j(&self, at_m: &Vec3) -> f64 {
         0.5 * self.stiffness_npm * self.stretch_m(at_m).norm_squared()
@@ -109,6 +123,8 @@ impl Rod {
 pub(super) struct Gave {
     /// Energy of its links and its contact taken out \[J\].
     pub(super) lost_j: f64,
+    /// What of that no tool's motion did \[J\].
+    pub(super) freed_j: f64,
     /// Farthest way along an axis \[m\].
     pub(super) farthest_m: f32,
     /// Whether it is in a tool still, which then did this as work.
@@ -118,67 +134,68 @@ pub(super) struct Gave {
 /// Moves an element that tools touch to its least energy, its neighbours held, within its links' limits.
 ///
 /// Never adds energy: of the place that the deepest tool alone would give and the places half and a
-/// quarter of the way there, the first that is no worse than where it is.
+/// quarter of the way there, the first that is no worse than where it is. What its limits had stopped, and its
+/// neighbours now let go, it would have lost under tools that stay: that is none of their work.
 pub(super) fn give_way(
     elements: &mut Elements<f32>,
     weave: &Weave,
     slot: usize,
-    (rods, grip): (&[Option<Rod>; TOOLS], Option<Grip>),
+    (rods, were, grip): (&[Option<Rod>; TOOLS], &[Option<Rod>; TOOLS], Option<Grip>),
 ) -> Gave {
-    let Ok(element) = u32::try_from(slot) else {
+    let sum = f64::from(weave.sum[slot]);
+    let free = |element: &u32| !elements.pinned(*element) && sum > 0.0;
+    let Some(element) = u32::try_from(slot).ok().filter(free) else {
         return Gave::default();
     };
-    let sum = f64::from(weave.sum[slot]);
-    if elements.pinned(element) || sum <= 0.0 {
-        return Gave::default();
-    }
     let at_m = elements.at_m(element);
     let pull: [f32; 3] = std::array::from_fn(|along| sweep::pull(elements, weave, slot, along));
     let pull = Vec3::from(pull.map(f64::from));
     let alone_m = at_m + pull / sum;
-    let (mut best_m, mut stiff_npm) = (alone_m, sum);
-    if let Some(grip) = grip {
-        let share = grip.stiffness_npm / (sum + grip.stiffness_npm);
-        best_m -= grip.stretch_m(&alone_m) * share;
-        // across the normal it does not stiffen what presses
-        if grip.free == Vec3::zeros() {
-            stiff_npm += grip.stiffness_npm;
-        }
-    }
+    let (best_m, stiff_npm) = grip.map_or((alone_m, sum), |grip| grip.with(&alone_m, sum));
     let to_m = resting_m(&best_m, &at_m, stiff_npm, rods);
-    let energy = |place_m: &Vec3| {
+    let energy_under = |place_m: &Vec3, rods: &[Option<Rod>; TOOLS]| {
         let contacts = rods.iter().flatten();
         0.5 * sum * (place_m - alone_m).norm_squared()
             + contacts.map(|rod| rod.energy_j(place_m)).sum::<f64>()
             + grip.map_or(0.0, |grip| grip.energy_j(place_m))
     };
-    let before_j = energy(&at_m);
+    let before_j = energy_under(&at_m, rods);
     let rest_m = elements.rest_m(element);
-    for share in [1.0, 0.5, 0.25] {
-        let wanted = at_m + (to_m - at_m) * share - rest_m;
-        let moved: [f32; 3] = std::array::from_fn(|along| {
-            let own = elements.moved_m[along][slot];
-            let (least, most) = sweep::room(elements, element, along, own);
+    let room: [(f32, f32); 3] = std::array::from_fn(|along| {
+        sweep::room(elements, element, along, elements.moved_m[along][slot])
+    });
+    let within = |place_m: &Vec3| -> [f32; 3] {
+        std::array::from_fn(|along| {
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-            let to = wanted[along] as f32;
-            to.clamp(least, most)
-        });
+            let to = (place_m[along] - rest_m[along]) as f32;
+            to.clamp(room[along].0, room[along].1)
+        })
+    };
+    for share in [1.0, 0.5, 0.25] {
+        let moved = within(&(at_m + (to_m - at_m) * share));
         let there_m = rest_m + Vec3::from(moved.map(f64::from));
-        let lost_j = before_j - energy(&there_m);
+        let lost_j = before_j - energy_under(&there_m, rods);
         if lost_j >= 0.0 {
-            let mut farthest_m = 0.0_f32;
+            let own = elements.moved_m(element);
+            let stopped = |along: usize| {
+                let (least, most) = room[along];
+                own[along] <= least || own[along] >= most
+            };
+            let freed_j = if (0..3).any(stopped) {
+                energy_under(&at_m, were) - energy_under(&there_m, were)
+            } else {
+                0.0
+            };
             for (moved_m, to) in elements.moved_m.iter_mut().zip(moved) {
-                farthest_m = farthest_m.max((to - moved_m[slot]).abs());
                 moved_m[slot] = to;
             }
+            let farther = |far_m: f32, along: usize| far_m.max((moved[along] - own[along]).abs());
+            let inside = |rod: &Rod| rod.depth_m(&there_m).0 > 0.0;
             return Gave {
                 lost_j,
-                farthest_m,
-                held: grip.is_some()
-                    || rods
-                        .iter()
-                        .flatten()
-                        .any(|rod| rod.depth_m(&there_m).0 > 0.0),
+                freed_j: freed_j.clamp(0.0, lost_j),
+                farthest_m: (0..3).fold(0.0, farther),
+                held: grip.is_some() || rods.iter().flatten().any(inside),
             };
         }
     }

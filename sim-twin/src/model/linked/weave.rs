@@ -73,8 +73,7 @@ impl Weave {
         for to in Direction::ALL {
             let other = elements.neighbour(element, to);
             let k = other.map_or(0.0, |other| {
-                let (own, other) = (elements.matter(element), elements.matter(other));
-                elements.bonds().of(own, other, to.axis()).stiffness_npm
+                elements.stiffness_npm(element, other, to.axis())
             });
             self.stiffness[to.index()][slot] = k;
             sum += k;

@@ -12,6 +12,7 @@ use crate::Vec3;
 use crate::crew::Alone;
 use crate::law::Real;
 use crate::mesh::region::Shape;
+use crate::model::stiffen::{Change, checked};
 use crate::twin::{Edit, EditError, EditReport};
 use std::ops::Range;
 
@@ -19,15 +20,6 @@ use std::ops::Range;
 const FACTORS: (f32, f32) = (0.02, 50.0);
 /// Samples along each edge of a cell, for its share of a ball.
 const SAMPLES: u32 = 4;
-
-/// How much of an edit a cell takes.
-#[derive(Debug, Clone, Copy)]
-enum Change {
-    /// Fading from a place to a radius \[m\].
-    Fading(Vec3, f64),
-    /// By its share of a region.
-    Region(Shape),
-}
 
 impl Explicit {
     pub(super) fn change(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
@@ -155,56 +147,6 @@ impl Change {
             }
         }
     }
-}
-
-/// What an edit changes, by which factor, and whether passively.
-fn checked(edit: &Edit<'_>) -> Result<(Change, f64, bool), EditError> {
-    let field = |field, value, expected| EditError::Field {
-        field,
-        value,
-        expected,
-    };
-    let positive = |name, value: f64| {
-        if value > 0.0 && value.is_finite() {
-            return Ok(());
-        }
-        Err(field(name, value, "a finite number above 0"))
-    };
-    let place = |name, at_m: Vec3| {
-        if at_m.iter().all(|x| x.is_finite()) {
-            return Ok(());
-        }
-        Err(field(name, at_m.sum(), "finite numbers"))
-    };
-    let (change, factor, passive) = match *edit {
-        Edit::Stiffen {
-            center_m,
-            radius_m,
-            factor,
-            passive,
-        } => (Change::Fading(center_m, radius_m), factor, passive),
-        Edit::Scale {
-            shape,
-            factor,
-            passive,
-        } => (Change::Region(shape), factor, passive),
-        _ => return Err(EditError::Kind(edit.kind())),
-    };
-    match change {
-        Change::Region(Shape::All) => {}
-        Change::Region(Shape::Layer { from_m, to_m }) => {
-            // the lowest and the highest may go on without end
-            if from_m.is_nan() || to_m.is_nan() {
-                return Err(field("shape", f64::NAN, "two heights"));
-            }
-        }
-        Change::Region(Shape::Ball { centre_m, radius_m }) | Change::Fading(centre_m, radius_m) => {
-            place("center_m", centre_m)?;
-            positive("radius_m", radius_m)?;
-        }
-    }
-    positive("factor", factor)?;
-    Ok((change, factor, passive))
 }
 
 /// Cells along an axis whose middle may be within a radius of a place.

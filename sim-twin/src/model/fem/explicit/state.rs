@@ -219,7 +219,7 @@ impl State {
             (integers, snapshot.integers.len()),
         ] {
             if expected != found {
-                return Err(ThawError { expected, found });
+                return Err(ThawError::Size { expected, found });
             }
         }
         // the lengths were checked, so no default is ever used

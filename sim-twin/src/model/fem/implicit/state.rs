@@ -132,7 +132,7 @@ impl State {
     pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let (found, expected) = (snapshot.numbers.len(), self.size());
         if found != expected || snapshot.integers.len() != TOOLS {
-            return Err(ThawError { expected, found });
+            return Err(ThawError::Size { expected, found });
         }
         let mut numbers = snapshot.numbers.iter().copied();
         // the count was checked, so every value has its number

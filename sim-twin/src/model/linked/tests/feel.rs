@@ -239,3 +239,103 @@ fn tp_06_a_join_that_stores_energy_is_paid_for() {
     }
     assert!(links - tissue.elements().link_count() < open);
 }
+
+/// A curette whose ball is this wide.
+fn curette(at_m: Vec3, radius_m: f64) -> Tool {
+    Tool {
+        stiffness_npm: 3000.0,
+        instrument: Instrument::Curette,
+        ..ball(at_m, radius_m)
+    }
+}
+
+/// Row CL-02: a curette pays for the wall of the channel that it leaves, at any angle; where nothing is left, nothing.
+#[test]
+fn cl_02_a_curette_pays_for_the_wall_that_it_leaves() {
+    for (angle, radius_m) in [(0.0, 3.2e-3), (0.4, 3.2e-3), (0.79, 3.2e-3), (0.3, 4.4e-3)] {
+        let mut tissue = slab([33, 33, 14], vec![tough(TOUGH_JPM2)], |_| 0);
+        let along = Vec3::new(f64::cos(angle), f64::sin(angle), 0.0);
+        let middle = Vec3::new(0.0, 0.0, -6.6e-3);
+        let mut tool = curette(middle - along * 30e-3, radius_m);
+        let mut felt = [Reaction::default()];
+        tissue.step(&[tool], 1e-3, &mut felt);
+        let paid = lead(&mut tissue, &mut tool, middle + along * 30e-3);
+        let long_m = 33.0 * H_M / along.x.max(along.y);
+        let due_j = TOUGH_JPM2 * std::f64::consts::TAU * radius_m * long_m;
+        let books = tissue.ledger();
+        println!("{angle} {radius_m}: {paid:?} due {due_j} {books:?}");
+        assert!(
+            (paid.work_j / due_j - 1.0).abs() < 0.12,
+            "{angle}: {paid:?} {due_j}"
+        );
+        assert!(
+            (books.tool_work_j / paid.work_j - 1.0).abs() < 1e-3,
+            "{books:?}"
+        );
+        assert!(
+            (books.dissipated_j / paid.work_j - 1.0).abs() < 0.02,
+            "{books:?}"
+        );
+        let plain_n = TOUGH_JPM2 * std::f64::consts::TAU * radius_m;
+        assert!(
+            (0.9..1.4).contains(&(paid.most_n / plain_n)),
+            "{angle}: {paid:?} {plain_n}"
+        );
+        assert!(paid.jump_n < 0.15 * plain_n, "{angle}: {paid:?}");
+        let back = lead(&mut tissue, &mut tool, middle - along * 30e-3);
+        assert!(back.most_n < 0.02 * plain_n, "{angle}: {back:?}");
+    }
+}
+
+/// Row CL-02: and more of a tough inclusion, as much as it is tougher; what costs nothing is not felt.
+#[test]
+fn cl_02_a_curette_feels_a_tough_inclusion() {
+    let of = |[x, _, _]: [i32; 3]| u8::from((12..22).contains(&x));
+    let matters = vec![tough(TOUGH_JPM2), tough(5.0 * TOUGH_JPM2)];
+    let mut tissue = slab([33, 15, 14], matters, of);
+    let mut tool = curette(Vec3::new(-24e-3, 0.2e-3, -6.6e-3), 3e-3);
+    let mut felt = [Reaction::default()];
+    tissue.step(&[tool], 1e-3, &mut felt);
+    let mut at = |x_m| lead(&mut tissue, &mut tool, Vec3::new(x_m, 0.2e-3, -6.6e-3));
+    at(-13e-3);
+    let soft = at(-11e-3);
+    at(-1e-3);
+    let hard = at(1e-3);
+    assert!(
+        (hard.work_j / soft.work_j - 5.0).abs() < 0.2,
+        "{soft:?} {hard:?}"
+    );
+    let mut free = slab([13, 13, 8], vec![tough(0.0)], |_| 0);
+    let mut tool = curette(Vec3::new(-12e-3, 0.0, -2e-3), 2e-3);
+    let paid = lead(&mut free, &mut tool, Vec3::new(12e-3, 0.0, -2e-3));
+    assert!(paid.most_n < 1e-9 && paid.links > 100, "{paid:?}");
+}
+
+/// The stiffness of a tool that is held in tissue may change at any time: nothing is gained by it.
+#[test]
+fn cl_02_a_held_blade_whose_stiffness_changes_gives_no_energy() {
+    let mut draw = Draw::new(9);
+    for of in [0.0, 2e-3] {
+        let mut tissue = slab([15, 15, 8], vec![tough(TOUGH_JPM2)], |_| 0);
+        let mut tool = if of > 0.0 {
+            curette(Vec3::new(-12e-3, 0.3e-3, -3e-3), of)
+        } else {
+            scalpel(Vec3::new(-12e-3, 0.3e-3, 1e-3), Vec3::new(0.0, 0.0, -6e-3))
+        };
+        let (mut felt, mut lost_j, mut most_n) = ([Reaction::default()], 0.0, 0.0_f64);
+        for tick in 0..600 {
+            tool.position_m.x += if tick % 7 < 5 { 4e-5 } else { -3e-5 };
+            tool.stiffness_npm = 3000.0 * (0.1 + draw.share());
+            tissue.step(&[tool], 1e-3, &mut felt);
+            let books = tissue.ledger();
+            assert!(out_j(&tissue).abs() < 1e-12, "{books:?}");
+            assert!(
+                books.dissipated_j >= lost_j - 1e-12,
+                "tick {tick}: {books:?}"
+            );
+            lost_j = books.dissipated_j;
+            most_n = most_n.max(felt[0].force_n.norm());
+        }
+        assert!(most_n > 0.1 && most_n < 10.0, "{of}: {most_n}");
+    }
+}

@@ -97,7 +97,7 @@ fn forceps(at_m: Vec3, closed: bool) -> Tool {
     }
 }
 
-/// Row TP-05: what jaws hold comes along, is held by all links at their limits, or is torn out.
+/// Row TP-05: what jaws hold comes along, and slips in them where all links are at their limits, or is torn out.
 #[test]
 fn tp_05_forceps_pull_what_they_close_on() {
     for tears in [false, true] {
@@ -125,7 +125,10 @@ fn tp_05_forceps_pull_what_they_close_on() {
             assert!(torn > 10 && felt.force_n.norm() < 1e-3, "{torn} {felt:?}");
             assert!(tissue.surgery().pieces().live().len() > 1);
         } else {
-            assert!(torn == 0 && felt.force_n.z < -10.0, "{torn} {felt:?}");
+            // each slips in the jaws beyond a spacing
+            let most_n = 300.0 * 1e-3 * f64::from(felt.contacts);
+            let pulled = (0.9 * most_n..1.001 * most_n).contains(&-felt.force_n.z);
+            assert!(torn == 0 && pulled, "{torn} {felt:?}");
         }
         assert!(tissue.elements().worst_m() < 1e-8);
         tool.jaws = forceps(start_m, false).jaws;

@@ -1,6 +1,7 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
 mod bench1d;
+mod books;
 mod chain;
 mod cutting;
 mod dragged;
@@ -17,7 +18,9 @@ mod propagation;
 mod relax;
 mod session;
 mod soak;
+mod stiff;
 mod storage;
+mod wild;
 
 use super::elements::{Elements, Frame, Seed};
 use super::exact::Control;

@@ -7,16 +7,18 @@ use crate::model::linked::carve::Scoop;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::{Change, topology};
 use crate::model::linked::elements::Elements;
+use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::knife::{Blade, Sweep};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
 use crate::model::linked::surgery::Surgery;
+use crate::model::linked::tear::{TearRule, Tearing};
 use crate::model::linked::walk::Walk;
 
 const N: i32 = 5;
 
 /// Whether every object is one piece, every piece one object, and all are counted.
-fn assert_pieces(elements: &Elements<f32>, surgery: &Surgery, walk: &mut Walk) {
+pub(super) fn assert_pieces(elements: &Elements<f32>, surgery: &Surgery, walk: &mut Walk) {
     let mut found: Vec<(u32, u32)> = Vec::new();
     let mut seen = vec![false; elements.slots() as usize];
     for element in 0..elements.slots() {
@@ -68,21 +70,69 @@ fn wander(elements: &mut Elements<f32>, surgery: &mut Surgery, draw: &mut Draw, 
     }
 }
 
-fn edit(elements: &mut Elements<f32>, surgery: &mut Surgery, draw: &mut Draw, walk: &mut Walk) {
+/// How much was done of what.
+#[derive(Debug, Default)]
+struct Done {
+    cut: usize,
+    carved: usize,
+    joined: usize,
+    put: usize,
+    marked: usize,
+    torn: usize,
+    undone: usize,
+    redone: usize,
+}
+
+/// What tears, and its own propagation.
+type Puller = (Tearing, Exact<f32>);
+
+/// Two elements are pulled apart or about, farther than links go.
+fn tear(
+    elements: &mut Elements<f32>,
+    surgery: &mut Surgery,
+    draw: &mut Draw,
+    (tearing, exact): &mut Puller,
+) -> usize {
+    let ends = [draw.below(elements.slots()), draw.below(elements.slots())];
+    let controls = ends.map(|element| Control {
+        element,
+        to_m: elements
+            .moved_m(element)
+            .map(|at| (f64::from(at) + draw.around(3.0)).clamp(-8.0, 8.0) as f32),
+    });
+    let (pulled, _) = surgery.pull(elements, (tearing, exact), (&controls, 1e-3));
+    pulled.torn
+}
+
+/// What a ball comes over is taken out, or the first half of it.
+fn take(elements: &mut Elements<f32>, surgery: &mut Surgery, ball: &Scoop, half: bool) -> usize {
+    if half {
+        let first = surgery.scoop(elements, ball, |met| (met.len() / 2, 0.5));
+        return first.elements;
+    }
+    surgery.carve(elements, ball).elements
+}
+
+fn edit(
+    elements: &mut Elements<f32>,
+    surgery: &mut Surgery,
+    draw: &mut Draw,
+    (walk, puller, done): (&mut Walk, &mut Puller, &mut Done),
+) {
     let far = f64::from(N);
     let at = |draw: &mut Draw| {
         Vec3::new(draw.share() * far, draw.share() * far, draw.share() * far) - Vec3::repeat(0.5)
     };
     let element = draw.below(elements.slots());
     let to = Direction::ALL[draw.below(6) as usize];
-    match draw.below(20) {
+    match draw.below(21) {
         0..=3 => {
             let changes = [element, draw.below(elements.slots())].map(|element| {
                 let other = elements.neighbour(element, to);
                 other.map(|other| Change::Cut { element, to, other })
             });
             for change in changes.into_iter().flatten() {
-                surgery.apply(elements, &[change]);
+                done.cut += surgery.apply(elements, &[change]).links;
             }
         }
         4 => {
@@ -96,43 +146,53 @@ fn edit(elements: &mut Elements<f32>, surgery: &mut Surgery, draw: &mut Draw, wa
                     to_m: at(draw),
                 },
             };
-            surgery.cut(elements, &sweep, f64::INFINITY);
+            done.cut += surgery.cut(elements, &sweep, f64::INFINITY).links;
         }
         5 => {
-            surgery.carve_one(elements, element);
+            done.carved += surgery.carve_one(elements, element).elements;
         }
         6 => {
-            surgery.carve(elements, &Scoop::ball(at(draw), at(draw), 0.6));
+            let ball = Scoop::ball(at(draw), at(draw), 0.6);
+            let half = draw.below(2) == 0;
+            done.carved += take(elements, surgery, &ball, half);
         }
         7..=9 => {
             let centre_m = at(draw);
-            surgery.join(elements, (centre_m, 2.0));
+            done.joined += surgery.join(elements, (centre_m, 2.0)).links;
         }
         10 => {
-            surgery.apply(elements, &[Change::Put { element }]);
+            done.put += surgery.apply(elements, &[Change::Put { element }]).elements;
         }
         11 => {
             let scoop = Scoop::ball(at(draw), at(draw), 0.8);
-            surgery.pin(elements, &scoop, draw.below(2) == 0);
+            let held = draw.below(2) == 0;
+            done.marked += surgery.pin(elements, &scoop, held).elements;
         }
         12 => wander(elements, surgery, draw, walk),
         13..=16 => {
-            surgery.undo(elements);
+            let back = surgery.undo(elements);
+            done.undone += back.links + back.elements;
         }
+        17 => done.torn += tear(elements, surgery, draw, puller),
         _ => {
-            surgery.redo(elements);
+            let again = surgery.redo(elements);
+            done.redone += again.links + again.elements;
         }
     }
 }
 
 fn soak(rounds: u32, seed: u64) {
+    let mut done = Done::default();
     let mut elements: Elements<f32> = block([N; 3], Limits::MEDIUM);
     let mut surgery = Surgery::new(&mut elements, 2000);
     let mut walk = Walk::new(elements.slots());
+    let slots = elements.slots();
+    let mut puller = (Tearing::new(slots, TearRule::default()), Exact::new(slots));
     let mut draw = Draw::new(seed);
     let (mut fewest, mut most_pieces, mut carried) = (u32::MAX, 0, 0);
     for round in 0..rounds {
-        edit(&mut elements, &mut surgery, &mut draw, &mut walk);
+        let more = (&mut walk, &mut puller, &mut done);
+        edit(&mut elements, &mut surgery, &mut draw, more);
         if elements.count() < 30 {
             // a new block, so that there is always something to cut
             elements = block([N; 3], Limits::MEDIUM);
@@ -149,6 +209,18 @@ fn soak(rounds: u32, seed: u64) {
         fewest < 100 && most_pieces > 10 && carried > 0,
         "{fewest} {most_pieces} {carried}"
     );
+    println!("{rounds} edits, seed {seed}: {done:?}");
+    let least = [
+        done.cut,
+        done.carved,
+        done.joined,
+        done.put,
+        done.marked,
+        done.torn,
+        done.undone,
+        done.redone,
+    ];
+    assert!(least.iter().all(|&count| count > 20), "{done:?}");
 }
 
 /// 20 000 random edits: links are answered, lie on one lattice, objects are pieces, and the surface is closed.
