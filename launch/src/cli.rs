@@ -113,9 +113,12 @@ pub enum Command {
     Tune(Box<TuneArgs>),
     /// A recorded session again: bit by bit, or the same hand under other circumstances
     #[command(after_help = "Examples:\n  palpate replay runs/first\n  \
-        palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n\
+        palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n  \
+        palpate replay runs/first --console\n  \
+        palpate replay runs/first runs/second --console\n  \
+        palpate replay runs --console --foxglove\n\
         \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
-        be run again.")]
+        be run again. With --console: 0 on Ctrl-C, 2 if it cannot be read.")]
     Replay(ReplayArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and what they cannot tell
     #[command(after_help = "Example:\n  \
@@ -197,6 +200,18 @@ pub struct ConsoleArgs {
     /// Port of the console on 127.0.0.1; the next free one if it is taken [default: 7780]
     #[arg(long, value_name = "PORT")]
     pub console_port: Option<u16>,
+    /// Viewers of Foxglove's protocol.
+    #[command(flatten)]
+    pub foxglove: FoxgloveArgs,
+}
+
+/// Whether viewers that speak Foxglove's WebSocket protocol are served.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct FoxgloveArgs {
+    /// Serve what the console shows to Foxglove as well, on 127.0.0.1 [default port: 8765]; whoever is on this host
+    /// may look there, and change nothing
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "8765")]
+    pub foxglove: Option<u16>,
 }
 
 /// Flags of `palpate lab`.

@@ -10,10 +10,11 @@
 //! A chunk is closed at least every half second of records, so a killed session loses no more.
 //! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a thread of its own that
 //! drains a ring, never on a servo thread. [`read()`] forgives a missing end; [`merge`] joins the
-//! parts of two hosts.
+//! parts of two hosts; [`topic`] is what each tick goes to.
 
 mod merge;
 mod read;
+pub mod topic;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,12 +22,8 @@ use std::io::{Seek, Write};
 use std::path::PathBuf;
 
 use mcap::records::MessageHeader;
-use palpate_transport::Time;
 use palpate_transport::cdr;
-use palpate_transport::msg::{
-    Header, Message, Point, Pose, PoseStamped, Quaternion, Vector3, Wrench, WrenchStamped, crtk,
-    schema,
-};
+use palpate_transport::msg::{Description, Message as _, schema};
 use palpate_transport::stroke::Stroke;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -51,8 +48,6 @@ pub const OWN_SOURCES: &str = env!("PALPATE_SOURCES");
 const CONFIG: &str = "config.toml";
 /// Attachment with the summary.
 const SUMMARY: &str = "summary.json";
-/// Frame of all poses and forces.
-const FRAME: &str = "world";
 
 /// What can go wrong with a recording.
 #[derive(Debug, thiserror::Error)]
@@ -134,12 +129,10 @@ pub struct Recorder<W: Write + Seek> {
     last_ns: u64,
 }
 
-/// Channel numbers of one side, and the messages written.
+/// Channel numbers of one side, what goes there, and the messages written.
 struct Channels {
     side: Side,
-    tick: u16,
-    pose: u16,
-    force: u16,
+    open: Vec<(u16, topic::Encode)>,
     count: u64,
 }
 
@@ -202,37 +195,21 @@ impl<W: Write + Seek> Recorder<W> {
                 expected,
             });
         };
-        let Channels {
-            tick,
-            pose,
-            force,
-            count,
-            ..
-        } = self.channels[index];
-        self.channels[index].count += 1;
+        let Channels { open, count, .. } = &mut self.channels[index];
+        *count += 1;
         // MCAP times are unsigned; a clock before its own zero is logged at zero.
-        let header = MessageHeader {
-            channel_id: tick,
-            sequence: count as u32,
-            log_time: record.now_ns.max(0) as u64,
-            publish_time: record.now_ns.max(0) as u64,
-        };
-        self.last_ns = self.last_ns.max(header.log_time);
-        self.message(header, record)?;
-        self.message(
-            MessageHeader {
-                channel_id: pose,
-                ..header
-            },
-            &pose_of(record),
-        )?;
-        self.message(
-            MessageHeader {
-                channel_id: force,
-                ..header
-            },
-            &force_of(record),
-        )?;
+        let log_time = record.now_ns.max(0) as u64;
+        self.last_ns = self.last_ns.max(log_time);
+        for &(channel_id, encode) in &*open {
+            encode(record, &mut self.bytes)?;
+            let header = MessageHeader {
+                channel_id,
+                sequence: *count as u32,
+                log_time,
+                publish_time: log_time,
+            };
+            self.writer.write_to_known_channel(&header, &self.bytes)?;
+        }
         let start_ns = *self.chunk_start_ns.get_or_insert(record.now_ns);
         if record.now_ns.saturating_sub(start_ns).saturating_abs() >= CHUNK_NS {
             self.flush()?;
@@ -247,7 +224,10 @@ impl<W: Write + Seek> Recorder<W> {
     pub fn push_stroke(&mut self, now_ns: i64, stroke: &Stroke) -> Result<(), RecordError> {
         let (channel_id, sequence) = match self.strokes {
             Some(known) => known,
-            None => (channel::<Stroke, W>(&mut self.writer, STROKES_TOPIC)?, 0),
+            None => (
+                channel(&mut self.writer, Stroke::DESCRIPTION, STROKES_TOPIC)?,
+                0,
+            ),
         };
         self.strokes = Some((channel_id, sequence.wrapping_add(1)));
         let log_time = now_ns.max(0) as u64;
@@ -257,7 +237,8 @@ impl<W: Write + Seek> Recorder<W> {
             log_time,
             publish_time: log_time,
         };
-        self.message(header, stroke)
+        cdr::encode_into(stroke, &mut self.bytes)?;
+        Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
     }
 
     /// Closes the open chunk and hands everything to the writer beneath.
@@ -293,49 +274,34 @@ impl<W: Write + Seek> Recorder<W> {
             slave_ticks: count(Side::Slave),
         })
     }
-
-    fn message<T: Message>(
-        &mut self,
-        header: MessageHeader,
-        message: &T,
-    ) -> Result<(), RecordError> {
-        cdr::encode_into(message, &mut self.bytes)?;
-        Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
-    }
 }
 
 /// Where strokes are recorded.
 const STROKES_TOPIC: &str = "/palpate/strokes";
 
-fn tick_topic(side: Side) -> String {
-    format!("/palpate/{}/tick", side.name())
-}
-
 fn open<W: Write + Seek>(
     writer: &mut mcap::Writer<W>,
     side: Side,
 ) -> Result<Channels, RecordError> {
-    let force_name = match side {
-        Side::Master => crtk::SERVO_CF,
-        Side::Slave => crtk::MEASURED_CF,
-    };
-    let of_side = |name| format!("/{}", crtk::topic(side.name(), name));
+    let mut open = Vec::new();
+    for topic in topic::of(side) {
+        open.push((channel(writer, topic.message, &topic.name)?, topic.encode));
+    }
     Ok(Channels {
         side,
-        tick: channel::<TickRecord, W>(writer, &tick_topic(side))?,
-        pose: channel::<PoseStamped, W>(writer, &of_side(crtk::MEASURED_CP))?,
-        force: channel::<WrenchStamped, W>(writer, &of_side(force_name))?,
+        open,
         count: 0,
     })
 }
 
-fn channel<T: Message, W: Write + Seek>(
+fn channel<W: Write + Seek>(
     writer: &mut mcap::Writer<W>,
+    message: &Description,
     topic: &str,
 ) -> Result<u16, RecordError> {
-    let text = schema::ros2msg(T::DESCRIPTION);
-    let schema = writer.add_schema(T::DESCRIPTION.name, "ros2msg", text.as_bytes())?;
-    Ok(writer.add_channel(schema, topic, "cdr", &BTreeMap::new())?)
+    let text = schema::ros2msg(message);
+    let schema = writer.add_schema(message.name, topic::SCHEMA, text.as_bytes())?;
+    Ok(writer.add_channel(schema, topic, topic::ENCODING, &BTreeMap::new())?)
 }
 
 fn attach<W: Write + Seek>(
@@ -359,41 +325,6 @@ fn attach_at<W: Write + Seek>(
         media_type: media_type.to_owned(),
         data: Cow::Borrowed(text.as_bytes()),
     })?)
-}
-
-fn header_of(record: &TickRecord) -> Header {
-    Header {
-        stamp: Time(record.now_ns).into(),
-        frame_id: FRAME.to_owned(),
-    }
-}
-
-fn pose_of(record: &TickRecord) -> PoseStamped {
-    let [x, y, z, _] = record.position_m;
-    let pose = Pose {
-        position: Point { x, y, z },
-        orientation: Quaternion::default(),
-    };
-    PoseStamped {
-        header: header_of(record),
-        pose,
-    }
-}
-
-/// Force on the hand (the opposite of what the handle pushes into the channel), or on the probe.
-fn force_of(record: &TickRecord) -> WrenchStamped {
-    let force_n = match record.side {
-        Side::Master => record.port_force_n.map(|f| -f),
-        Side::Slave => record.tissue_force_n,
-    };
-    let wrench = Wrench {
-        force: Vector3::from_axes(force_n),
-        ..Wrench::default()
-    };
-    WrenchStamped {
-        header: header_of(record),
-        wrench,
-    }
 }
 
 #[cfg(test)]

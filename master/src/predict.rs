@@ -79,6 +79,8 @@ pub struct Prediction {
     /// How well what is felt is known, 0 (the twin as it was given) to 1 (as it was pressed); of a law in the
     /// twin's place, that law's.
     pub confidence: f64,
+    /// From the tool's place to its proxy's on the twin \[m\], see [`Reaction::to_proxy_m`].
+    pub to_proxy_m: [f64; 3],
     /// Whether what was learnt was taken over in this tick.
     pub updated: bool,
     /// Whether the twin was asked and not stepped.
@@ -338,6 +340,7 @@ impl Predictor {
             update_energy_j: self.went[0] + sum(Correction::energy_j),
             corrected: self.went[1] + sum(Correction::corrected),
             confidence,
+            to_proxy_m: felt.to_proxy_m.into(),
             ..Prediction::default()
         };
         if let Some(law) = self.local.felt(handle) {

@@ -29,12 +29,10 @@ def hold(condition, what):
         sys.exit(f"does not hold: {what}")
 
 
-class Session:
-    """A session of `palpate run`, or another command, with its console."""
+class Served:
+    """A command with a console."""
 
-    def __init__(self, palpate, out, *flags, command="run"):
-        self.out = out
-        command = [palpate, command, "--console-port", "0", "--out", str(out), *flags]
+    def __init__(self, *command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
         found = re.search(r"http://\S+", line)
@@ -52,6 +50,13 @@ class Session:
     def end(self):
         self.stdout, self.stderr = self.process.communicate(timeout=120)
         return self.process.returncode
+
+
+class Session(Served):
+    """A session of `palpate run` with its console."""
+
+    def __init__(self, palpate, out, *flags):
+        super().__init__(palpate, "run", "--console-port", "0", "--out", str(out), *flags)
 
 
 class Page:
@@ -83,7 +88,7 @@ class Page:
         while not self.js(f"Boolean({text})"):
             if time.monotonic() - begun > seconds:
                 seen = self.js("JSON.stringify(window.palpate?.seen.state?.master ?? null)")
-                sys.exit(f"does not hold within {seconds} s: {what}; {self.errors}; {seen}")
+                sys.exit(f"does not hold within {seconds} s: {what}; {self.errors[:3]}; {seen}")
             time.sleep(0.02)
 
     def numbers(self):

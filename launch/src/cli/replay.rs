@@ -4,14 +4,26 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OutputArgs;
+use super::{FoxgloveArgs, OutputArgs};
 
 /// A recording, and what is to be different this time.
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
-    /// Recording: the folder of a run, or a .mcap file
+    /// Recording: the folder of a run, or a .mcap file; with --console also a folder with runs in it, to choose from
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+    /// With --console: a second recording to be shown beside the first
+    #[arg(value_name = "BESIDE", requires = "console")]
+    pub beside: Option<PathBuf>,
+    /// Serve the console's page on the recording: play it, go to and fro in time, compare two; writes nothing
+    #[arg(long, conflicts_with_all = ["what_if", "out", "json"])]
+    pub console: bool,
+    /// Port of the console on 127.0.0.1; the next free one if it is taken [default: 7780]
+    #[arg(long, value_name = "PORT", requires = "console")]
+    pub console_port: Option<u16>,
+    /// Viewers of Foxglove's protocol.
+    #[command(flatten)]
+    pub foxglove: FoxgloveArgs,
     /// Change a field and let the recorded hand do it again in virtual time: a flag of the network (rtt-ms,
     /// oneway-ms-fwd, oneway-ms-back, jitter-ms, loss, burst, dup, reorder, rate-kbps, outage, profile), of coupling, tissue and
     /// operator (mode, impedance, codec, tissue, twin, method, grip), or any path as of --set; repeatable

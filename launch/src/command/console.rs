@@ -12,7 +12,7 @@ use palpate_master::device::HandleKind;
 use palpate_transport::trace::Side;
 
 use super::{Failure, output};
-use crate::cli::{ConsoleArgs, SideArgs};
+use crate::cli::{ConsoleArgs, FoxgloveArgs, SideArgs};
 use crate::config::Config;
 use crate::console::server::PORT;
 use crate::console::session::{SessionDesk, Sides};
@@ -20,6 +20,10 @@ use crate::console::{Board, Console, ConsoleOptions, Desk, line};
 
 /// File of a run that keeps what was asked for at its console.
 const LOG: &str = "console.json";
+
+/// Why there is nothing for viewers of Foxglove's protocol.
+pub(super) const NO_FOXGLOVE: &str = "--foxglove shows what a console shows, and this process has none; expected it of `run`, \
+                           `master` or `replay --console`, without --no-console";
 
 /// Refuses a session that only a page could lead, if there is to be none.
 ///
@@ -56,7 +60,10 @@ pub(super) fn serve(
     (board, desk): (&Arc<Board>, Arc<dyn Desk>),
 ) -> Result<Option<Console>, Failure> {
     if arguments.no_console {
-        return Ok(None);
+        return match arguments.foxglove.foxglove {
+            Some(_) => Err(Failure::Usage(NO_FOXGLOVE.into())),
+            None => Ok(None),
+        };
     }
     let options = ConsoleOptions {
         port: arguments.console_port.unwrap_or(PORT),
@@ -64,12 +71,13 @@ pub(super) fn serve(
     };
     let opened = Console::open(&options, Arc::clone(board), desk);
     match opened {
-        Ok(console) => {
+        Ok(mut console) => {
             let beside = arguments
                 .console_port
                 .filter(|wanted| *wanted != 0 && *wanted != console.port());
             let taken = beside.map_or(String::new(), |port| format!(" (port {port} is taken)"));
             say(&format!("console: {}{taken}", console.url()));
+            foxglove(&mut console, &arguments.foxglove)?;
             Ok(Some(console))
         }
         Err(error) if config.operator.handle == HandleKind::Pointer => {
@@ -80,6 +88,20 @@ pub(super) fn serve(
             Ok(None)
         }
     }
+}
+
+/// Serve Foxglove's protocol beside a console if that is asked for, and say where on stderr.
+///
+/// # Errors
+/// [`Failure::Refused`] if the port is not free.
+pub(super) fn foxglove(console: &mut Console, wanted: &FoxgloveArgs) -> Result<(), Failure> {
+    let Some(port) = wanted.foxglove else {
+        return Ok(());
+    };
+    let served = console.serve_foxglove(port);
+    let port = served.map_err(|error| Failure::Refused(error.to_string()))?;
+    say(&format!("foxglove: ws://127.0.0.1:{port}"));
+    Ok(())
 }
 
 /// The console of a side that runs by itself, if it has one, and that side's end of the line to it or to its
@@ -99,7 +121,10 @@ pub(super) fn of_side(
         return Ok((None, Some(Arc::new(line))));
     }
     if side == Side::Slave || arguments.status_lines {
-        return Ok((None, None));
+        return match arguments.console.foxglove.foxglove {
+            Some(_) => Err(Failure::Usage(NO_FOXGLOVE.into())),
+            None => Ok((None, None)),
+        };
     }
     let desk = SessionDesk::new(config, Sides::RemoteElsewhere, stop);
     let Some(console) = open(&arguments.console, config, &desk)? else {
@@ -123,7 +148,7 @@ pub(super) fn keep(console: &Console, folder: &Path) -> Result<(), Failure> {
     output::write(&folder.join(LOG), &(text + "\n"))
 }
 
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     // a terminal that has gone away wants no more
     let _ = writeln!(std::io::stderr(), "{text}");
 }

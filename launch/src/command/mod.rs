@@ -15,6 +15,7 @@ pub mod live;
 pub mod model;
 pub mod output;
 pub mod pace;
+pub mod playback;
 mod practice;
 pub mod rehearse;
 pub mod replay;
@@ -88,6 +89,7 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::Trial(arguments) => trial::trial(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments),
+        Command::Replay(arguments) if arguments.console => playback::playback(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Identify(arguments) => identify::identify(&arguments),
         Command::Atlas(arguments) => atlas::atlas(&arguments),

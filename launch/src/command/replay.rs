@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::conclude::{self, Evidence};
 use super::lab::{self, VirtualRun};
-use super::{Done, Failure, interrupt, output, table, truth};
+use super::{Done, Failure, console, interrupt, output, table, truth};
 use crate::cli::ReplayArgs;
 use crate::config::Config;
 use crate::hand::Hold;
@@ -31,6 +31,9 @@ use crate::{report, run};
 /// [`Failure::Usage`] for a recording that cannot be run again or a change that cannot be made,
 /// [`Failure::Refused`] if results cannot be written.
 pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
+    if arguments.foxglove.foxglove.is_some() {
+        return Err(Failure::Usage(console::NO_FOXGLOVE.into()));
+    }
     let path = inside(&arguments.recording);
     let unfit =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
@@ -48,7 +51,7 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
 }
 
 /// The recording of a run's folder, or the file itself.
-fn inside(path: &Path) -> PathBuf {
+pub(super) fn inside(path: &Path) -> PathBuf {
     if path.is_dir() {
         path.join(run::side::RECORDING)
     } else {

@@ -26,7 +26,7 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 18] = [
+const ASSETS: [Asset; 22] = [
     asset!("index.html", HTML),
     asset!("console.css", STYLE),
     asset!("console.js", SCRIPT),
@@ -40,6 +40,10 @@ const ASSETS: [Asset; 18] = [
     asset!("practice.js", SCRIPT),
     asset!("marks.js", SCRIPT),
     asset!("practice.css", STYLE),
+    asset!("recording.css", STYLE),
+    asset!("recording.js", SCRIPT),
+    asset!("timeline.js", SCRIPT),
+    asset!("tracks.js", SCRIPT),
     asset!("vendor/three.module.min.js", SCRIPT),
     asset!("vendor/uPlot.iife.min.js", SCRIPT),
     asset!("vendor/uPlot.min.css", STYLE),

@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::board::Looks;
 use super::order::{self, Answer, Answered, Asked, Order};
-use super::{Board, Desk, wire};
+use super::{Board, Desk, Resource, wire};
 
 /// Words that may wait for a page.
 const WORDS: usize = 32;
@@ -65,6 +65,8 @@ pub(super) struct House {
     desk: Arc<dyn Desk>,
     pages: usize,
     seats: Mutex<Seats>,
+    /// Whether others than pages look.
+    looked: AtomicBool,
     aims: AtomicU64,
     log: Mutex<Vec<Logged>>,
 }
@@ -111,6 +113,7 @@ impl House {
             desk,
             pages,
             seats: Mutex::default(),
+            looked: AtomicBool::new(false),
             aims: AtomicU64::new(0),
             log: Mutex::default(),
         }
@@ -135,6 +138,22 @@ impl House {
             words,
             heard: Some(heard),
         })
+    }
+
+    pub(super) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// Whether others than pages look at what is shown.
+    pub(super) fn look(&self, anybody: bool) {
+        let seats = lock(&self.seats);
+        self.looked.store(anybody, Ordering::Relaxed);
+        self.desk.watched(anybody || !seats.taken.is_empty());
+    }
+
+    /// What the desk has under this name.
+    pub(super) fn resource(&self, name: &str) -> Option<Resource> {
+        self.desk.resource(name)
     }
 
     pub(super) fn log(&self) -> Vec<Logged> {
@@ -230,7 +249,7 @@ impl Drop for Seat {
         if operated {
             seats.operator = None;
         }
-        let empty = seats.taken.is_empty();
+        let empty = seats.taken.is_empty() && !house.looked.load(Ordering::Relaxed);
         seats.tell_roles();
         drop(seats);
         if operated {
@@ -247,12 +266,12 @@ pub(super) async fn attend(socket: WebSocket, mut seat: Seat) {
     let Some(heard) = seat.heard.take() else {
         return;
     };
-    let mut looks = seat.house.board.looks();
+    let looks = seat.house.board.looks();
     let hello = json!({
         "kind": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "layout": wire::VERSION,
-        "session": *looks.facts.borrow_and_update(),
+        "session": seat.house.board.facts(),
     });
     let _ = seat.words.try_send(Words::Text(hello.to_string()));
     // the first that comes is the operator; whoever comes later is told that it watches
@@ -274,8 +293,10 @@ pub(super) async fn attend(socket: WebSocket, mut seat: Seat) {
 async fn write(
     mut out: SplitSink<WebSocket, Message>,
     mut heard: mpsc::Receiver<Words>,
-    mut looks: Looks,
+    looks: Looks,
 ) {
+    let [mut at, mut beside] = looks.places;
+    let [mut whole, mut moment] = looks.words;
     loop {
         let message = tokio::select! {
             biased;
@@ -288,16 +309,22 @@ async fn write(
                 }
                 None => return,
             },
-            Ok(()) = looks.facts.changed() => {
-                let news = json!({"kind": "facts", "session": *looks.facts.borrow_and_update()});
-                Message::Text(news.to_string().into())
-            }
-            Ok(()) = looks.mesh.changed() => binary(&looks.mesh.borrow_and_update()),
-            Ok(()) = looks.state.changed() => binary(&looks.state.borrow_and_update()),
-            Ok(()) = looks.surface.changed() => binary(&looks.surface.borrow_and_update()),
+            Ok(()) = whole.changed() => text(&whole.borrow_and_update()),
+            Ok(()) = moment.changed() => text(&moment.borrow_and_update()),
+            Ok(()) = at.mesh.changed() => binary(&at.mesh.borrow_and_update()),
+            Ok(()) = beside.mesh.changed() => binary(&beside.mesh.borrow_and_update()),
+            Ok(()) = at.state.changed() => binary(&at.state.borrow_and_update()),
+            Ok(()) = beside.state.changed() => binary(&beside.state.borrow_and_update()),
+            Ok(()) = at.surface.changed() => binary(&at.surface.borrow_and_update()),
+            Ok(()) = beside.surface.changed() => binary(&beside.surface.borrow_and_update()),
             else => return,
         };
-        if matches!(&message, Message::Binary(bytes) if bytes.is_empty()) {
+        let empty = match &message {
+            Message::Binary(bytes) => bytes.is_empty(),
+            Message::Text(text) => text.as_str().is_empty(),
+            _ => false,
+        };
+        if empty {
             continue;
         }
         match tokio::time::timeout(PATIENCE, out.send(message)).await {
@@ -309,6 +336,10 @@ async fn write(
 
 fn binary(bytes: &Bytes) -> Message {
     Message::Binary(bytes.clone())
+}
+
+fn text(word: &str) -> Message {
+    Message::Text(word.into())
 }
 
 /// Hear what a page says until it goes, or says what is none.

@@ -14,7 +14,7 @@ const LONGEST: usize = 32 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// To the console: the block of the side, as [`super::wire`] writes it.
+    /// To the console: the block of the side, as [`super::wire`] writes it, and the whole record as it is recorded.
     State = 1,
     /// To the console: rest positions, then faces; the number of nodes stands first, as u32.
     Mesh = 2,

@@ -7,6 +7,7 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
+use super::playback::order::Transport;
 use crate::rehearsal::desk::Wish;
 
 /// Something that is asked for, with a number by which it is answered.
@@ -103,6 +104,11 @@ pub enum Order {
     Rehearse {
         /// What it is.
         wish: Wish,
+    },
+    /// Do something with a recording.
+    Replay {
+        /// What is to be done.
+        what: Transport,
     },
     /// End the session as at its time.
     End,
@@ -228,6 +234,15 @@ mod tests {
             Order::End,
             Order::Impedance { nspm: 12.5 },
             Order::Mode { mode: Mode::Tank },
+            Order::Replay {
+                what: Transport::Seek(1.5),
+            },
+            Order::Replay {
+                what: Transport::Open {
+                    number: 2,
+                    beside: true,
+                },
+            },
         ] {
             let asked = Asked { id: 3, order };
             let text = serde_json::to_string(&asked).expect("JSON");

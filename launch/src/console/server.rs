@@ -25,6 +25,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::client::{self, House, Logged};
+use super::foxglove::Foxglove;
 use super::{Board, Desk, asset, random};
 use crate::run::realtime;
 
@@ -85,6 +86,16 @@ pub enum ConsoleError {
         /// What the system said of it.
         source: io::Error,
     },
+    /// The port for Foxglove's protocol is not free.
+    #[error(
+        "no server of Foxglove's protocol at 127.0.0.1:{port}: {said}; choose another with --foxglove PORT"
+    )]
+    Foxglove {
+        /// The port.
+        port: u16,
+        /// What the system said of it.
+        said: String,
+    },
     /// The machine refused something else.
     #[error("{what}: {source}")]
     System {
@@ -103,6 +114,7 @@ pub struct Console {
     house: Arc<House>,
     end: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
+    foxglove: Option<Foxglove>,
 }
 
 impl Console {
@@ -150,7 +162,19 @@ impl Console {
             house,
             end,
             thread: Some(thread),
+            foxglove: None,
         })
+    }
+
+    /// Serve what it shows to viewers of Foxglove's protocol as well, until it is dropped; gives the port.
+    ///
+    /// # Errors
+    /// [`ConsoleError`] if the port is not free or the machine has no threads.
+    pub fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
+        let house = Arc::clone(&self.house);
+        let board = Arc::clone(house.board());
+        let served = Foxglove::open(port, board, move |anybody| house.look(anybody))?;
+        Ok(self.foxglove.insert(served).port())
     }
 
     /// Port that it listens at, on 127.0.0.1.
@@ -174,6 +198,7 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
+        self.foxglove = None;
         self.end.send_replace(true);
         if let Some(thread) = self.thread.take() {
             // it has no work but to leave
@@ -291,7 +316,12 @@ async fn answer(
     let mut response = match gate.admit(&method, &uri, &headers) {
         Err((status, text)) => (status, text).into_response(),
         Ok("live") => gate.attend(socket, &headers),
-        Ok(name) => page(name),
+        Ok(name) => match gate.house.resource(name) {
+            Some((media_type, bytes)) => {
+                ([(header::CONTENT_TYPE, media_type)], bytes).into_response()
+            }
+            None => page(name),
+        },
     };
     gate.protect(response.headers_mut());
     response

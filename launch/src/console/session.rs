@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use palpate_master::device::HandleKind;
 use palpate_master::device::pointer::Aim;
+use palpate_transport::cdr;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::Side;
@@ -220,8 +221,14 @@ impl SessionDesk {
         while let Ok(Some(kind)) = line::receive(&mut stream, &mut message) {
             match kind {
                 Kind::State => {
-                    if let Ok(block) = <&[u8; 8 * wire::FIELDS]>::try_from(&*message) {
-                        self.board.show(side, block);
+                    let Some((block, record)) = message.split_first_chunk() else {
+                        continue;
+                    };
+                    self.board.show(side, block);
+                    if self.board.place(0).wants_records()
+                        && let Ok(record) = cdr::decode(record)
+                    {
+                        self.board.place(0).record(&record);
                     }
                 }
                 Kind::Mesh => {
@@ -488,7 +495,7 @@ mod tests {
         let answer = desk.take(&Order::Impedance { nspm: 20.0 });
         assert_eq!(answer.as_deref(), Ok("done"));
         // lines keep their order, so what was sent before the answer is shown
-        let shown = desk.board().looks().state.borrow().clone();
+        let shown = desk.board().looks().places[0].state.borrow().clone();
         assert_eq!(shown[wire::HEADER], 7);
         // of a remote side on another host, the operator's is told
         let (near, far) = line::pair().expect("sockets");

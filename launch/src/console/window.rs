@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use palpate_master::device::pointer::{Aim, Pointer};
 use palpate_transport::Span;
+use palpate_transport::cdr;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, latest};
 use palpate_transport::session::command::CommandClient;
@@ -132,6 +133,7 @@ impl Window {
             surface,
             revision: 0,
             rate: (0, 0.0, 0.0),
+            bytes: Vec::new(),
         };
         let listening = Listening {
             line: self.stream,
@@ -166,6 +168,8 @@ struct Showing {
     revision: u32,
     /// Words at a moment \[s\], and how many a second there were until then \[Hz\].
     rate: (u64, f64, f64),
+    /// A record as it is recorded.
+    bytes: Vec<u8>,
 }
 
 impl Showing {
@@ -191,7 +195,12 @@ impl Showing {
             mode: shown.mode,
             pointer: self.pointed(),
         };
-        send(&self.line, Kind::State, &side.block())?;
+        let mut state = side.block().to_vec();
+        // without it a console has the block, which it needs
+        if cdr::encode_into(&side.record, &mut self.bytes).is_ok() {
+            state.extend(&self.bytes);
+        }
+        send(&self.line, Kind::State, &state)?;
         let Some(picture) = self.surface.as_mut().and_then(LatestReader::read_new) else {
             return Ok(());
         };

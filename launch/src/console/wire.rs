@@ -4,7 +4,8 @@
 //! |---|---|
 //! | 0..4 | `PLPC` |
 //! | 4..6 | version of this layout, [`VERSION`] |
-//! | 6..8 | kind: 1 state, 2 surface, 3 mesh; from the page: 16 aim |
+//! | 6 | kind: 1 state, 2 surface, 3 mesh; from the page: 16 aim |
+//! | 7 | which session, 0 or, of one that is shown beside it, 1 |
 //! | 8..12 | number of the frame of its kind, from 1 |
 //! | 12..16 | nodes of the mesh, 0 of a state |
 //! | 16..20 | faces of the mesh, 0 of a state |
@@ -27,6 +28,9 @@ pub const MAGIC: [u8; 4] = *b"PLPC";
 
 /// Length of the header \[bytes\].
 pub const HEADER: usize = 32;
+
+/// Where a header says which session it is of.
+pub const PLACE: usize = 7;
 
 /// Numbers of one side in a state.
 pub const FIELDS: usize = 62;

@@ -17,7 +17,7 @@ use palpate_transport::trace::{Side, TickRecord};
 
 use crate::metrics::topology;
 
-use super::{CONFIG, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, tick_topic};
+use super::{CONFIG, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, topic};
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
 const CHUNK_BYTES_MAX: u64 = 256 << 20;
@@ -242,7 +242,7 @@ impl Reader<'_> {
                     self.strokes = Some(channel.id);
                 }
                 let sides = [Side::Master, Side::Slave];
-                if let Some(side) = sides.into_iter().find(|&s| tick_topic(s) == channel.topic) {
+                if let Some(side) = sides.into_iter().find(|&s| topic::tick(s) == channel.topic) {
                     let schema = self.schemas.get(&channel.schema_id);
                     match schema.cloned().flatten() {
                         Some(difference) => self.foreign = self.foreign.take().or(Some(difference)),

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use palpate_transport::Span;
+use palpate_transport::msg::WrenchStamped;
 use proptest::prelude::*;
 
 use super::*;
@@ -232,7 +233,7 @@ fn foreign(text: &str, facts: &[(&str, &str)]) -> Vec<u8> {
     writer.write_metadata(&metadata).unwrap();
     let name = TickRecord::DESCRIPTION.name;
     let schema = writer.add_schema(name, "ros2msg", text.as_bytes()).unwrap();
-    let topic = tick_topic(Side::Master);
+    let topic = topic::tick(Side::Master);
     let channel_id = writer
         .add_channel(schema, &topic, "cdr", &BTreeMap::new())
         .unwrap();

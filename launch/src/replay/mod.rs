@@ -3,10 +3,15 @@
 //!
 //! Source: ours (teleop goal 10). [`given`] puts what a tick was given into its record and takes it out
 //! again; [`same`] runs both sides' ticks with it and compares the port traces bit by bit; [`what_if`]
-//! lets the recorded hand do it again under a changed configuration, in virtual time.
+//! lets the recorded hand do it again under a changed configuration, in virtual time. [`twin`] is the tissue at
+//! the handle alone, [`film`] its surface over all of a recording, [`trace`] and [`mark`] what is drawn along time.
 
+pub mod film;
 pub mod given;
+pub mod mark;
 pub mod same;
+pub mod trace;
+pub mod twin;
 pub mod what_if;
 
 use palpate_transport::trace::{Side, TickRecord};

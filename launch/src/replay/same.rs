@@ -86,11 +86,7 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
             peer: 0,
         },
     };
-    let twin = if known {
-        lab::predictor_of(config)?
-    } else {
-        live_twin(config, fact(TWIN_TABLE) == Some("yes"))?
-    };
+    let twin = twin(recording, config)?;
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
     let coupling = config.coupling_in_use();
@@ -118,6 +114,21 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
 
 /// Both sides, in the order in which what is kept of each lies.
 const SIDES: [Side; 2] = [Side::Master, Side::Slave];
+
+/// The twin of a recording at rest, with the table that it had; none of a session without one.
+///
+/// # Errors
+/// [`ReplayError::Config`] if its scene cannot be built, [`ReplayError::Table`] if its table is gone.
+pub(super) fn twin(
+    recording: &Recording,
+    config: &Config,
+) -> Result<Option<palpate_master::predict::Predictor>, ReplayError> {
+    let fact = |name: &str| recording.facts.get(name).map(String::as_str);
+    match fact(COMMAND) {
+        Some("lab" | "rehearse") => Ok(lab::predictor_of(config)?),
+        _ => live_twin(config, fact(TWIN_TABLE) == Some("yes")),
+    }
+}
 
 /// The twin of a live session.
 fn live_twin(
@@ -322,7 +333,7 @@ impl Run<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use palpate_transport::coupling::Mode;
 
     use super::*;
@@ -331,7 +342,7 @@ mod tests {
     use palpate_transport::codec::CodecKind;
 
     /// A session as its recorder sees it.
-    fn recorded(config: &Config) -> (Recording, String) {
+    pub(in crate::replay) fn recorded(config: &Config) -> (Recording, String) {
         let mut session = Session::new(config).expect("built in");
         let mut recording = Recording {
             facts: [(COMMAND.to_owned(), "lab".to_owned())].into(),
@@ -347,7 +358,7 @@ mod tests {
         (recording, hash)
     }
 
-    fn config(mode: Mode) -> Config {
+    pub(in crate::replay) fn config(mode: Mode) -> Config {
         let mut config = Config {
             tissue: "sheet-lump".into(),
             twin: "sheet".into(),

@@ -5,6 +5,7 @@ import { Felt, color } from "./felt.js";
 import { Link } from "./link.js";
 import { Pointer } from "./pointer.js";
 import { Practice } from "./practice.js";
+import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { Strips } from "./strips.js";
 
@@ -27,25 +28,35 @@ const link = new Link({
   hello: (hello) => {
     version = hello.version;
     session(hello.session);
+    if (hello.session?.for === "recording") {
+      seen.recording ??= new Recording({ link, scene, felt, controls });
+      seen.recording.hello(hello);
+    }
   },
   facts: (word) => session(word.session),
   role: (role) => controls.role(role),
   refused: ({ text }) => controls.say(text, "bad"),
+  shelf: (word) => seen.recording?.shelf(word),
+  moment: (word) => seen.recording?.moment(word),
   mesh: (frame) => {
+    if (frame.place) return seen.recording?.mesh(frame);
     scene.mesh(frame);
     felt.clear();
     practice.marks.show(practice.now?.task);
   },
   surface: (frame) => {
+    if (frame.place) return seen.recording?.surface(frame);
     seen.surfaces++;
     scene.surface(frame);
   },
   state: (frame) => {
+    seen.recording?.state(frame);
+    if (frame.place) return;
     seen.frames++;
     seen.state = frame;
     pointer.tool_m = frame.master.position_m;
     felt.take(frame);
-    strips.take(frame);
+    if (!seen.recording) strips.take(frame);
   },
 });
 const controls = new Controls(link, pointer);
@@ -67,7 +78,7 @@ function session(facts) {
 function theme(name) {
   document.documentElement.dataset.theme = name;
   scene.background(getComputedStyle(document.documentElement).getPropertyValue("--view").trim());
-  if (seen.state) strips.build();
+  if (seen.state && !seen.recording) strips.build();
 }
 
 at("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
@@ -99,7 +110,7 @@ function picture(now_ms) {
   pointer.pad(force_n);
   if (frame && frame !== seen.drawn) {
     seen.drawn = frame;
-    scene.state(frame, controls.facts?.pointer);
+    scene.state(frame, Boolean(controls.facts?.pointer));
     letGo(now_ms, frame);
     at("force").textContent = force_n.toFixed(2);
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
@@ -114,9 +125,11 @@ function picture(now_ms) {
   drawn_ms = now_ms;
   if (frame) echo(frame);
   strips.draw(now_ms);
+  seen.recording?.draw(now_ms);
   if (frame && now_ms - numbered > NUMBERS_MS) {
     numbered = now_ms;
-    controls.state(frame, seen);
+    if (seen.recording) seen.recording.numbers();
+    else controls.state(frame, seen);
   }
   if (now_ms - counted > 1000) [seen.pictures, pictures, counted] = [pictures, 0, now_ms];
 }

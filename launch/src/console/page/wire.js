@@ -32,7 +32,7 @@ export function read(buffer) {
   const view = new DataView(buffer);
   if (buffer.byteLength < HEADER || view.getUint32(0, true) !== MAGIC || view.getUint16(4, true) !== VERSION) return null;
   const frame = {
-    kind: view.getUint16(6, true), number: view.getUint32(8, true), nodes: view.getUint32(12, true),
+    kind: view.getUint8(6), place: view.getUint8(7), number: view.getUint32(8, true), nodes: view.getUint32(12, true),
     faces: view.getUint32(16, true), revision: view.getUint32(20, true), at_s: view.getFloat64(24, true),
   };
   if (frame.kind === 1) {
