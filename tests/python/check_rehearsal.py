@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from check_console import Page, Session, hold, launched
+from check_console import Page, Served, hold, launched
 
 SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
 
@@ -115,7 +115,8 @@ def rehearse(arguments, browser, numbers):
     out, record = Path(arguments.out, "rehearsal"), Path(arguments.out, "attempts.jsonl")
     record.unlink(missing_ok=True)
     flags = ["--console", "--duration", "420", "--attempts", str(record)]
-    with Session(arguments.palpate, out, *flags, command="rehearse") as session:
+    command = (arguments.palpate, "rehearse", "--console-port", "0", "--out", str(out), *flags)
+    with Served(*command) as session:
         page = Page(browser, session.url, arguments.page)
         page.until("window.palpate?.seen.frames > 10 && palpate.scene.rest_m && palpate.practice.now", "the page loads", 60)
         page.shot(Path(arguments.out, "first.png"))

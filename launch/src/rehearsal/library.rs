@@ -70,9 +70,10 @@ const TRACE_M: f64 = 0.015;
 const GRASP_N: f64 = 0.5;
 const GRASP_S: f64 = 5.0;
 
-/// Places whose stiffness is ranked \[m\], and the factors that are dealt to them.
-const SITES_M: [[f64; 2]; 3] = [[-0.024, 0.0], [0.0, 0.0], [0.024, 0.0]];
-const FACTORS: [f64; 3] = [1.0, 2.0, 4.0];
+/// Places whose stiffness is ranked \[m\], about as far from the border and as stiff before anything is dealt to them,
+/// and the factors that are.
+const SITES_M: [[f64; 2]; 3] = [[-0.016, -0.01], [0.016, -0.01], [0.0, 0.014]];
+const FACTORS: [f64; 3] = [0.4, 1.0, 3.0];
 const SITE_RADIUS_M: f64 = 0.011;
 
 /// Depth at which the stiffness of a place is what counts \[m\].
@@ -386,7 +387,7 @@ mod tests {
             let mut sorted = posed.true_npm.clone();
             sorted.sort_by(f64::total_cmp);
             for pair in sorted.windows(2) {
-                assert!(pair[1] / pair[0] > 1.25, "{:?}", posed.true_npm);
+                assert!(pair[1] / pair[0] > 1.2, "{:?}", posed.true_npm);
             }
             orders.push(posed.true_npm.iter().position(|npm| *npm == sorted[0]));
         }

@@ -2,7 +2,7 @@
 
 const SAY_MS = 16;
 const HOVER_M = 0.004;
-const COME_M = 0.001;
+const COME_M_PER_MS = 0.00006;
 const WHEEL_M = 0.0005;
 const DRAG_M = 0.00012;
 const KEY_M = 0.001;
@@ -46,6 +46,7 @@ export class Pointer {
     this.by = by;
     this.aim_m = [...this.tool_m];
     this.coming = true;
+    this.came_ms = performance.now();
     this.canvas.dataset.held = "true";
   }
 
@@ -68,7 +69,10 @@ export class Pointer {
     const hover_m = this.touch_m + HOVER_M;
     if (!this.coming || !this.held) return;
     this.coming = this.aim_m[2] > hover_m;
-    if (this.coming) this.aim_m[2] = Math.max(hover_m, this.aim_m[2] - COME_M);
+    const now_ms = performance.now();
+    const way_m = COME_M_PER_MS * Math.min(100, now_ms - this.came_ms);
+    this.came_ms = now_ms;
+    if (this.coming) this.aim_m[2] = Math.max(hover_m, this.aim_m[2] - way_m);
   }
 
   /** How deep the aim is [m]: positive in the tissue. */
