@@ -60,15 +60,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
     let (text, mut trial) = load(file, Some(&arguments.session))?;
     trial.who = arguments.person.clone().unwrap_or_default();
-    let code = trial.who.code().map(str::to_owned);
-    match &code {
-        Some(_) => person::check(&trial, &file.display().to_string())?,
-        None if trial.kind == Kind::Search => {
-            let text = "kind is lump-search, which a person does; expected --person CODE";
-            return Err(Failure::Usage(format!("{}: {text}", file.display())));
-        }
-        None => {}
-    }
+    can_be_asked(&trial, &file.display().to_string())?;
     // held until the rows are filled
     let is_live = trial.clock == Clock::Live;
     let _alone = is_live.then(|| live::alone(arguments.jobs)).transpose()?;
@@ -122,6 +114,18 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
         warning: stopped.then(|| notes[0].clone()),
         held: stopped || !rows.values().any(Row::broke),
     })
+}
+
+/// Whether whoever answers can be asked what the trial asks.
+fn can_be_asked(trial: &Trial, file: &str) -> Result<(), Failure> {
+    if trial.who != Who::Simulated {
+        return person::check(trial, file);
+    }
+    if trial.kind == Kind::Search {
+        let text = "kind is lump-search, which a person does; expected --person CODE";
+        return Err(Failure::Usage(format!("{file}: {text}")));
+    }
+    Ok(())
 }
 
 /// The rows of a shard that are missing, on their way.

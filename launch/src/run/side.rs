@@ -140,21 +140,15 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     let tick = begin(config, ends);
     let duty = Arc::new(Duty::default());
     let face = Face::open(bus.session(), options.side, &duty)?;
-    let sill = window
-        .map(|window| open_window(window, surface, (&bus, &duty)))
-        .transpose()?;
+    let sill = open_window(window, surface, (&bus, &duty))?;
     let pilot = hand::fly(device, heard, (&bus, &duty))?;
     let recorder = begin_recording(config, options, has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
     let (status, newest) = latest::<Shown>(Shown::default());
     let bus = Arc::new(bus);
-    let sending = spawn_sender(
-        Arc::clone(&bus),
-        frames,
-        Arc::clone(&ended),
-        config.realtime.bus_priority(),
-    )?;
+    let priority = config.realtime.bus_priority();
+    let sending = spawn_sender(Arc::clone(&bus), frames, Arc::clone(&ended), priority)?;
     ending.sender = Some(sending.thread().clone());
     let recording = spawn_recorder(recorder, (waiting, made, options.side), changes, ended)?;
     let meeting = Meeting {
@@ -176,16 +170,25 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     join("sender", sending)?;
     way.close()?;
     join("recorder", recording)??;
+    let report = reported((servo, input), bus.counts(), (codec, agreed));
+    write_json(&options.out.join(SIDE_REPORT), &report)?;
+    Ok(report)
+}
+
+/// What a side says of itself, with the codec that it ran.
+fn reported(
+    (servo, input): (ServoReport, Option<InputReport>),
+    bus: BusCounts,
+    (codec, agreed): (CodecParams, Option<Agreed>),
+) -> SideReport {
     let codec_note = agreed.and_then(|agreed| agreed.note);
-    let report = SideReport {
+    SideReport {
         servo,
-        bus: bus.counts(),
+        bus,
         codec,
         codec_note: codec_note.map(|note| note.to_string()),
         input,
-    };
-    write_json(&options.out.join(SIDE_REPORT), &report)?;
-    Ok(report)
+    }
 }
 
 /// Ends the threads of a side when it is dropped, also where the side cannot be opened.
@@ -277,13 +280,16 @@ fn window(options: &SideOptions) -> Result<Option<(Window, Cells)>, RunError> {
 
 /// Show and listen at a window from now on; the master's tells the slave on the bus what a console asks of it there.
 fn open_window(
-    window: Window,
+    window: Option<Window>,
     surface: Option<LatestReader<Surface>>,
     (bus, duty): (&Bus, &Arc<Duty>),
-) -> Result<Sill, RunError> {
+) -> Result<Option<Sill>, RunError> {
+    let Some(window) = window else {
+        return Ok(None);
+    };
     let remote = bus.session().command_client(Side::Slave.name())?;
     let opened = window.open((duty, Some(remote)), surface);
-    opened.map_err(file_error(Path::new(CONSOLE)))
+    opened.map(Some).map_err(file_error(Path::new(CONSOLE)))
 }
 
 fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepared, RunError> {

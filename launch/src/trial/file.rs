@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::person::{PersonParams, Who};
-use super::psycho::PsychoParams;
+use super::psycho::{PsychoParams, WrongField};
 use super::{field, transparency};
 use crate::config::{Config, ConfigError};
 
@@ -259,21 +259,7 @@ impl Trial {
         let counted = counted.filter(|n| (1..=REPEATS_MAX).contains(n));
         let repeats =
             counted.ok_or_else(|| wrong("repeats", repeats.to_string(), "1 to 100000"))?;
-        if let Some(psycho) = &read.psycho {
-            psycho
-                .validate()
-                .map_err(|(field, found, expected)| wrong(field, found, expected))?;
-        }
-        if let Some(person) = &read.person {
-            person
-                .validate()
-                .map_err(|(field, found, expected)| wrong(field, found, expected))?;
-        }
-        if let Some(sweep) = &read.transparency {
-            sweep
-                .validate()
-                .map_err(|(field, found, expected)| wrong(field, found, expected))?;
-        }
+        parts(&read).map_err(|(field, found, expected)| wrong(field, found, expected))?;
         if let Some((field, found, expected)) = idle(&read, text) {
             return Err(wrong(field, found, expected));
         }
@@ -313,6 +299,14 @@ impl Trial {
             transparency: read.transparency.unwrap_or_default(),
         })
     }
+}
+
+/// Checks the tables that have rules of their own.
+fn parts(read: &Text) -> Result<(), WrongField> {
+    read.psycho.iter().try_for_each(PsychoParams::validate)?;
+    read.person.iter().try_for_each(PersonParams::validate)?;
+    let mut sweeps = read.transparency.iter();
+    sweeps.try_for_each(transparency::Sweep::validate)
 }
 
 /// A field that would change nothing, or cannot be: what it is, and what would be right.
