@@ -583,7 +583,7 @@ mod tests {
         let mut predictor = Predictor::new(tissue(), tissue());
         let whole = predictor.topology();
         let mut asked = Revisions::default();
-        let mut tick = |predictor: &mut Predictor, touch: Touch, topology, asked| {
+        let tick = |predictor: &mut Predictor, touch: Touch, topology, asked| {
             let remote = Remote {
                 touch: handle(0.0, false),
                 contact_force_n: None,
@@ -605,11 +605,9 @@ mod tests {
         tick(&mut predictor, handle(0.0, false), whole, asked);
         assert_eq!(predictor.topology(), whole);
         // while nothing may be opened the operator asks for the cut again, and then for none after all
-        for wish in [
-            |asked: &mut Revisions| asked.redo += 1,
-            |asked| asked.undo += 1,
-        ] {
-            wish(&mut asked);
+        for (undo, redo) in [(0, 1), (1, 0)] {
+            asked.undo += undo;
+            asked.redo += redo;
             tick(&mut predictor, handle(0.0, false), whole ^ 1, asked);
             assert_eq!(predictor.topology(), whole);
         }
