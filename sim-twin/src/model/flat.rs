@@ -413,7 +413,7 @@ impl Tissue for Flat {
         let expected = TOOLS * OF_TOOL + OF_LEDGER + Hold::NUMBERS;
         let found = snapshot.numbers.len();
         if found != expected || snapshot.integers.len() != 2 * TOOLS {
-            return Err(ThawError { expected, found });
+            return Err(ThawError::Size { expected, found });
         }
         let numbers = &snapshot.numbers;
         for (index, felt) in self.tools.iter_mut().enumerate() {
