@@ -29,6 +29,25 @@ impl Marks {
         self.words.fill(0);
     }
 
+    /// How many words of 64 numbers there are.
+    pub(super) fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The numbers of a word, a bit each; none beyond the last.
+    #[inline]
+    pub(super) fn word(&self, nth: usize) -> u64 {
+        self.words.get(nth).copied().unwrap_or(0)
+    }
+
+    /// Sets the numbers of a word.
+    #[inline]
+    pub(super) fn set_word(&mut self, nth: usize, word: u64) {
+        if let Some(own) = self.words.get_mut(nth) {
+            *own = word;
+        }
+    }
+
     /// How many they are.
     pub(super) fn count(&self) -> usize {
         let ones = self.words.iter().map(|word| word.count_ones() as usize);

@@ -10,7 +10,7 @@ use crate::Vec3;
 use crate::model::linked::Linked;
 use crate::model::linked::elements::colour_of;
 use crate::model::linked::links::NONE;
-use crate::model::linked::sweep;
+use crate::model::linked::sweep::{self, BATCH};
 
 /// Way of a run's elements, over the spacing, after which its bounds are looked at again.
 const DRIFT: f32 = 0.25;
@@ -103,13 +103,7 @@ impl Linked {
         let mut lost_j = 0.0;
         self.wake();
         for colour in 0..2 {
-            let mut from = 0;
-            while let Some(index) = self.awake.next(from) {
-                from = index + 1;
-                if self.weave.runs[index].colour == colour {
-                    lost_j += self.sweep_run(index);
-                }
-            }
+            lost_j += self.sweep_runs(colour);
             for index in 0..self.weave.loose.len() {
                 let element = self.weave.loose[index];
                 if colour_of(self.elements.site(element)) == colour {
@@ -126,25 +120,49 @@ impl Linked {
         lost_j
     }
 
-    /// Sweeps one run; gives the energy that this took out \[J\].
-    fn sweep_run(&mut self, index: usize) -> f64 {
-        let went = sweep::pass_run(
-            &mut self.elements,
-            &self.weave,
-            (&self.weave.runs[index], self.params.omega),
-            &mut self.spare_m[index],
-        );
-        if went.farthest_m == 0.0 {
-            return 0.0;
+    /// Sweeps the runs of a colour, so many at once; gives the energy that this took out \[J\].
+    fn sweep_runs(&mut self, colour: usize) -> f64 {
+        let mut lost_j = 0.0;
+        let (mut runs, mut farthest_m) = ([0; BATCH], [0.0; BATCH]);
+        for nth in 0..self.awake.words() {
+            let mut word = self.awake.word(nth) & self.weave.of_colour(nth, colour);
+            let mut count = 0;
+            while word != 0 {
+                let index = BATCH * nth + word.trailing_zeros() as usize;
+                word &= word - 1;
+                self.weave.learn(&self.elements, index);
+                // no more runs than slots
+                runs[count] = u32::try_from(index).unwrap_or(NONE);
+                count += 1;
+            }
+            if count == 0 {
+                continue;
+            }
+            let batch = (&runs[..count], self.params.omega);
+            let ways = (&mut self.spare_m[..], &mut farthest_m);
+            lost_j += sweep::pass_runs(&mut self.elements, &self.weave, batch, ways);
+            for (&run, &way_m) in batch.0.iter().zip(&farthest_m) {
+                self.swept(run as usize, way_m);
+            }
         }
-        self.went(index, went.farthest_m);
+        lost_j
+    }
+
+    /// Notes how far a run went in a sweep \[m\].
+    #[inline]
+    fn swept(&mut self, index: usize, way_m: f32) {
+        if way_m == 0.0 {
+            return;
+        }
+        self.went(index, way_m);
+        self.spare_m[index] -= way_m;
         for &beside in self.weave.beside(index) {
-            self.spare_m[beside as usize] -= went.farthest_m;
+            self.spare_m[beside as usize] -= way_m;
         }
-        went.lost_j
     }
 
     /// Notes that elements of a run have gone this far \[m\].
+    #[inline]
     pub(super) fn went(&mut self, run: usize, way_m: f32) {
         self.stir(run, way_m);
         self.drift_m[run] += way_m;
@@ -159,6 +177,7 @@ impl Linked {
     }
 
     /// Lets the next sweep look at a run and those beside it, if this is far enough \[m\].
+    #[inline]
     pub(super) fn stir(&mut self, run: usize, way_m: f32) {
         self.stir_m[run] = self.stir_m[run].max(way_m);
         self.stirring.add(run);
@@ -176,6 +195,16 @@ impl Linked {
 
     /// Finds the runs that moved in the last sweep, or beside one that did.
     fn wake(&mut self) {
+        if 2 * self.stirring.count() > self.weave.runs.len() {
+            self.wake_most();
+        } else {
+            self.wake_few();
+        }
+        self.stirring.clear();
+    }
+
+    /// Asks those that moved for those beside them.
+    fn wake_few(&mut self) {
         self.awake.clear();
         let mut from = 0;
         while let Some(run) = self.stirring.next(from) {
@@ -188,7 +217,22 @@ impl Linked {
             }
             self.stir_m[run] = 0.0;
         }
-        self.stirring.clear();
+    }
+
+    /// Finds the same, quicker where most moved: asks those that did not whether one beside them has.
+    fn wake_most(&mut self) {
+        let runs = self.weave.runs.len();
+        for nth in 0..self.awake.words() {
+            let mut word = 0;
+            for run in BATCH * nth..runs.min(BATCH * (nth + 1)) {
+                let stirs = |run: usize| self.stir_m[run] > self.still_m;
+                let beside = || self.weave.beside(run).iter();
+                let wakes = stirs(run) || beside().any(|&other| stirs(other as usize));
+                word |= u64::from(wakes) << (run % BATCH);
+            }
+            self.awake.set_word(nth, word);
+        }
+        self.stir_m[..runs].fill(0.0);
     }
 
     /// Runs that the last sweep looked at: what it cost.

@@ -13,14 +13,15 @@ use multiversion::multiversion;
 use crate::law::Real;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
+use crate::model::linked::lanes::{
+    Course, Lanes, NO_RANGES, Ranges, Row, WIDE, Ways, lanes, larger, largest, put, smaller,
+    smallest, ways,
+};
 use crate::model::linked::links::Links;
+use crate::model::linked::plain::{NO_PLAIN, Plain};
 use crate::model::linked::weave::{Run, Weave};
 
-/// Shorter ways are not gone \[m\]: nobody feels them, and numbers so small that their squares are
-/// denormal cost a processor a hundred times the time of others.
-const LEAST_M: f32 = 1e-13;
-
-/// What a pass did.
+/// What moving one element did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Went {
     /// Farthest way of an element along an axis \[m\].
@@ -29,111 +30,199 @@ pub(super) struct Went {
     pub(super) lost_j: f64,
 }
 
-impl Went {
-    #[inline(always)]
-    fn and(&mut self, other: Self) {
-        self.farthest_m = self.farthest_m.max(other.farthest_m);
-        self.lost_j += other.lost_j;
-    }
-}
+/// Runs that are swept at once, at most: those of a word of [`Marks`](super::marks::Marks).
+pub(super) const BATCH: usize = 64;
 
-/// Moves the elements of a run. `spare_m` is how far its elements may go before a link of theirs can be at a
-/// limit \[m\]; it is found anew when it does not suffice.
-pub(super) fn pass_run(
-    elements: &mut Elements<f32>,
-    weave: &Weave,
-    (run, omega): (&Run, f32),
-    spare_m: &mut f32,
-) -> Went {
-    let mut went = Went::default();
-    let mut done = 0;
-    while done < run.len {
-        let ended = pass_rows(elements, weave, (run, omega), (done, spare_m));
-        went.and(ended.went);
-        done = ended.at;
-        for slot in run.start + done..run.start + done + ended.tight {
-            went.and(pass_one(elements, weave, slot, omega));
-        }
-        done += ended.tight;
-    }
-    *spare_m -= went.farthest_m;
-    went
-}
-
-/// Where a pass over a run stopped.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ended {
-    /// Elements of the run that are done.
-    at: usize,
-    /// As many after them are near their limits, and must go one by one.
-    tight: usize,
-    went: Went,
-}
-
-/// Moves elements of a run from its element `from` on, until its end or until some are near their
-/// limits.
+/// Moves the elements of runs of one colour; gives the energy of links that this took out \[J\].
+///
+/// `spare_m`, by run, is how far its elements may go before a link of theirs can be at a limit \[m\]; it is found
+/// anew when it does not suffice. `farthest_m`, by the place in the list, becomes the farthest way \[m\].
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn pass_rows(
+pub(super) fn pass_runs(
     elements: &mut Elements<f32>,
     weave: &Weave,
-    (run, omega): (&Run, f32),
-    (from, spare_m): (usize, &mut f32),
-) -> Ended {
-    match run.len {
-        16.. => pass_chunks::<16>(elements, weave, (run, omega), (from, spare_m)),
-        8.. => pass_chunks::<8>(elements, weave, (run, omega), (from, spare_m)),
-        4.. => pass_chunks::<4>(elements, weave, (run, omega), (from, spare_m)),
-        _ => pass_chunks::<1>(elements, weave, (run, omega), (from, spare_m)),
-    }
-}
-
-/// Does as [`pass_rows`] says, `N` elements at once. The last ones begin where they still fill the lanes, and
-/// those of them that are done stay.
-#[inline(always)]
-fn pass_chunks<const N: usize>(
-    elements: &mut Elements<f32>,
-    weave: &Weave,
-    (run, omega): (&Run, f32),
-    (from, spare_m): (usize, &mut f32),
-) -> Ended {
-    let mut tally = Tally::<N>::new();
-    let mut at = from;
-    // whether all were looked at
-    let mut all = from == 0;
-    while at < run.len {
-        let begin = at.min(run.len - N);
-        let lane = Lanes {
-            begin,
-            done: at - begin,
+    (runs, omega): (&[u32], f32),
+    (spare_m, farthest_m): (&mut [f32], &mut [f32; BATCH]),
+) -> f64 {
+    let mut books = Books::new();
+    for (place, &index) in runs.iter().enumerate().take(BATCH) {
+        let run = weave.runs.get(index as usize);
+        let (Some(run), Some(spare_m)) = (run, spare_m.get_mut(index as usize)) else {
+            continue;
         };
-        // no closures here: a closure is not compiled for the vectors of its caller
-        let on = (run, omega);
-        let quick = pass_lanes::<N, false>(elements, weave, on, (lane, *spare_m), &mut tally);
-        let went = quick || pass_lanes::<N, true>(elements, weave, on, (lane, 0.0), &mut tally);
-        let tight = begin + N - at;
-        if !went {
-            *spare_m = -1.0;
-            let went = tally.went(omega);
-            return Ended { at, tight, went };
+        let on = Course { run, omega, place };
+        let with = (spare_m, &mut books);
+        match (run.len, weave.plain(index)) {
+            (16.., Some(plain)) => {
+                pass_chunks::<16, true>(elements, (weave, plain), on, with);
+            }
+            (16.., None) => pass_chunks::<16, false>(elements, (weave, &NO_PLAIN), on, with),
+            (4.., Some(plain)) => pass_chunks::<4, true>(elements, (weave, plain), on, with),
+            (4.., None) => pass_chunks::<4, false>(elements, (weave, &NO_PLAIN), on, with),
+            _ => pass_chunks::<1, false>(elements, (weave, &NO_PLAIN), on, with),
         }
-        all &= !quick;
-        at += tight;
     }
-    let went = tally.went(omega);
-    if all {
-        // the way was counted when this was found
-        *spare_m = tally.spare_m() + went.farthest_m;
+    for (farthest_m, lanes) in farthest_m
+        .iter_mut()
+        .zip(&books.farthest_m)
+        .take(runs.len())
+    {
+        *farthest_m = largest(lanes);
     }
-    Ended { at, tight: 0, went }
+    books.lost_j(omega)
 }
 
-/// What a pass did so far, by lane: lanes are added up at its end.
+/// Does a run, `N` elements at once. The last ones begin where they still fill the lanes, so that some of
+/// them may be done already.
+#[inline(always)]
+fn pass_chunks<const N: usize, const PLAIN: bool>(
+    elements: &mut Elements<f32>,
+    links: (&Weave, &Plain),
+    on: Course<'_>,
+    (spare_m, books): (&mut f32, &mut Books),
+) {
+    let mut at = 0;
+    if *spare_m > 0.0 {
+        at = pass_quick::<N, PLAIN>(elements, links, on, (*spare_m, books));
+    }
+    // what is not known to suffice is looked at for all, so that it is known after
+    let all = at == 0;
+    let mut tally = Tally::<N>::new();
+    while at < on.run.len {
+        let lane = Lanes::at::<N>(at, on.run.len);
+        // no closures here: a closure is not compiled for the vectors of its caller
+        let ranges = Ranges::of::<PLAIN>(elements, links);
+        let Some(row) = Row::of(elements, links.0, on.run) else {
+            return;
+        };
+        let ways = ways::<N, true, PLAIN>(&row, (links, &ranges), on, lane);
+        if PLAIN || !ways.beyond(0.0) {
+            put(&row, lane.begin, &ways.to_m);
+            tally.add(&ways);
+        } else {
+            // some are near their limits
+            tally.spare_m = [-1.0; N];
+            for slot in on.run.start + at..on.run.start + lane.begin + N {
+                let went = pass_one(elements, links.0, slot, on.omega);
+                tally.farthest_m[0] = larger(tally.farthest_m[0], went.farthest_m);
+                books.lost_j += went.lost_j;
+            }
+        }
+        at = lane.begin + N;
+        *spare_m = -1.0;
+    }
+    if *spare_m <= 0.0 {
+        books.add(&tally, on.place);
+        if all {
+            *spare_m = smallest(&tally.spare_m);
+        }
+    }
+}
+
+/// Moves elements of a run from its first on, until its end or until a link of some might be at its limits after;
+/// gives where that is.
+#[inline(always)]
+fn pass_quick<const N: usize, const PLAIN: bool>(
+    elements: &mut Elements<f32>,
+    links: (&Weave, &Plain),
+    on: Course<'_>,
+    (spare_m, books): (f32, &mut Books),
+) -> usize {
+    let (mut farthest_m, mut paid_j) = ([0.0; N], [0.0; N]);
+    let mut at = 0;
+    // put where they go once the next ones have been read, which may be some of them again: to read what is on its
+    // way to memory takes longer than all the rest
+    let (mut to_m, mut there) = ([[0.0; N]; 3], 0);
+    let Some(row) = Row::of(elements, links.0, on.run) else {
+        return 0;
+    };
+    while at < on.run.len {
+        let lane = Lanes::at::<N>(at, on.run.len);
+        let ways = ways::<N, false, PLAIN>(&row, (links, &NO_RANGES), on, lane);
+        if at > 0 {
+            put(&row, there, &to_m);
+        }
+        if ways.beyond(spare_m) {
+            break;
+        }
+        (to_m, there) = (ways.to_m, lane.begin);
+        for i in 0..N {
+            farthest_m[i] = larger(farthest_m[i], ways.far_m[i]);
+            paid_j[i] += ways.paid_j[i];
+        }
+        at = lane.begin + N;
+    }
+    if at == on.run.len {
+        put(&row, there, &to_m);
+    }
+    if let Some(lanes) = books.farthest_m.get_mut(on.place) {
+        lanes[..N].copy_from_slice(&farthest_m);
+    }
+    for i in 0..N {
+        books.paid_j[i] += f64::from(paid_j[i]);
+    }
+    at
+}
+
+/// What a pass did, by lane: lanes are put together at its end.
+#[derive(Debug, Clone, Copy)]
+struct Books {
+    /// Farthest way, by place in the list and lane \[m\].
+    farthest_m: [[f32; WIDE]; BATCH],
+    /// Sum of the ways times the pulls, of elements that went all their way \[J\].
+    paid_j: [f64; WIDE],
+    /// What others took out \[J\].
+    short_j: [f64; WIDE],
+    /// The same of those that went one by one \[J\].
+    lost_j: f64,
+}
+
+impl Books {
+    #[inline(always)]
+    const fn new() -> Self {
+        Self {
+            farthest_m: [[0.0; WIDE]; BATCH],
+            paid_j: [0.0; WIDE],
+            short_j: [0.0; WIDE],
+            lost_j: 0.0,
+        }
+    }
+
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, tally: &Tally<N>, place: usize) {
+        if let Some(lanes) = self.farthest_m.get_mut(place) {
+            for i in 0..N {
+                lanes[i] = larger(lanes[i], tally.farthest_m[i]);
+            }
+        }
+        for i in 0..N {
+            self.paid_j[i] += f64::from(tally.paid_j[i]);
+        }
+        for i in 0..N {
+            self.short_j[i] += f64::from(tally.short_j[i]);
+        }
+    }
+
+    #[inline(always)]
+    fn lost_j(&self, omega: f32) -> f64 {
+        let (mut paid_j, mut short_j) = (0.0, 0.0);
+        for lane in self.paid_j {
+            paid_j += lane;
+        }
+        for lane in self.short_j {
+            short_j += lane;
+        }
+        // E(u + way) = E(u) - way pull + sum/2 way^2, and sum times the way is omega times the pull
+        paid_j * f64::from(1.0 - 0.5 * omega) + short_j + self.lost_j
+    }
+}
+
+/// What was looked at of a run, by lane.
 #[derive(Debug, Clone, Copy)]
 struct Tally<const N: usize> {
     farthest_m: [f32; N],
-    /// Sum of the ways times the pulls \[J\].
-    paid_j: [f64; N],
-    /// Of what was looked at; infinite if nothing was.
+    paid_j: [f32; N],
+    short_j: [f32; N],
     spare_m: [f32; N],
 }
 
@@ -143,151 +232,21 @@ impl<const N: usize> Tally<N> {
         Self {
             farthest_m: [0.0; N],
             paid_j: [0.0; N],
+            short_j: [0.0; N],
             spare_m: [f32::INFINITY; N],
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, farthest_m: &[f32; N], paid_j: &[f32; N], spare_m: &[f32; N]) {
+    fn add(&mut self, ways: &Ways<N>) {
         for i in 0..N {
-            self.farthest_m[i] = self.farthest_m[i].max(farthest_m[i]);
-            self.paid_j[i] += f64::from(paid_j[i]);
-            self.spare_m[i] = self.spare_m[i].min(spare_m[i]);
+            self.farthest_m[i] = larger(self.farthest_m[i], ways.far_m[i]);
+            self.paid_j[i] += ways.paid_j[i];
+            self.short_j[i] += ways.short_j[i];
+            // the way is taken from it by whoever is told of it
+            self.spare_m[i] = smaller(self.spare_m[i], ways.spare_m[i]);
         }
     }
-
-    #[inline(always)]
-    fn went(&self, omega: f32) -> Went {
-        let (mut farthest_m, mut paid_j) = (self.farthest_m, self.paid_j);
-        let mut half = N / 2;
-        while half > 0 {
-            for i in 0..half {
-                farthest_m[i] = farthest_m[i].max(farthest_m[i + half]);
-                paid_j[i] += paid_j[i + half];
-            }
-            half /= 2;
-        }
-        Went {
-            farthest_m: farthest_m[0],
-            // E(u + way) = E(u) - way pull + sum/2 way^2, and sum times the way is omega times the pull
-            lost_j: paid_j[0] * f64::from(1.0 - 0.5 * omega),
-        }
-    }
-
-    #[inline(always)]
-    fn spare_m(&self) -> f32 {
-        let mut least_m = f32::INFINITY;
-        for spare_m in self.spare_m {
-            least_m = least_m.min(spare_m);
-        }
-        least_m
-    }
-}
-
-/// Some elements of a run that are worked on together.
-#[derive(Debug, Clone, Copy)]
-struct Lanes {
-    /// The first of them in the run.
-    begin: usize,
-    /// As many of them are done already.
-    done: usize,
-}
-
-/// Most lanes.
-const WIDE: usize = 16;
-/// Shares of lanes that are done, read from `WIDE` less their number on.
-const SHARES: [f32; 2 * WIDE] = {
-    let mut shares = [0.0; 2 * WIDE];
-    let mut i = WIDE;
-    while i < 2 * WIDE {
-        shares[i] = 1.0;
-        i += 1;
-    }
-    shares
-};
-
-/// `N` numbers of an array from a slot on; zeros beyond its end, where no run reaches.
-#[inline(always)]
-fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
-    let mut found = [0.0; N];
-    if let Some(some) = array.get(slot..slot + N) {
-        found.copy_from_slice(some);
-    }
-    found
-}
-
-/// Moves `N` elements of a run and adds what that did; does nothing, and gives false, if a link of them might
-/// be at its limits after. What is spare after is found if it was asked to look.
-#[inline(always)]
-fn pass_lanes<const N: usize, const LOOK: bool>(
-    elements: &mut Elements<f32>,
-    weave: &Weave,
-    (run, omega): (&Run, f32),
-    (lane, spare_m): (Lanes, f32),
-    tally: &mut Tally<N>,
-) -> bool {
-    let slot = run.start + lane.begin;
-    let mut gain: [f32; N] = lanes(&weave.gain, slot);
-    let share: [f32; N] = lanes(&SHARES, WIDE - lane.done);
-    for i in 0..N {
-        gain[i] *= omega * share[i];
-    }
-    let mut stiffness = [[0.0; N]; 6];
-    for (k, all) in stiffness.iter_mut().zip(&weave.stiffness) {
-        *k = lanes(all, slot);
-    }
-    let mut to_m = [[0.0; N]; 3];
-    let (mut farthest, mut paid) = ([0.0_f32; N], [0.0_f32; N]);
-    let mut spare = [f32::INFINITY; N];
-    for along in 0..3 {
-        let moved_m = &elements.moved_m[along];
-        let own: [f32; N] = lanes(moved_m, slot);
-        let (mut pull, mut stretch) = ([0.0_f32; N], [[0.0_f32; N]; 3]);
-        for d in 0..6 {
-            let beside: [f32; N] = lanes(moved_m, run.beside[d] + lane.begin);
-            for i in 0..N {
-                let apart = beside[i] - own[i];
-                pull[i] = stiffness[d][i].mul_add(apart, pull[i]);
-                if LOOK {
-                    let linked = f32::from(stiffness[d][i] > 0.0) * apart.abs();
-                    stretch[d / 2][i] = stretch[d / 2][i].max(linked);
-                }
-            }
-        }
-        for i in 0..N {
-            let way = gain[i] * pull[i];
-            let way = if way.abs() >= LEAST_M { way } else { 0.0 };
-            to_m[along][i] = own[i] + way;
-            farthest[i] = farthest[i].max(way.abs());
-            paid[i] = way.mul_add(pull[i], paid[i]);
-            if LOOK {
-                for (stretch, room) in stretch.iter().zip(&weave.room) {
-                    let left = room[along] - stretch[i] - way.abs();
-                    // elements that do not move bring no link nearer to its limits
-                    let left = if gain[i] > 0.0 { left } else { f32::INFINITY };
-                    spare[i] = spare[i].min(left);
-                }
-            }
-        }
-    }
-    let mut beyond = false;
-    for i in 0..N {
-        beyond |= if LOOK {
-            spare[i] < 0.0
-        } else {
-            farthest[i] > spare_m
-        };
-    }
-    if beyond {
-        return false;
-    }
-    for (moved_m, to_m) in elements.moved_m.iter_mut().zip(&to_m) {
-        if let Some(own) = moved_m.get_mut(slot..slot + N) {
-            own.copy_from_slice(to_m);
-        }
-    }
-    tally.add(&farthest, &paid, &spare);
-    true
 }
 
 /// Moves one element, wherever its neighbours are, within the limits of its links.
@@ -309,10 +268,8 @@ pub(super) fn pass_one(
         let to = (own + omega * gain * pull).clamp(least, most);
         elements.moved_m[along][slot] = to;
         let way = f64::from(to - own);
-        went.and(Went {
-            farthest_m: (to - own).abs(),
-            lost_j: way * (f64::from(pull) - 0.5 * f64::from(weave.sum[slot]) * way),
-        });
+        went.farthest_m = went.farthest_m.max((to - own).abs());
+        went.lost_j += way * (f64::from(pull) - 0.5 * f64::from(weave.sum[slot]) * way);
     }
     went
 }

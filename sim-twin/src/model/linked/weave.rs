@@ -8,6 +8,8 @@
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::{Elements, colour_of};
 use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::marks::Marks;
+use crate::model::linked::plain::{Alike, Plain};
 
 /// A stretch of every second element along x, all of one colour.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +28,10 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Weave {
     pub(super) runs: Vec<Run>,
+    /// Runs of colour 0.
+    even: Marks,
+    /// What is known of the links of every run.
+    pub(super) alike: Vec<Alike>,
     /// The run of every slot; [`NONE`] of loose ones.
     pub(super) run_of: Vec<u32>,
     /// Slots that belong to no run, in order.
@@ -50,6 +56,8 @@ impl Weave {
         let count = elements.slots() as usize;
         let mut weave = Self {
             runs: Vec::with_capacity(count),
+            even: Marks::new(count),
+            alike: Vec::with_capacity(count),
             run_of: vec![NONE; count],
             loose: Vec::with_capacity(count),
             next_to: Vec::with_capacity(6 * count),
@@ -79,6 +87,9 @@ impl Weave {
             sum += k;
         }
         self.sum[slot] = sum;
+        if let Some(alike) = self.alike.get_mut(self.run_of[slot] as usize) {
+            *alike = Alike::Unknown;
+        }
         self.renew_gain(elements, element);
     }
 
@@ -118,6 +129,17 @@ impl Weave {
 
     /// Finds which runs lie where neighbours of a run do: after the runs changed.
     pub(super) fn lay_beside(&mut self) {
+        self.alike.clear();
+        self.alike.resize(self.runs.len(), Alike::Unknown);
+        self.even.clear();
+        for (index, _) in self
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| run.colour == 0)
+        {
+            self.even.add(index);
+        }
         self.next_to.clear();
         self.next_from.clear();
         for run in &self.runs {
@@ -135,6 +157,30 @@ impl Weave {
         }
         let end = u32::try_from(self.next_to.len()).unwrap_or(NONE);
         self.next_from.push(end);
+    }
+
+    /// Those of 64 runs that are of a colour, a bit each.
+    #[inline]
+    pub(super) fn of_colour(&self, nth: usize, colour: usize) -> u64 {
+        let even = self.even.word(nth);
+        if colour == 0 { even } else { !even }
+    }
+
+    /// Looks whether the links of a run are alike, if that is not known.
+    #[inline]
+    pub(super) fn learn(&mut self, elements: &Elements<f32>, run: usize) {
+        if self.alike.get(run) == Some(&Alike::Unknown) {
+            self.alike[run] = Alike::of(elements, self, &self.runs[run]);
+        }
+    }
+
+    /// What all links of a run are like, if they are alike and that is known.
+    #[inline(always)]
+    pub(super) fn plain(&self, run: u32) -> Option<&Plain> {
+        match self.alike.get(run as usize) {
+            Some(Alike::Plain(plain)) => Some(plain),
+            _ => None,
+        }
     }
 
     /// The runs that links of a run may lead to; none of an edit leads elsewhere before runs are found anew.
