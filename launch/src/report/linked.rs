@@ -36,6 +36,7 @@ pub fn render(report: &LinkedReport) -> String {
     let mut body = head(("Linked volumes", "bench", "this machine"), class, &lead);
     body += "</header>\n";
     body += &section("goals", "Goals", &goals(&report.goals));
+    body += &section("press", "A block under a ball", &presses(report));
     body += &section("loading", "Loading (Fig. 14)", &loading(&report.curves));
     body += &section(
         "loop",
@@ -94,6 +95,58 @@ fn goals(goals: &[Goal]) -> String {
     table(&["what", "found", "goal", ""], goals.iter().map(row))
 }
 
+/// Blocks that are pressed, poked and dragged.
+fn presses(report: &LinkedReport) -> String {
+    let rows = report.presses.iter().map(|row| {
+        let mut cells = vec![format!("{}\u{b3} pressed", row.edge)];
+        let ours = [row.cpu.us_p50, row.cpu.us_p99, row.cpu.us_max];
+        cells.extend(ours.map(number));
+        cells.extend([row.printed_us, row.printed_us / row.cpu.us_p50].map(number));
+        cells.extend([row.sweep_us, row.printed_sweep_us].map(number));
+        cells
+    });
+    let drag = &report.drag;
+    let dragged = vec![
+        format!("{} elements dragged by one of them", drag.elements),
+        number(drag.exact.us_p50),
+        number(drag.exact.us_p99),
+        number(drag.exact.us_max),
+        number(drag.printed_us),
+        number(drag.printed_us / drag.exact.us_p50),
+        String::new(),
+        String::new(),
+    ];
+    let columns = [
+        "CPU time of a tick",
+        "median us",
+        "p99 us",
+        "most us",
+        "as printed us",
+        "times",
+        "sweep us",
+        "as printed us",
+    ];
+    let pokes = report.pokes.iter().map(|row| {
+        let numbers = [row.chain_us, row.moved as f64, row.tick_us].map(number);
+        [vec![format!("{}\u{b3} poked", row.edge)], numbers.to_vec()].concat()
+    });
+    let poked = table(&["a small poke", "chain us", "moves", "tick us"], pokes);
+    format!(
+        "<p>A tick finds what a ball touches, moves it, sweeps all elements once, keeps the books of energy and the \
+         surface, and gives a force. As printed it moves one element by ChainMail, goes through all elements once and \
+         looks at the surface: it searches for no contact, and gives no force.</p>\n{}{poked}",
+        table(&columns, rows.chain(std::iter::once(dragged)))
+    )
+}
+
+/// Free space in Table 1 of the source, edge of the cube, whether its surface only, and time of a step \[ms\].
+const SOURCE_MS: [(i32, bool, f64); 4] = [
+    (31, false, 134.0),
+    (15, false, 13.7),
+    (31, true, 19.7),
+    (15, true, 3.76),
+];
+
 /// One line of a curve's points: which column along x, and which force.
 fn points(of: &[[f64; 3]], force: usize) -> Vec<(f64, f64)> {
     of.iter().map(|point| (point[0], point[force])).collect()
@@ -146,11 +199,13 @@ fn holding(curves: &[Curve]) -> String {
     let line = |(index, curve): (usize, &Curve)| {
         let held = points(&curve.hold, 1);
         let held = held.into_iter().filter(|(sweeps, _)| *sweeps > 0.0);
+        let held = held.map(|(sweeps, force)| (libm::log10(sweeps), force));
         Series::numbered(&curve.name, &INKS, index, held.collect())
     };
     let mut series: Vec<Series> = quadratic(curves).map(line).collect();
     if let Some((_, curve)) = quadratic(curves).next() {
-        let ends = [1.0, 1e5].map(|sweeps| (sweeps, curve.settled));
+        // the axis has powers of ten: from 1 sweep to 100 000
+        let ends = [0.0, 5.0].map(|decade| (decade, curve.settled));
         let end = Series::line("where they end", Ink::Text, ends.to_vec());
         series.push(end.shaped(Shape::Thin));
     }
@@ -220,6 +275,10 @@ fn collisions(report: &LinkedReport) -> String {
         cells.push(row.elements.to_string());
         cells.extend(row.step_us.map(number));
         cells.push(number(row.printed_us));
+        let same =
+            |&&(edge, surface, _): &&(i32, bool, f64)| (edge, surface) == (row.edge, row.surface);
+        let source = SOURCE_MS.iter().find(same);
+        cells.push(source.map_or(String::new(), |&(_, _, ms)| number(1e3 * ms)));
         cells
     };
     let columns = [
@@ -231,8 +290,13 @@ fn collisions(report: &LinkedReport) -> String {
         "impact us",
         "touching us",
         "as printed, free us",
+        "the source, free us",
     ];
-    table(&columns, report.collisions.iter().map(row))
+    let found = table(&columns, report.collisions.iter().map(row));
+    format!(
+        "<p>Wanted in free space, with a map of cells: 31\u{b3} within 200 us, its surface within 50. The source\u{2019}s \
+         numbers are those of its own machine, an SGI Indigo2 of the nineties: not a comparison of methods.</p>\n{found}"
+    )
 }
 
 fn reference(report: &LinkedReport) -> String {

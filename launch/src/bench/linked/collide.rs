@@ -124,7 +124,7 @@ pub(super) fn goals(rows: &[CollisionRow]) -> Vec<Goal> {
         .collect();
     vec![
         Goal::at_most("31^3 in free space", free(31, false), 200.0, "us"),
-        Goal::at_most("its surface", free(31, true), 50.0, "us"),
+        Goal::at_most("31^3 surface in free space", free(31, true), 50.0, "us"),
         Goal::at_least(
             "31^3 over its surface",
             free(31, false) / free(31, true),

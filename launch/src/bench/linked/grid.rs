@@ -181,7 +181,7 @@ pub(super) fn goals(rows: &[GridRow]) -> Vec<Goal> {
             "times",
         ),
         Goal::at_least(
-            "lists as printed over ours, median",
+            "sheets by lists, as printed over ours, median",
             median(&mut ratios),
             10.0,
             "times",

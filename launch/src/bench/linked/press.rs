@@ -338,7 +338,7 @@ pub(super) fn drag_goals(drag: &DragReport) -> Vec<Goal> {
             "updates a second",
         ),
         Goal::at_least(
-            "as printed over ours",
+            "dragged, as printed over ours",
             drag.printed_us / drag.exact.us_p50,
             10.0,
             "times",
