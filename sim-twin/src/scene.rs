@@ -367,8 +367,8 @@ mod tests {
         assert_eq!(
             refusal("liver"),
             "no scene is called `liver`; expected one of: \
-             layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, sheet, \
-             sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule, limb"
+             layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, \
+             flat-sheet, sheet, sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule, limb"
         );
         let text = include_str!("../../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));

@@ -143,7 +143,7 @@ fn s4_22_palpation_stiffens_while_contacts_are_found_and_is_straight_then() {
     assert!(slopes[1] > 1.3 * slopes[0], "{slopes:?}");
     for (force, _) in &read {
         let aside = force.x.hypot(force.y);
-        assert!(aside < 0.05 * force.z, "{force}");
+        assert!(aside <= 0.05 * force.z, "{force}");
     }
 }
 
@@ -345,8 +345,14 @@ fn s4_23_a_faster_stroke_meets_more_force_and_pushes_on_when_it_slows() {
     let (_, fast) = stroke(&params, 1.40, 10.0);
     assert!(fast > 4.0 * slow, "{fast} {slow}");
     // what the lattice does at any speed is left out: the inertia of atoms holds back, then carries on
-    let forces = stroked(&params, 1.40, 10.0);
-    let mean = |part: &[Vec3]| part.iter().map(|force| force.x).sum::<f64>() / part.len() as f64;
+    let [slowly, quickly] = [0.7, 10.0].map(|speed| stroked(&params, 1.40, speed));
+    let at_place = |n: usize| slowly[n * slowly.len() / quickly.len()].x;
+    let forces: Vec<f64> = quickly
+        .iter()
+        .enumerate()
+        .map(|(n, force)| force.x - at_place(n))
+        .collect();
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let half = forces.len() / 2;
     let (speeding, slowing) = (mean(&forces[..half]), mean(&forces[half..]));
     assert!(speeding < 0.0 && slowing > 0.0, "{speeding} {slowing}");

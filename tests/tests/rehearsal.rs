@@ -79,12 +79,14 @@ fn a_session_by_beats_is_the_session_in_virtual_time() {
         halt: [true, true],
         ..Beat::default()
     };
-    let (before, _) = beaten.beat(&halt);
-    let after = (0..200).map(|_| beaten.beat(&halt)).last().expect("some");
-    let way_m = |axis: usize| {
-        (after.0.record.port_position_m[axis] - before.record.port_position_m[axis]).abs()
-    };
-    assert!((0..3).all(|axis| way_m(axis) < 1e-9), "the port stands");
+    let [before, after] = [0, 1].map(|_| {
+        let robot = (0..200).map(|_| beaten.beat(&halt).1).last().flatten();
+        robot.expect("two sides").record.position_m
+    });
+    assert!(
+        (0..3).all(|axis| (after[axis] - before[axis]).abs() < 1e-6),
+        "{before:?} {after:?}"
+    );
 }
 
 /// Rehearses by the clock while `page` wishes; what came of it.

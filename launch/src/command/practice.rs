@@ -118,6 +118,7 @@ fn judge(
             _ => Attempts::default(),
         },
         links_cut: Some(recording.links_cut()),
+        strokes_recorded: Some(recording.strokes.len() as u64),
         live: Some(LiveFacts {
             late_causes: servo.late_causes.clone(),
             allocations: Some(servo.allocations),

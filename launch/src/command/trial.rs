@@ -188,14 +188,18 @@ impl Run<'_> {
         let console = &self.arguments.console;
         let mut sitting =
             person::Sitting::open((self.trial, self.folder), console, (cells.len(), self.stop))?;
+        let mut answered = 0;
         for cell in &cells {
             let Some(row) = sitting.fill(cell)? else {
                 break;
             };
             store.push(&row).map_err(rows_failure)?;
             rows.insert(row.index, row);
+            answered += 1;
         }
-        sitting.thank();
+        if answered == cells.len() {
+            sitting.thank();
+        }
         crate::command::console::keep(sitting.console(), self.folder)
     }
 }

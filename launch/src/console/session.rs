@@ -83,6 +83,8 @@ pub struct SessionDesk {
     link: Mutex<Option<Sender<LinkOrder>>>,
     watched: AtomicBool,
     changes: Mutex<Vec<String>>,
+    /// Whether all was stopped, until it is enabled: a side that comes meanwhile stands still.
+    halted: AtomicBool,
     sides: Sides,
     stop: Arc<AtomicBool>,
 }
@@ -122,6 +124,7 @@ impl SessionDesk {
             link: Mutex::new(None),
             watched: AtomicBool::new(false),
             changes: Mutex::default(),
+            halted: AtomicBool::new(false),
             sides,
             stop: Arc::clone(stop),
         })
@@ -147,6 +150,9 @@ impl SessionDesk {
             Kind::Watched,
             &[u8::from(self.watched.load(Ordering::Relaxed))],
         );
+        if self.halted.load(Ordering::SeqCst) {
+            self.order(side, 0, &Order::Stop);
+        }
         let desk = Arc::clone(self);
         std::thread::Builder::new()
             .name("console-line".into())
@@ -359,10 +365,15 @@ impl Desk for SessionDesk {
         match *order {
             // stopped before this was asked; now it is known
             Order::Stop => self.ask_all(self.sides(), order),
-            Order::State { side, .. } => match side {
-                Some(place) => self.ask(place.into(), order),
-                None => self.ask_all(self.sides(), order),
-            },
+            Order::State { side, word } => {
+                if word == Word::Enable {
+                    self.halted.store(false, Ordering::SeqCst);
+                }
+                match side {
+                    Some(place) => self.ask(place.into(), order),
+                    None => self.ask_all(self.sides(), order),
+                }
+            }
             Order::Link { .. } | Order::Impedance { .. } | Order::Mode { .. } => self.change(order),
             Order::End => {
                 self.stop.store(true, Ordering::Relaxed);
@@ -373,6 +384,7 @@ impl Desk for SessionDesk {
     }
 
     fn stop(&self) {
+        self.halted.store(true, Ordering::SeqCst);
         for &side in self.sides() {
             self.order(side, 0, &Order::Stop);
         }

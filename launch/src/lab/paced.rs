@@ -2,12 +2,14 @@
 //!
 //! Source: ours.
 
+use palpate_transport::Stroke;
 use palpate_transport::coupling::CouplingParams;
 use palpate_twin::Tissue;
 
 use super::{Lockstep, SIDES, Session};
 use crate::run::paced::{Beat, Paced};
 use crate::run::servo::Ticked;
+use crate::strokes::Keeper as _;
 use palpate_master::predict::Predictor;
 
 impl Paced for Session {
@@ -31,6 +33,10 @@ impl Paced for Session {
 
     fn twin(&self) -> Option<&dyn Tissue> {
         self.master.predictor().map(Predictor::twin)
+    }
+
+    fn stroke(&self, number: u64) -> Option<Stroke> {
+        self.master.stroke(number)
     }
 
     fn coupling(&mut self) -> Option<&mut CouplingParams> {

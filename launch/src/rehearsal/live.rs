@@ -338,6 +338,9 @@ impl<'a> Room<'a> {
                 ticks.push(*tick);
             }
         });
+        while let Some((made_ns, stroke)) = playing.stroke() {
+            recorder.push_stroke(made_ns, &stroke)?;
+        }
         match refused {
             Some(error) => Err(error.into()),
             None => Ok(running),
@@ -348,7 +351,11 @@ impl<'a> Room<'a> {
     fn folder(&self, title: &str) -> PathBuf {
         match self.parts.len() {
             0 => self.options.folder.clone(),
-            before => self.options.folder.join(format!("{}-{title}", before + 1)),
+            before => {
+                let letter = |c: char| if c.is_alphanumeric() { c } else { '-' };
+                let title: String = title.chars().map(letter).collect();
+                self.options.folder.join(format!("{}-{title}", before + 1))
+            }
         }
     }
 
@@ -356,6 +363,10 @@ impl<'a> Room<'a> {
     fn grant(&mut self, now: &mut Now, wish: &Wish) -> Result<Then, String> {
         match wish {
             Wish::Scene(name) => {
+                // a page chooses from what it was offered, and reads no file by its name
+                if library::offer_of(name).is_none() && *name != self.base.twin {
+                    return Err(format!("there is no scene `{name}` here"));
+                }
                 let choice = Choice {
                     name: name.clone(),
                     tool: now.choice.tool,

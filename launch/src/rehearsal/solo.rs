@@ -166,6 +166,10 @@ impl Paced for Solo {
         Self::twin(self)
     }
 
+    fn stroke(&self, number: u64) -> Option<Stroke> {
+        Self::stroke(self, number)
+    }
+
     fn coupling(&mut self) -> Option<&mut CouplingParams> {
         // nothing is coupled to it
         None

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use palpate_transport::HapticFrame;
 use palpate_transport::clock::pause;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::mailbox::{
     LatestReader, LatestWriter, RingReceiver, RingSender, latest, ring,
 };
 use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::{HapticFrame, Stroke};
 use palpate_twin::Tissue;
 
 use super::duty::Duty;
@@ -32,6 +32,12 @@ use crate::console::session::SessionDesk;
 use crate::console::surface::{self, Painter, Surface};
 use crate::console::window::{Aims, Cells, Newest, Sill, Window};
 use crate::lab::PERIOD;
+
+/// Strokes that may wait for a look.
+const STROKES_WAITING: usize = 4096;
+
+/// Strokes that are handed on in one tick at most.
+const TOLD_A_TICK: usize = 64;
 
 /// What both sides of a session are told in one tick: the operator's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +60,9 @@ pub trait Paced: Send {
 
     /// The coupling, if it may be changed while the session runs.
     fn coupling(&mut self) -> Option<&mut CouplingParams>;
+
+    /// What instruments did, by its number from 1.
+    fn stroke(&self, number: u64) -> Option<Stroke>;
 }
 
 /// How a session is run.
@@ -116,13 +125,16 @@ impl Stage {
         }
         let first = self.cells.into_iter().next();
         let (watched, tuner) = first.map(|cells| (cells.watched, cells.tuner)).unzip();
-        let drawn = paced.twin().zip(watched);
+        // whether there is a twin, and which, would tell the condition of a trial
+        let twin = paced.twin().filter(|_| !desk.board().is_blind());
+        let drawn = twin.zip(watched);
         let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.view(), watched));
         let (painter, picture): (Option<Painter>, Option<LatestReader<Surface>>) = drawn.unzip();
         let (status, newest) = latest(Shown::default());
         let (records, waiting) = ring(RECORDS_WAITING);
         let (remote_status, remote_newest) = latest(Shown::default());
         let (remote_records, remote_waiting) = ring(RECORDS_WAITING);
+        let (strokes, made) = ring(STROKES_WAITING);
         let duties = [0, 1].map(|_| Arc::new(Duty::default()));
         let shown = [(newest, picture), (remote_newest, None)];
         let sights = sights(self.windows, &duties, shown)?;
@@ -147,12 +159,15 @@ impl Stage {
             rearms: 0,
             status: remote_status,
             records: remote_records,
+            strokes,
+            told: 0,
             lost: 0,
             stop: Arc::clone(&options.stop),
         };
         Ok(Playing {
             servo: beating.start(meeting, options)?,
             records: [waiting, remote_waiting],
+            made,
             sights,
             looks: 0,
         })
@@ -185,6 +200,10 @@ struct Loop<P> {
     rearms: u32,
     status: LatestWriter<Shown>,
     records: RingSender<TickRecord>,
+    /// What instruments did, and when \[ns\].
+    strokes: RingSender<(i64, Stroke)>,
+    /// How many of these were handed on.
+    told: u64,
     lost: u64,
     stop: Arc<AtomicBool>,
 }
@@ -213,6 +232,17 @@ impl<P: Paced + 'static> Loop<P> {
         })
     }
 
+    /// Hand on what instruments did; what finds no place waits where it is kept.
+    fn tell_strokes(&mut self, now_ns: i64) {
+        for _ in 0..TOLD_A_TICK {
+            let stroke = self.paced.stroke(self.told + 1);
+            if !stroke.is_some_and(|stroke| self.strokes.push((now_ns, stroke))) {
+                return;
+            }
+            self.told += 1;
+        }
+    }
+
     fn tick(&mut self, moment: &Moment) -> Ticked {
         let orders = self.remote.orders();
         let beat = Beat {
@@ -228,6 +258,7 @@ impl<P: Paced + 'static> Loop<P> {
             tuner.tune(coupling, moment.tick, PERIOD.s() * moment.tick as f64);
         }
         let (own, remote) = self.paced.beat(&beat);
+        self.tell_strokes(own.record.now_ns);
         if let Some(remote) = remote {
             self.remote.note(remote.record.state, remote.healthy);
             self.status.write(Shown::of(&remote, 0));
@@ -250,6 +281,7 @@ struct Sight {
 pub struct Playing {
     servo: JoinHandle<ServoReport>,
     records: [RingReceiver<TickRecord>; 2],
+    made: RingReceiver<(i64, Stroke)>,
     sights: Vec<Sight>,
     looks: u32,
 }
@@ -281,6 +313,11 @@ impl Playing {
             }
         }
         running
+    }
+
+    /// The next of what instruments did, and when \[ns\], as far as it is told.
+    pub fn stroke(&mut self) -> Option<(i64, Stroke)> {
+        self.made.pop()
     }
 
     /// What the loop says of itself, when it has ended.

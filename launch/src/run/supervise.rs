@@ -196,10 +196,7 @@ pub fn supervise(
         master_report: master.report,
         slave_report: slave.report,
         lost,
-        damage: [master.damage, slave.damage]
-            .into_iter()
-            .flatten()
-            .collect(),
+        damage: Vec::from_iter([master.damage, slave.damage].into_iter().flatten()),
         bare_timer_us_p99,
         network,
         emulator_ran,

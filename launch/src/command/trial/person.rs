@@ -442,7 +442,7 @@ impl<'a> Sitting<'a> {
         }));
     }
 
-    /// A flat surface, for sessions in which no twin is felt.
+    /// A flat surface in the place of every twin: which one is felt, if any, would tell the condition.
     fn plate(&self, config: &Config) {
         let (half_m, side) = PLATE;
         let height_m = show::contact_m(config) - config.master.predict.tool_radius_m;

@@ -104,10 +104,12 @@ export class Controls {
       at("loss").show(100 * link.forward.loss);
     }
     at("impedance").show(Math.log10(impedance_nspm || 1));
-    this.role({ operator: this.operator, taken: false, pages: 1 });
+    at("grip").closest("label").hidden = !pointer;
+    this.role(this.told ?? { operator: this.operator, taken: false, pages: 1 });
   }
 
-  role({ operator, taken, pages }) {
+  role(told) {
+    const { operator, taken, pages } = (this.told = told);
     this.operator = operator;
     this.pointer.enabled = operator && Boolean(this.facts?.pointer);
     if (!this.pointer.enabled) this.pointer.release();
@@ -118,7 +120,6 @@ export class Controls {
       control.disabled = !operator;
     }
     at("present").disabled = at("grip").disabled = !operator;
-    at("grip").closest("label").hidden = !this.facts?.pointer;
     at("operate").textContent = operator ? "Only watch" : "Operate";
     at("operate").disabled = !operator && taken;
   }

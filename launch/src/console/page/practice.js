@@ -29,7 +29,6 @@ export class Practice {
     at("redo").addEventListener("click", () => this.wish("redo"));
     at("squeeze").addEventListener("input", ({ target }) => this.squeeze(Number(target.value)));
     addEventListener("keydown", (event) => this.key(event));
-    this.squeeze(Number(at("squeeze").value));
   }
 
   wish(wish) {
@@ -42,7 +41,7 @@ export class Practice {
   }
 
   key(event) {
-    if (!this.now || event.target.matches?.("select, input[type=text]") || event.ctrlKey || event.metaKey) return;
+    if (!this.now || event.repeat || event.target.matches?.("select, input[type=text]") || event.ctrlKey || event.metaKey) return;
     if (event.key === "m" && this.doing("find-lump")) this.mark();
     if (event.key === "g") at("grip").click();
   }
@@ -60,6 +59,7 @@ export class Practice {
   facts(facts) {
     const now = (this.now = facts?.for === "rehearsal" ? facts.rehearsal : null);
     if (!now) return this.marks.show(null);
+    this.squeeze(Number(at("squeeze").value));
     if (now.part !== this.part) {
       this.part = now.part;
       this.order = [];

@@ -5,6 +5,7 @@ import { Pointer } from "./pointer.js";
 import { Scene } from "./scene.js";
 import { Timeline } from "./timeline.js";
 import { Tracks } from "./tracks.js";
+import { Viewer } from "./viewer.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const TOUCH_N = 0.1;
@@ -68,6 +69,7 @@ export class Recording {
     at("view").after(view);
     at("view").append(make("p", { className: "of", id: "of-0" }));
     this.beside = new Scene(canvas);
+    new Viewer(this.beside);
     this.scenes = [this.scene, this.beside];
     this.turner = new Pointer(this.beside, canvas, () => {});
     this.grids = this.scenes.map((scene) => {
@@ -85,7 +87,6 @@ export class Recording {
       scene.scene.add(proxy);
       return proxy;
     });
-    at("wire").addEventListener("click", () => this.beside.wires(at("wire").getAttribute("aria-pressed") === "true"));
     at("reset").addEventListener("click", () => this.beside.reset());
     at("theme").addEventListener("click", () => this.theme());
     this.theme();

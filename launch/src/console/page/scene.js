@@ -19,7 +19,9 @@ function skin(uniforms) {
       .replace("#include <common>", "#include <common>\nvarying vec2 vRest;\nuniform sampler2D pores;\nuniform float textured;")
       .replace("#include <color_fragment>", `#include <color_fragment>
         diffuseColor.rgb *= mix(vec3(1.0), 1.25 * texture2D(pores, 0.5 * vRest).rgb, textured);
-        vec2 off = abs(fract(vRest - 0.5) - 0.5) / fwidth(vRest);
+        // no lines along a wall on which a coordinate stays the same
+        vec2 wide = fwidth(vRest);
+        vec2 off = mix(abs(fract(vRest - 0.5) - 0.5) / wide, vec2(1.0), lessThan(wide, vec2(1e-4)));
         diffuseColor.rgb *= 1.0 - 0.28 * (1.0 - min(min(off.x, off.y), 1.0));`);
   };
   return material;

@@ -230,10 +230,10 @@ impl PlaybackDesk {
             let file = file.ok_or_else(|| format!("the list has no recording {number}"))?;
             (file.0, file.1.to_owned())
         };
-        let reel = open_reel(&path, &name)?;
         if beside && lock(&self.state).reels[0].is_none() {
             return Err("one is shown beside another; open a first one".into());
         }
+        let reel = open_reel(&path, &name)?;
         self.put(usize::from(beside), Some(reel));
         Ok(format!("{name} is open"))
     }

@@ -4,6 +4,8 @@
 //! functions are the inside of: all are inlined into it, and so are compiled for its vectors. Every lane does the same
 //! on every machine, in the same order, to the last bit.
 
+#![expect(clippy::needless_range_loop, reason = "several lanes go together")]
+
 use std::cell::Cell;
 
 use crate::model::linked::elements::Elements;

@@ -8,6 +8,8 @@
 //!
 //! Symbols: `u` from rest \[m\], `k` stiffness \[N/m\], `pull` the sum of `k (u_n - u)` \[N\].
 
+#![expect(clippy::needless_range_loop, reason = "several lanes go together")]
+
 use multiversion::multiversion;
 
 use crate::law::Real;
