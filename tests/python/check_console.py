@@ -82,7 +82,7 @@ class Page:
     def js(self, text):
         return self.page.evaluate(text)
 
-    def until(self, text, what, seconds=20):
+    def until(self, text, what, seconds=60):
         # asked from outside: what waits inside the page is made by eval, which the page does not allow
         begun = time.monotonic()
         while not self.js(f"Boolean({text})"):
@@ -185,12 +185,12 @@ def with_pages(arguments, browser, numbers, of):
     first.press(0.018, 0.0, 1.0)
     slider = first.page.locator("#delay")
     slider.evaluate("(it) => { it.value = 150; it.dispatchEvent(new Event('input')); it.dispatchEvent(new Event('change')); }")
-    first.until("palpate.seen.state.master.rtt_s > 0.27", "a longer delay is felt", 30)
+    first.until("palpate.seen.state.master.rtt_s > 0.27", "a longer delay is felt")
     second.until("palpate.seen.state.master.rtt_s > 0.27", "the second page sees it as well")
     second.js("palpate.scene.resize()")
     second.shot(Path(arguments.out, "tablet.png"))
     slider.evaluate("(it) => { it.value = 10; it.dispatchEvent(new Event('change')); }")
-    first.until("palpate.seen.state.master.rtt_s < 0.1", "a shorter one too", 30)
+    first.until("palpate.seen.state.master.rtt_s < 0.1", "a shorter one too")
     first.page.locator("#mode").select_option("wave")
     first.until("palpate.seen.state.master.mode === 2", "the master goes over to waves")
     first.until("palpate.seen.state.slave.mode === 2", "and the robot, as is shown of it")

@@ -61,7 +61,10 @@ def seek(page, at_s):
     page.js(f"palpate.seen.recording.seek({at_s})")
     page.until(f"Math.abs(palpate.seen.recording.now.at_s - {at_s}) < 0.002 && palpate.seen.recording.wanted === null", f"it goes to {at_s} s")
     # the state and the surface of that moment are on their way behind it
-    time.sleep(0.3)
+    before, begun = None, time.monotonic()
+    while (now := surface(page)) != before and time.monotonic() - begun < 30:
+        before = now
+        time.sleep(0.3)
 
 
 def median(values):

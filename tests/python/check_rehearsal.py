@@ -20,8 +20,8 @@ SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
 def choose(page, scene, out=None):
     page.page.select_option("#rehearsal-scene", scene)
     begun = time.monotonic()
-    page.until(f"palpate.practice.now.scene === '{scene}' && palpate.seen.state.master.tick < 60000", f"{scene} begins", 60)
-    page.until("palpate.scene.rest_m && palpate.seen.state.master.spoken === 1", f"{scene} is shown", 30)
+    page.until(f"palpate.practice.now.scene === '{scene}' && palpate.seen.state.master.tick < 60000", f"{scene} begins", 120)
+    page.until("palpate.scene.rest_m && palpate.seen.state.master.spoken === 1", f"{scene} is shown")
     took_s = time.monotonic() - begun
     time.sleep(1)
     page.page.wait_for_timeout(200)
@@ -63,7 +63,7 @@ def find_lump(arguments, page, record, numbers):
     best = max(felt, key=felt.get)
     page.press(*best, 0.3)
     page.page.keyboard.press("m")
-    page.until("palpate.practice.now.task?.score", "the answer is scored", 30)
+    page.until("palpate.practice.now.task?.score", "the answer is scored")
     page.let_go()
     score = page.js("palpate.practice.now.task.score")
     text = page.page.text_content("#task")
@@ -88,7 +88,7 @@ def rank(arguments, page, numbers):
         page.page.click(f"#site-{'ABC'[site]}")
     page.shot(Path(arguments.out, "rank.png"))
     page.page.click("#answer-rank")
-    page.until("palpate.practice.now.task?.score", "the order is scored", 30)
+    page.until("palpate.practice.now.task?.score", "the order is scored")
     numbers["rank"] = page.js("palpate.practice.now.task.score.score")
     page.shot(Path(arguments.out, "ranked.png"))
 
@@ -106,7 +106,7 @@ def grasp(arguments, page, numbers):
     # the mouse is held over the tissue, and the button is reached by the keyboard
     page.page.focus("#finish")
     page.page.keyboard.press("Enter")
-    page.until("palpate.practice.now.task?.score", "the grasp is scored", 30)
+    page.until("palpate.practice.now.task?.score", "the grasp is scored")
     page.let_go()
     numbers["grasp"] = page.js("palpate.practice.now.task.score.score")
 
@@ -114,7 +114,7 @@ def grasp(arguments, page, numbers):
 def rehearse(arguments, browser, numbers):
     out, record = Path(arguments.out, "rehearsal"), Path(arguments.out, "attempts.jsonl")
     record.unlink(missing_ok=True)
-    flags = ["--console", "--duration", "420", "--attempts", str(record)]
+    flags = ["--console", "--duration", "1800", "--attempts", str(record)]
     command = (arguments.palpate, "rehearse", "--console-port", "0", "--out", str(out), *flags)
     with Served(*command) as session:
         page = Page(browser, session.url, arguments.page)

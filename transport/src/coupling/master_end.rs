@@ -67,6 +67,8 @@ pub struct MasterEnd {
     output: [tdpa::OutputFilter; AXES],
     /// Force that the passivity controller added, by axis \[N\].
     controlled_n: Axes,
+    /// Force that was demanded last, by axis \[N\].
+    demanded_n: Axes,
     rate: [iss::Rate; AXES],
     /// Energy of the spring of set-position modulation, by axis \[J\].
     spring_j: Axes,
@@ -160,10 +162,9 @@ impl MasterEnd {
         account: &Reservoir,
     ) -> Demand {
         let wanted = self.of_method(moment, handle, account);
-        Demand {
-            force_n: wanted.force_n - self.edge_n(moment, handle),
-            ..wanted
-        }
+        let force_n = wanted.force_n - self.edge_n(moment, handle);
+        self.demanded_n[handle.axis] = force_n;
+        Demand { force_n, ..wanted }
     }
 
     /// What of the force on a blade the method does not have in the twin's force \[N\].
@@ -228,8 +229,13 @@ impl MasterEnd {
         let made = if matched {
             (b / 2.0).sqrt() * handle.velocity_mps
         } else {
-            // the line carries what it brought; a blade is held at this end
-            let of_line_n = force_n + self.edge_n(moment, handle);
+            // the line carries what it brought; a blade is held at this end, as far as what was demanded was written
+            let demanded_n = self.demanded_n[axis];
+            let written = match demanded_n == 0.0 {
+                true => 1.0,
+                false => (force_n / demanded_n).clamp(0.0, 1.0),
+            };
+            let of_line_n = force_n + self.edge_n(moment, handle) * written;
             wave::forward(b, handle.velocity_mps, of_line_n)
         };
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);

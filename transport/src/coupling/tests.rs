@@ -111,3 +111,43 @@ proptest! {
         }
     }
 }
+
+/// What is faded out at the hand is no push on the robot: the line carries of a blade's force what was written of it.
+#[test]
+fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
+    let params = CouplingParams {
+        mode: Mode::Wave,
+        ..CouplingParams::default()
+    };
+    let newest = frame(1, 0.0);
+    let moment = Moment {
+        params: &params,
+        impedance_nspm: 10.0,
+        newest: &newest,
+        held: true,
+        dt_s: 1e-3,
+    };
+    let sent = |edge_n: f64, share: f64| {
+        let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
+        let handle = AtHandle {
+            axis: 1,
+            position_m: 0.0,
+            velocity_mps: 0.0,
+            smooth_mps: 0.0,
+            twin_n: 0.0,
+            edge_n,
+            twin_j: 0.0,
+        };
+        end.begin(&moment);
+        let wanted = end.demand(&moment, &handle, &account);
+        let written_n = share * wanted.force_n;
+        (wanted.force_n, end.send(&moment, &handle, (written_n, 0.0), &mut account))
+    };
+    let (alone_n, alone) = sent(0.0, 1.0);
+    let (held_n, whole) = sent(2.0, 1.0);
+    assert!((alone_n - held_n - 2.0).abs() < 1e-12, "{alone_n} {held_n}");
+    assert!((whole - alone).abs() < 1e-12, "{whole} {alone}");
+    let (_, none) = sent(2.0, 0.0);
+    let (_, without) = sent(0.0, 0.0);
+    assert!((none - without).abs() < 1e-12, "{none} {without}");
+}

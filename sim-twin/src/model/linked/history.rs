@@ -16,7 +16,8 @@ pub struct History {
     most: usize,
 }
 
-/// Changes by element that the history of a tissue has room for: every link is cut and joined again twice and more.
+/// Changes by element that the history of a tissue has room for: every link is cut and joined
+/// again, with room for half as much.
 const CHANGES_AN_ELEMENT: usize = 16;
 
 /// Least number of changes that it has room for.
