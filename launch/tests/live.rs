@@ -153,9 +153,8 @@ fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
         let summary = summary(folder.path());
         let topology = &summary["topology"];
         assert_eq!(topology["equal"], true, "{topology}");
-        // a blade that holds the hand back goes less deep where the force is relayed
-        assert!(topology["strokes"].as_u64() > Some(10), "{topology}");
-        assert!(topology["links_cut"].as_i64() > Some(10), "{topology}");
+        assert!(topology["strokes"].as_u64() > Some(20), "{topology}");
+        assert!(topology["links_cut"].as_i64() > Some(20), "{topology}");
         assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
     }
 }

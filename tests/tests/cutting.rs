@@ -144,7 +144,7 @@ impl Seen {
     /// Panics unless both tissues were opened and ended alike.
     fn alike(&self, what: &str) -> TopologySummary {
         let topology = self.topology();
-        assert!(topology.strokes > Some(10), "{what}: {topology:?}");
+        assert!(topology.strokes > Some(20), "{what}: {topology:?}");
         assert_eq!(topology.strokes_done, topology.strokes, "{what}");
         assert_eq!(topology.equal, Some(true), "{what}: {topology:?}");
         assert_eq!(topology.strokes_refused, Some(0), "{what}");

@@ -1,5 +1,5 @@
 //! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported; with a page,
-//! [`practice`].
+//! `practice`.
 //!
 //! Source: ours. How long a script may be is checked where its steps are.
 

@@ -12,7 +12,7 @@
 //! Ranges and dead zones are those that the device states of its axes; where it states no dead zone it has
 //! [`DEAD`] of its range. Beyond its dead zone an axis begins at 0, so nothing jumps. An axis of a 3-D mouse that
 //! reports motion (`EV_REL`) says how far it is pushed as long as it is, and nothing when it is let go: after
-//! [`REL_FADE`] of silence it counts as let go. Source: ours.
+//! `REL_FADE` of silence it counts as let go. Source: ours.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The thread that reads a device, says its aim, and shakes it with the force.
 //!
-//! It says an aim every [`STEP`], moved or not, so a device that is unplugged is a silent pointer at once, and the
+//! It says an aim every `STEP`, moved or not, so a device that is unplugged is a silent pointer at once, and the
 //! handle is let go. Force goes back 20 times a second, as [`shaken`] has it: a rumble knows no direction, a constant
 //! force has one. Source: ours.
 

@@ -141,7 +141,10 @@ fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
         end.begin(&moment);
         let wanted = end.demand(&moment, &handle, &account);
         let written_n = share * wanted.force_n;
-        (wanted.force_n, end.send(&moment, &handle, (written_n, 0.0), &mut account))
+        (
+            wanted.force_n,
+            end.send(&moment, &handle, (written_n, 0.0), &mut account),
+        )
     };
     let (alone_n, alone) = sent(0.0, 1.0);
     let (held_n, whole) = sent(2.0, 1.0);
