@@ -441,3 +441,28 @@ fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
         assert!(words(&output).contains(part), "{}", words(&output));
     }
 }
+
+/// What a page would show of one condition and not of another, and what asks no person, is refused before anything runs.
+#[test]
+fn a_trial_that_a_page_would_give_away_is_refused() {
+    let root = tempfile::tempdir().expect("a folder");
+    let own = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../trials/person-stiffness.toml"
+    );
+    let own = std::fs::read_to_string(own).expect("ours");
+    let grid = "rtt_ms = [0, 200]";
+    let seen = own.replace(grid, "mode = [\"wave\", \"mmt\"]");
+    assert_ne!(seen, own);
+    for (trial, said) in [
+        (seen.as_str(), "surface is seen"),
+        (TRIAL, "asks no person"),
+    ] {
+        let (file, out) = (root.path().join("trial.toml"), root.path().join("out"));
+        std::fs::write(&file, trial).expect("writable");
+        let output = palpate(&["trial", text(&file), "--person", "P1", "--out", text(&out)]);
+        assert_eq!(code(&output), Some(2), "{output:?}");
+        assert!(words(&output).contains(said), "{output:?}");
+        assert!(!out.join("answers.csv").exists());
+    }
+}

@@ -98,12 +98,6 @@ impl Board {
         }
     }
 
-    /// Whether it hides what tells the condition of a trial.
-    #[must_use]
-    pub fn is_blind(&self) -> bool {
-        self.places[0].blind
-    }
-
     /// What a page is told of the session.
     #[must_use]
     pub fn facts(&self) -> serde_json::Value {

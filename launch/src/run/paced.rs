@@ -125,9 +125,7 @@ impl Stage {
         }
         let first = self.cells.into_iter().next();
         let (watched, tuner) = first.map(|cells| (cells.watched, cells.tuner)).unzip();
-        // whether there is a twin, and which, would tell the condition of a trial
-        let twin = paced.twin().filter(|_| !desk.board().is_blind());
-        let drawn = twin.zip(watched);
+        let drawn = paced.twin().zip(watched);
         let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.view(), watched));
         let (painter, picture): (Option<Painter>, Option<LatestReader<Surface>>) = drawn.unzip();
         let (status, newest) = latest(Shown::default());

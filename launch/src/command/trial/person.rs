@@ -53,6 +53,17 @@ pub(super) fn check(trial: &Trial, file: &str) -> Result<(), Failure> {
     if trial.clock == Clock::Live {
         return usage("clock is live; expected none with --person: a person's time is always that of the clock".into());
     }
+    // a surface that is drawn in one condition and not in another, or is another's, would tell them apart
+    let drawn = |config: &Config| config.coupling.needs_twin().then(|| config.twin.clone());
+    let mut surfaces = trial.conditions.iter().map(|one| drawn(&one.config));
+    let first = surfaces.next();
+    if let Some(other) = surfaces.find(|one| Some(one) != first.as_ref()) {
+        let name = |drawn: Option<String>| drawn.unwrap_or_else(|| "none".into());
+        let (first, other) = (name(first.flatten()), name(other));
+        return usage(format!(
+            "twins that are felt are {first} and {other}; expected one in all conditions with --person, as its surface is seen"
+        ));
+    }
     if trial.kind == Kind::Search {
         for condition in &trial.conditions {
             pose(&condition.config, 1)?;
@@ -442,7 +453,7 @@ impl<'a> Sitting<'a> {
         }));
     }
 
-    /// A flat surface in the place of every twin: which one is felt, if any, would tell the condition.
+    /// A flat surface, for sessions in which no twin is felt.
     fn plate(&self, config: &Config) {
         let (half_m, side) = PLATE;
         let height_m = show::contact_m(config) - config.master.predict.tool_radius_m;

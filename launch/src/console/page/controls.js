@@ -89,7 +89,7 @@ export class Controls {
   hello({ session, version }) {
     this.facts = session ?? {};
     const { name, pointer, modes, link, impedance_nspm, duration_s, twin } = this.facts;
-    at("session").textContent = `${name ?? ""}${twin ? ` · twin ${twin}` : ""} · ${duration_s ?? "?"} s · ${version}`;
+    at("session").textContent = `${name ?? ""}${twin ? ` · twin ${twin}` : ""}${duration_s ? ` · ${duration_s} s` : ""} · ${version}`;
     document.body.dataset.pointer = String(Boolean(pointer));
     this.pointer.canvas.dataset.pointer = String(Boolean(pointer));
     at("mode").replaceChildren(...(modes ?? []).map(({ name }) => new Option(name, name)));
