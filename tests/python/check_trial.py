@@ -49,6 +49,12 @@ kind = "lump-search"
 [base]
 tissue = "sheet-lump"
 twin = "sheet"
+[base.link.forward]
+jitter_ms = 0.0
+loss = 0.0
+[base.link.back]
+jitter_ms = 0.0
+loss = 0.0
 [base.coupling]
 mode = "wave"
 [grid]
@@ -168,7 +174,8 @@ class Sitting:
         hold(states, f"frames came in interval {interval}")
         for state in states:
             master, slave = state[:62], state[62:]
-            told = [index for index, value in enumerate(master) if index not in SHOWN and value is not None]
+            # a side that has not spoken yet is all zero
+            told = [index for index, value in enumerate(master) if index not in SHOWN and value is not None and any(master)]
             hold(not told and not any(slave), f"a frame tells {told} of the hand, {slave} of the robot")
         for word in self.js("spied.words"):
             session = word.get("session") or {}
