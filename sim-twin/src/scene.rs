@@ -383,7 +383,7 @@ mod tests {
         assert!(refusal(&lump).contains("`lump.factor` is -1"));
         assert!(
             refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0").contains(
-                "expected one of the tables [sheet], [fixture], [block], [linked] and [mesh]"
+                "expected one of the tables [sheet], [flat], [fixture], [block], [linked] and [mesh]"
             )
         );
     }
