@@ -23,7 +23,7 @@ const LOG: &str = "console.json";
 
 /// Why there is nothing for viewers of Foxglove's protocol.
 pub(super) const NO_FOXGLOVE: &str = "--foxglove shows what a console shows, and this process has none; expected it of `run`, \
-                           `master` or `replay --console`, without --no-console";
+                           `master`, `rehearse --console` or `replay --console`, without --no-console";
 
 /// Refuses a session that only a page could lead, if there is to be none.
 ///

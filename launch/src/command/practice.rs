@@ -52,6 +52,8 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     }
     solo::alone(&mut config);
     config.validate()?;
+    // no page for what cannot be touched
+    crate::lab::load_scene(&config.twin, "twin")?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let stop = interrupt::on_ctrl_c()?;

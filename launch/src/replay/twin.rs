@@ -1,7 +1,7 @@
 //! The tissue at the handle of a recording once more, without the rest of the session.
 //!
 //! Source: ours. A twin is moved by the handle alone: what the robot reports changes what is felt of it and not
-//! the tissue. So the recorded readings, given to the same [`Predictor`], give the same tissue at half the cost
+//! the tissue, but for a master that was told of tissue that others had opened: its film differs. So the recorded readings, given to the same [`Predictor`], give the same tissue at half the cost
 //! of all ticks ([`super::same`]). That it is the same is not believed but compared: each tick's force of the
 //! twin is in the record.
 
