@@ -18,7 +18,7 @@ const scene = new Scene(at("scene"));
 const viewer = new Viewer(scene);
 const felt = new Felt(scene);
 const strips = new Strips(at("strips"));
-const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, echo_ms: null, echoes: [], said_ms: NaN };
+const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, work_ms: 0, echo_ms: null, echoes: [], said_ms: NaN };
 const pointer = new Pointer(scene, at("scene"), (aim) => link.aim(aim));
 
 const link = new Link({
@@ -105,6 +105,7 @@ let [painted, numbered, counted, pictures, drawn_ms] = [0, 0, 0, 0, 0];
 /** Once a picture of the screen. */
 function picture(now_ms) {
   requestAnimationFrame(picture);
+  const begun_ms = performance.now();
   const frame = seen.state;
   const force_n = frame ? Math.hypot(...frame.master.port_force_n.slice(0, 3)) : 0;
   pointer.pad(force_n);
@@ -112,9 +113,9 @@ function picture(now_ms) {
     seen.drawn = frame;
     scene.state(frame, Boolean(controls.facts?.pointer));
     letGo(now_ms, frame);
-    at("force").textContent = force_n.toFixed(2);
+    write("force", force_n.toFixed(2));
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
-    at("depth").textContent = Number.isFinite(depth_m) ? Math.max(0, 1e3 * depth_m).toFixed(1) : "–";
+    write("depth", Number.isFinite(depth_m) ? Math.max(0, 1e3 * depth_m).toFixed(1) : "–");
   }
   if (now_ms - painted > 60) {
     painted = now_ms;
@@ -124,14 +125,22 @@ function picture(now_ms) {
   scene.afford(now_ms - drawn_ms);
   drawn_ms = now_ms;
   if (frame) echo(frame);
-  strips.draw(now_ms);
+  strips.draw(now_ms, scene.slow_ms);
   seen.recording?.draw(now_ms);
   if (frame && now_ms - numbered > NUMBERS_MS) {
     numbered = now_ms;
     if (seen.recording) seen.recording.numbers();
     else controls.state(frame, seen);
   }
-  if (now_ms - counted > 1000) [seen.pictures, pictures, counted] = [pictures, 0, now_ms];
+  link.work_ms += performance.now() - begun_ms;
+  if (now_ms - counted <= 1000) return;
+  [seen.pictures, seen.work_ms] = [pictures, link.work_ms / Math.max(1, pictures)];
+  [pictures, link.work_ms, counted] = [0, 0, now_ms];
+}
+
+/** Words that are the same are not laid out again. */
+function write(id, text) {
+  if (at(id).textContent !== text) at(id).textContent = text;
 }
 
 /** A handle that the session does not count as held for a while must be taken again. */
@@ -144,11 +153,11 @@ function letGo(now_ms, { master }) {
 }
 
 function legend(words) {
-  at("legend").hidden = !words;
+  if (at("legend").hidden !== !words) at("legend").hidden = !words;
   if (!words) return;
-  at("scale-low").textContent = words.low;
-  at("scale-high").textContent = words.high;
-  at("scale-name").textContent = words.name;
+  write("scale-low", words.low);
+  write("scale-high", words.high);
+  write("scale-name", words.name);
 }
 
 /** From the word of the pointer to the picture drawn of a state that had it: the median of the last ones. */

@@ -148,7 +148,7 @@ export class Controls {
       "ticks": `${this.rate("hand", master.tick, frame.at_s)} / ${this.rate("robot", slave.tick, frame.at_s)} /s`,
       "late ticks": `${master.late} / ${slave.late}`, "computing": `${master.compute_us.toFixed(0)} / ${slave.compute_us.toFixed(0)} µs`,
       "impedance": `${master.impedance_nspm.toFixed(1)} N s/m`, "twin known here": `${(100 * master.confidence).toFixed(0)} %`,
-      "limits acting": limits(master.events | slave.events), "picture": `${seen.pictures} /s`,
+      "limits acting": limits(master.events | slave.events), "pictures": `${seen.pictures} /s, ${seen.work_ms.toFixed(1)} ms of work`,
     };
     if (Number.isFinite(master.pointer_hz)) {
       rows["pointer"] = `${master.pointer_hz.toFixed(0)} /s, ${(1e3 * master.pointer_age_s).toFixed(0)} ms old`;
@@ -158,8 +158,7 @@ export class Controls {
       for (const name of BETWEEN) delete rows[name];
       for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ [\d.]+/, "");
     }
-    const cells = Object.entries(rows).flatMap(([name, value]) => [cell("dt", name), cell("dd", value)]);
-    at("numbers").replaceChildren(...cells);
+    table(rows);
   }
 
   rate(name, count, now_s) {
@@ -185,6 +184,15 @@ function ms(seconds) {
 
 function nspm(exponent) {
   return Number((10 ** exponent).toPrecision(2));
+}
+
+/** Names and numbers; only what is another is laid out again. */
+function table(rows) {
+  const [texts, cells] = [Object.entries(rows).flat(), at("numbers").children];
+  if (cells.length !== texts.length) {
+    return at("numbers").replaceChildren(...texts.map((text, n) => cell(n % 2 ? "dd" : "dt", text)));
+  }
+  texts.forEach((text, n) => cells[n].textContent !== text && (cells[n].textContent = text));
 }
 
 function cell(kind, text) {

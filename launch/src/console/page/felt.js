@@ -20,6 +20,9 @@ export function color(share) {
 
 // colours of the screen to those that light is reckoned in
 const linear = (value) => Math.pow(value, 2.2);
+const PLAIN = BASE.map(linear);
+const SHADES = 256;
+const INKS = Float32Array.from({ length: 3 * SHADES }, (_, at) => linear(color(Math.floor(at / 3) / (SHADES - 1))[at % 3]));
 
 export class Felt {
   constructor(scene) {
@@ -34,6 +37,7 @@ export class Felt {
     for (const kind of ["robot", "hand"]) {
       this.maps[kind] = { stiffness: new Float32Array(nodes), depth: new Float32Array(nodes), low: Infinity, high: 0 };
     }
+    this.values = new Float32Array(nodes);
     this.stale = true;
   }
 
@@ -53,11 +57,12 @@ export class Felt {
     if (force_n < FORCE_N_MIN || depth < DEPTH_M_MIN || speed > SLOW_MPS) return;
     const map = this.maps[kind];
     const rest = this.scene.rest_m;
-    for (let node = 0; node < map.depth.length; node++) {
-      const at = 3 * node;
-      const near = Math.hypot(rest[at] - x, rest[at + 1] - y);
-      if (near > REACH_M || rest[at + 2] < this.scene.top_m - 0.001) continue;
-      const weight = depth * (1 - 0.5 * (near / REACH_M));
+    const low_m = this.scene.top_m - 0.001;
+    for (let node = 0, at = 0; node < map.depth.length; node++, at += 3) {
+      const [u, v] = [rest[at] - x, rest[at + 1] - y];
+      const square = u * u + v * v;
+      if (square > REACH_M * REACH_M || rest[at + 2] < low_m) continue;
+      const weight = depth * (1 - 0.5 * (Math.sqrt(square) / REACH_M));
       if (weight < map.depth[node]) continue;
       map.depth[node] = weight;
       map.stiffness[node] = force_n / depth;
@@ -69,11 +74,13 @@ export class Felt {
   paint() {
     const { rest_m, colors, positions } = this.scene;
     if (!rest_m) return null;
-    if (!this.stale && this.kind !== "depth") return this.words;
+    const sunk = this.kind === "depth" && this.moves !== this.scene.moves;
+    if (!this.stale && !sunk) return this.words;
     this.stale = false;
+    this.moves = this.scene.moves;
     const out = colors.array;
     const nodes = rest_m.length / 3;
-    const values = new Float32Array(nodes);
+    const values = this.values.fill(0);
     if (this.kind === "depth") {
       for (let node = 0; node < nodes; node++) values[node] = Math.max(0, rest_m[3 * node + 2] - positions.array[3 * node + 2]);
     } else if (this.kind !== "none") {
@@ -87,8 +94,9 @@ export class Felt {
     }
     for (let node = 0; node < nodes; node++) {
       const felt = values[node] > (this.kind === "depth" ? 0.0002 : 0);
-      const rgb = felt ? color((values[node] - low) / (high - low)) : BASE;
-      for (let axis = 0; axis < 3; axis++) out[3 * node + axis] = linear(rgb[axis]);
+      const share = felt ? Math.min(1, Math.max(0, (values[node] - low) / (high - low))) : 0;
+      const [inks, from] = felt ? [INKS, 3 * Math.round((SHADES - 1) * share)] : [PLAIN, 0];
+      for (let axis = 0; axis < 3; axis++) out[3 * node + axis] = inks[from + axis];
     }
     this.scene.painted();
     if (this.kind === "none" || !(high > 0)) return (this.words = null);

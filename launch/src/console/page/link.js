@@ -9,6 +9,7 @@ export class Link {
     this.waiting = new Map();
     this.next = 1;
     this.aims = 0;
+    this.work_ms = 0;
     this.open();
   }
 
@@ -30,8 +31,10 @@ export class Link {
   }
 
   frame(data) {
+    const begun_ms = performance.now();
     const frame = wire.read(data);
     if (frame) this.heard[frame.kind]?.(frame);
+    this.work_ms += performance.now() - begun_ms;
   }
 
   word(word) {

@@ -331,7 +331,11 @@ export class Recording {
   /** Once a picture of the screen. */
   draw(now_ms) {
     this.follow();
-    if (this.open[1]) this.beside.draw();
+    if (this.open[1]) {
+      this.beside.draw();
+      this.beside.afford(now_ms - this.drawn_ms);
+    }
+    this.drawn_ms = now_ms;
     const { now } = this;
     if (!now) return;
     const at_s = this.at_s;

@@ -6,6 +6,23 @@ import * as THREE from "./vendor/three.module.min.js";
 const ARROW_M_PER_N = 0.012;
 const DIAMOND_M = 0.0016;
 const TARGET = new THREE.Vector3(0, 0, -0.004);
+// what moves less than this is where it was [m, N]
+const SAME = 1e-5;
+const SAME_M = 2e-6;
+// time between pictures beyond which they get coarser, and below which finer [ms]
+const SLOW_MS = 38;
+const QUICK_MS = 20;
+const COARSEST = 0.5;
+const STILL_MS = 400;
+
+/** Whether the processor draws: smooth edges would be most of its work there. */
+function onProcessor() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const told = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = told ? gl.getParameter(told.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
 
 /** The tissue's skin: lit, coloured by node, textured if it is asked for, with a grid of 10 mm that goes with it. */
 function skin(uniforms) {
@@ -18,7 +35,7 @@ function skin(uniforms) {
     shader.fragmentShader = shader.fragmentShader
       .replace("#include <common>", "#include <common>\nvarying vec2 vRest;\nuniform sampler2D pores;\nuniform float textured;")
       .replace("#include <color_fragment>", `#include <color_fragment>
-        diffuseColor.rgb *= mix(vec3(1.0), 1.25 * texture2D(pores, 0.5 * vRest).rgb, textured);
+        if (textured > 0.5) diffuseColor.rgb *= 1.25 * texture2D(pores, 0.5 * vRest).rgb;
         // no lines along a wall on which a coordinate stays the same
         vec2 wide = fwidth(vRest);
         vec2 off = mix(abs(fract(vRest - 0.5) - 0.5) / wide, vec2(1.0), lessThan(wide, vec2(1e-4)));
@@ -30,8 +47,11 @@ function skin(uniforms) {
 export class Scene {
   constructor(canvas) {
     this.canvas = canvas;
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    const slow = onProcessor();
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !slow });
+    this.finest = slow ? 2 : Math.min(devicePixelRatio, 2);
+    this.ratio = Math.min(devicePixelRatio, this.finest);
+    this.renderer.setPixelRatio(this.ratio);
     this.scene = new THREE.Scene();
     this.camera = new THREE.PerspectiveCamera(36, 1, 0.005, 3);
     this.camera.up.set(0, 0, 1);
@@ -41,7 +61,7 @@ export class Scene {
     this.props(0.008);
     this.reset();
     this.ray = new THREE.Raycaster();
-    this.revision = 0;
+    this.revision = this.moves = 0;
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.resize();
   }
@@ -57,6 +77,7 @@ export class Scene {
   /** What is not tissue: tool, aim, probe, arrow. */
   props(radius_m) {
     this.tools?.removeFromParent();
+    this.told = null;
     const tools = (this.tools = new THREE.Group());
     const ball = new THREE.SphereGeometry(radius_m, 32, 20);
     const solid = (color, opacity = 1) =>
@@ -95,6 +116,7 @@ export class Scene {
     this.triangles = triangles;
     this.material ??= skin(this.uniforms);
     this.revision = revision;
+    this.coming = null;
     this.top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
     this.fine = null;
     this.refine(this.smooth);
@@ -131,10 +153,20 @@ export class Scene {
     this.painted();
   }
 
-  /** Where the nodes are now. */
+  /** Where the nodes are now, for the next picture. */
   surface({ positions_m, revision }) {
     if (revision !== this.revision || positions_m.length !== this.positions.array.length) return;
-    this.positions.array.set(positions_m);
+    this.coming = positions_m;
+  }
+
+  /** Bend the surface to where its nodes came last, if they are elsewhere. */
+  follow() {
+    const { coming } = this;
+    if (!coming) return;
+    this.coming = null;
+    const shown = this.positions.array;
+    if (coming.every((place, at) => Math.abs(place - shown[at]) < SAME_M)) return;
+    shown.set(coming);
     this.positions.needsUpdate = true;
     this.shade();
   }
@@ -150,6 +182,7 @@ export class Scene {
       positions.needsUpdate = fine.needsUpdate = true;
     }
     this.viewer?.moved();
+    this.moves++;
     this.dirty = true;
   }
 
@@ -165,6 +198,9 @@ export class Scene {
 
   /** Tool, aim, probe and force as they are. */
   state({ master, slave }, pointer) {
+    const told = [pointer, master.state, slave.spoken, ...master.position_m, ...master.intended_m, ...slave.position_m, ...master.port_force_n];
+    if (this.told?.every((value, at) => Math.abs(value - told[at]) < SAME)) return;
+    this.told = told;
     const place = (part, [x, y, z]) => part.position.set(x, y, z);
     place(this.tool, master.position_m);
     place(this.diamond, master.position_m);
@@ -258,21 +294,42 @@ export class Scene {
     this.dirty = true;
   }
 
-  /** Draw coarser while pictures come slowly, and finer again when they do not. */
+  /** Pictures get coarser while they come slowly, finer when they do not, and as fine as can be once nothing moves. */
   afford(since_ms) {
-    this.slow_ms = 0.9 * (this.slow_ms ?? 16) + 0.1 * Math.min(200, since_ms);
-    const [finest, ratio] = [Math.min(devicePixelRatio, 2), this.renderer.getPixelRatio()];
-    const wanted = this.slow_ms > 45 ? Math.max(0.5, ratio * 0.75) : this.slow_ms < 20 ? Math.min(finest, ratio * 1.25) : ratio;
-    if (wanted === ratio || performance.now() - (this.changed_ms ?? 0) < 2000) return;
+    const now_ms = performance.now();
+    if (this.drew) {
+      this.moved_ms = now_ms;
+      this.slow_ms = 0.9 * (this.slow_ms ?? 16) + 0.1 * Math.min(200, since_ms);
+      if (now_ms - (this.changed_ms ?? 0) > 2000) this.tune();
+    } else if (now_ms - (this.moved_ms ?? now_ms) > STILL_MS && this.grain(this.finest)) this.viewer.draw();
+  }
+
+  /** How fine pictures are while things move. */
+  tune() {
+    const finest = Math.min(devicePixelRatio, this.finest);
+    const wanted = this.slow_ms > SLOW_MS ? Math.max(COARSEST, this.ratio * 0.75)
+      : this.slow_ms < QUICK_MS ? Math.min(finest, this.ratio * 1.25) : this.ratio;
+    if (wanted === this.ratio) return;
+    this.ratio = wanted;
     this.changed_ms = performance.now();
-    this.renderer.setPixelRatio(wanted);
+  }
+
+  /** Pixels of a picture for one of the page; whether that is another number, so that it must be drawn. */
+  grain(ratio) {
+    if (this.renderer.getPixelRatio() === ratio) return false;
+    this.renderer.setPixelRatio(ratio);
     this.resize();
+    this.dirty = false;
+    return true;
   }
 
   /** Draw, if anything has changed. */
   draw() {
-    if (!this.dirty) return false;
+    this.follow();
+    this.drew = Boolean(this.dirty);
     this.dirty = false;
+    if (!this.drew) return false;
+    this.grain(this.ratio);
     this.viewer.draw();
     return true;
   }

@@ -69,7 +69,7 @@ export function normals(p, f, n) {
     n[c] += x; n[c + 1] += y; n[c + 2] += z;
   }
   for (let at = 0; at < n.length; at += 3) {
-    const size = Math.hypot(n[at], n[at + 1], n[at + 2]) || 1;
+    const size = Math.sqrt(n[at] * n[at] + n[at + 1] * n[at + 1] + n[at + 2] * n[at + 2]) || 1;
     n[at] /= size; n[at + 1] /= size; n[at + 2] /= size;
   }
 }

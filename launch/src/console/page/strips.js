@@ -3,6 +3,7 @@
 const SECONDS = 15;
 const POINTS = 900;
 const EVERY_MS = 90;
+const PICTURES = 8;
 
 const norm = (force) => Math.hypot(force[0], force[1], force[2]);
 const sum = (axes) => axes.reduce((all, one) => all + one, 0);
@@ -46,7 +47,7 @@ export class Strips {
       }
       return { box, span, lines, data: [[], ...lines.map(() => [])], plot: null };
     });
-    this.drawn = 0;
+    this.drawn = this.turn = 0;
     new ResizeObserver(() => this.resize()).observe(root);
   }
 
@@ -87,11 +88,14 @@ export class Strips {
     }
   }
 
-  draw(now_ms) {
-    if (now_ms - this.drawn < EVERY_MS || !this.strips[0].data[0].length) return;
+  /** One strip a picture, each as often as pictures of the scene allow; `slow_ms` is the time between two of them. */
+  draw(now_ms, slow_ms = 0) {
+    const every_ms = Math.max(EVERY_MS, PICTURES * slow_ms) / this.strips.length;
+    if (now_ms - this.drawn < every_ms || !this.strips[0].data[0].length) return;
     this.drawn = now_ms;
     if (!this.strips[0].plot) this.build();
-    for (const { plot, data } of this.strips) plot.setData(data);
+    const { plot, data } = this.strips[this.turn++ % this.strips.length];
+    plot.setData(data);
   }
 }
 

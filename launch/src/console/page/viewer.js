@@ -68,6 +68,7 @@ export class Viewer {
     material.wireframe = kind === "wires";
     tissue.visible = kind !== "nodes";
     this.points?.removeFromParent();
+    this.points?.material.dispose();
     this.points = null;
     if (kind !== "nodes") return;
     const look = new THREE.PointsMaterial({ size: 3, sizeAttenuation: false, vertexColors: true });
@@ -90,6 +91,7 @@ export class Viewer {
   /** What is hidden otherwise: where each node is at rest, and the link to where it is now. */
   homes(on) {
     this.links?.removeFromParent();
+    this.links?.traverse(({ geometry, material }) => [geometry, material].forEach((part) => part.dispose()));
     this.links = null;
     const { rest_m, scene } = this.scene;
     if (!on || !rest_m) return;
