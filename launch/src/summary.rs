@@ -359,8 +359,7 @@ pub struct ServoSummary {
     pub masked_ticks: Option<u64>,
     /// Records that the recorders could not take in time, both sides.
     pub records_lost: Option<u64>,
-    /// What ticks that woke more than 0.2 ms late were put down to; `late_ticks` counts those a period
-    /// late or more.
+    /// What these late ticks were put down to.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations on the servo threads after warm-up.
     pub allocations: Option<u64>,

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from check_console import Page, Served, hold, launched
+from check_console import Page, Served, hold, judged, launched
 
 SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
 
@@ -47,6 +47,8 @@ def find_lump(arguments, page, record, numbers):
     words = page.page.text_content("#task")
     hold("stiff lump is hidden" in words and "Mark here" in words, f"the page says what to do: {words}")
     told = page.js("JSON.stringify(palpate.practice.now.task)")
+    hold(page.js("palpate.felt.hidden"), "no colours tell where it is stiff")
+    page.until("/4 min|5 min/.test(document.getElementById('task-left').textContent)", "the time that is left is told")
     hold("lumps" not in told and "center_m" not in told, f"the truth is not told before the answer: {told}")
     page.until("palpate.seen.state.master.tick < 60000 && palpate.scene.rest_m", "the scene is shown")
     places = [(x, y) for y in (-0.015, 0.0, 0.015) for x in (-0.016, 0.0, 0.016)]
@@ -67,6 +69,8 @@ def find_lump(arguments, page, record, numbers):
     page.let_go()
     score = page.js("palpate.practice.now.task.score")
     text = page.page.text_content("#task")
+    hold(not page.js("palpate.felt.hidden"), "colours come with the answer")
+    hold(0 < score["score"] <= 1 and dict(score["parts"])["off_m"] < 0.016, f"who goes by the force comes near: {score}")
     hold("ring shows it" in text, f"what was true is told then: {text}")
     time.sleep(0.5)
     page.shot(Path(arguments.out, "lump-found.png"))
@@ -90,6 +94,7 @@ def rank(arguments, page, numbers):
     page.page.click("#answer-rank")
     page.until("palpate.practice.now.task?.score", "the order is scored")
     numbers["rank"] = page.js("palpate.practice.now.task.score.score")
+    hold(numbers["rank"] >= 2 / 3 - 1e-9, f"who goes by the force ranks two pairs of three: {numbers['rank']}, felt {felt}")
     page.shot(Path(arguments.out, "ranked.png"))
 
 
@@ -108,7 +113,9 @@ def grasp(arguments, page, numbers):
     page.page.keyboard.press("Enter")
     page.until("palpate.practice.now.task?.score", "the grasp is scored")
     page.let_go()
-    numbers["grasp"] = page.js("palpate.practice.now.task.score.score")
+    score = page.js("palpate.practice.now.task.score")
+    numbers["grasp"] = score["score"]
+    hold(score["score"] > 0.2, f"jaws that are closed for 6 s hold: {score}")
 
 
 def rehearse(arguments, browser, numbers):
@@ -132,16 +139,18 @@ def rehearse(arguments, browser, numbers):
         hold(len(record.read_text().splitlines()) == 3, "every attempt is in the record")
         hold(not page.errors, f"the page does not break: {page.errors}")
         page.page.click("#end")
-        numbers["exit"] = session.end()
-    summary = json.loads(Path(out, "summary.json").read_text())
+        code = session.end()
+    summary = judged(out, code, numbers)
     numbers["servo"] = {key: summary["servo"][key] for key in
                         ("compute_us_p50", "compute_us_p999", "wake_us_p99", "late_ticks", "allocations", "bare_timer_us_p99")}
-    numbers["checks_broken"] = [check["name"] for check in summary["checks"] if not check["held"]]
     report = Path(out, "report.html").read_text()
     hold("find-lump on sheet-lump" in report, "the report shows how attempts went on")
     hold(summary["servo"]["allocations"] == 0, "the servo thread allocates nothing")
     parts = sorted(path.name for path in out.iterdir() if path.is_dir())
     hold(all(Path(out, part, "report.html").exists() for part in parts), f"every scene has its report: {parts}")
+    ended = [json.loads(Path(folder, "summary.json").read_text()) for folder in [out, *(Path(out, part) for part in parts)]]
+    hold(all(one["trace_hash"] for one in ended), "each has the hash of its trace")
+    hold(all(Path(out, part, "surface.ply").stat().st_size for part in [".", *parts]), "and the surface as it lay at the end")
 
 
 if __name__ == "__main__":

@@ -215,6 +215,12 @@ def comparisons(arguments, browser, numbers):
     same = [{name: value for name, value in fact.items() if name != "interval"} for fact in both]
     hold(len(both) == 2 and same[0] == same[1], f"what is told of both intervals differs by their number only: {both}")
     sitting.until("palpate.trial.now.number === 3 && palpate.trial.now.phase === 'interval'")
+    # what was stopped is felt again, by whoever enables it
+    sitting.page.keyboard.press("Escape")
+    sitting.wait("stopped")
+    sitting.page.screenshot(path=Path(arguments.out, "stopped.png"))
+    sitting.page.click("#enable")
+    sitting.until("palpate.trial.now.phase === 'interval' && palpate.trial.now.interval === 1 && palpate.trial.now.number === 3")
     sitting.page.click("#end")
     sitting.end()
     hold("Ended before its time" in sitting.stderr + sitting.stdout, "a block that is left is said to be")

@@ -39,6 +39,23 @@ pub(super) fn check(config: &Config, served: bool) -> Result<(), Failure> {
     Err(Failure::Usage(text.into()))
 }
 
+/// Refuses what is said of a page where none is served.
+///
+/// # Errors
+/// [`Failure::Usage`] naming the flag and whose process it is.
+pub(super) fn unserved(arguments: &ConsoleArgs, who: &str) -> Result<(), Failure> {
+    let usage = |text: String| Err(Failure::Usage(text));
+    if let Some(port) = arguments.console_port {
+        return usage(format!(
+            "--console-port {port}: {who} serves no console; expected no port"
+        ));
+    }
+    if arguments.foxglove.foxglove.is_some() {
+        return usage(format!("{who}: {NO_FOXGLOVE}"));
+    }
+    Ok(())
+}
+
 /// Serve a session, and say where on stderr.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use palpate_master::device::HandleKind;
 use palpate_transport::trace::Side;
 
 use super::conclude::{self, Concluded, Evidence};
-use super::{Done, Failure, console, interrupt, output, truth};
+use super::{Done, Failure, console, interrupt, output, rehearse, truth};
 use crate::bench::timer::BareTimer;
 use crate::cli::RehearseArgs;
 use crate::console::session::{SessionDesk, Sides};
@@ -104,9 +104,13 @@ fn judge(
     };
     let config = &part.config;
     let servo = &part.servo;
+    if let Some(surface) = &part.lying.surface {
+        rehearse::write_surface(surface, &part.folder)?;
+    }
     let facts = SessionFacts {
         command: "rehearse".into(),
         seed: Some(config.seed),
+        trace_hash: part.lying.trace_hash.clone(),
         mode: config.modes(),
         sides: vec![Side::Master],
         networked: false,
@@ -150,6 +154,7 @@ fn remarks(part: &Part, index: usize, rehearsals: &Rehearsals) -> Vec<String> {
         "No slave and no network: a person's pointer felt the twin, at once, at {:.1} % of the clock's pace.",
         100.0 * servo.ticks as f64 / passed.max(1) as f64
     )];
+    remarks.push(rehearse::SURFACE.into());
     remarks.extend(servo.granted.refusals.iter().cloned());
     if index > 0 {
         return remarks;

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_twin::Tissue;
 use palpate_twin::mesh::file::ply_write;
 use palpate_twin::mesh::surface::Surface;
 use palpate_twin::mesh::units::Units;
 
 use super::conclude::{self, Evidence};
 use super::lab::{Entry, Recording};
-use super::{Done, Failure, interrupt, output, practice, truth};
+use super::{Done, Failure, console, interrupt, output, practice, truth};
 use crate::cli::RehearseArgs;
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
@@ -23,6 +22,9 @@ use crate::progress::Progress;
 use crate::rehearsal::solo::{self, Solo};
 use crate::rehearsal::{Rehearsed, Watch};
 use crate::summary::Ending;
+
+/// Where the surface is, in words.
+pub(super) const SURFACE: &str = "The surface as it lay at the end is in surface.ply.";
 
 /// Ticks between two looks at the progress bar and at Ctrl-C.
 const LOOK_TICKS: u64 = 1000;
@@ -53,6 +55,7 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     if practice::wanted(arguments) {
         return practice::practise(arguments);
     }
+    console::unserved(&arguments.page, "`rehearse` without --console")?;
     let mut config = arguments.session().config()?;
     solo::alone(&mut config);
     let watch = Watch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;
@@ -84,7 +87,7 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     write_surface(&run.surface, &folder)?;
     let mut remarks = vec![
         "No slave and no network: the hand felt the twin, at once.".to_owned(),
-        "The surface as it lay at the end is in surface.ply.".to_owned(),
+        SURFACE.to_owned(),
     ];
     remarks.extend(interrupted.then(|| "Ended before its time, as was asked.".to_owned()));
     let evidence = Evidence {
@@ -136,16 +139,11 @@ pub fn play(
     Ok(Run {
         records,
         rehearsed: watch.map(|watch| watch.finish(None)),
-        surface: session.twin().map_or(Surface::default(), surface),
+        surface: session.surface(),
         trace_hash: session.trace_hash(),
         strokes,
         links_cut: session.links_cut(),
     })
-}
-
-fn surface(twin: &dyn Tissue) -> Surface {
-    let view = twin.view();
-    Surface::compact(view.positions_m, view.faces)
 }
 
 /// What the records do not show.
@@ -173,7 +171,11 @@ fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFacts, 
     })
 }
 
-fn write_surface(surface: &Surface, folder: &Path) -> Result<(), Failure> {
+/// Write the surface as it lay at the end.
+///
+/// # Errors
+/// [`Failure::Refused`] if it cannot be written.
+pub(super) fn write_surface(surface: &Surface, folder: &Path) -> Result<(), Failure> {
     let path = folder.join("surface.ply");
     let refused =
         |error: &dyn std::fmt::Display| Failure::Refused(format!("{}: {error}", path.display()));

@@ -61,6 +61,9 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     let (text, mut trial) = load(file, Some(&arguments.session))?;
     trial.who = arguments.person.clone().unwrap_or_default();
     can_be_asked(&trial, &file.display().to_string())?;
+    if trial.who == Who::Simulated {
+        super::console::unserved(&arguments.console, "`trial` without --person")?;
+    }
     // held until the rows are filled
     let is_live = trial.clock == Clock::Live;
     let _alone = is_live.then(|| live::alone(arguments.jobs)).transpose()?;

@@ -73,6 +73,25 @@ pub fn of_user() -> Option<PathBuf> {
     Some(data?.join("palpate").join(FILE))
 }
 
+/// Whether two paths lead to one file, which need not be there yet; its folder must.
+#[must_use]
+pub fn same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| {
+        let found = path.canonicalize();
+        found.or_else(|_| {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+            Ok::<_, io::Error>(folder.join(path.file_name().unwrap_or_default()))
+        })
+    };
+    match (whole(one), whole(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
+}
+
 /// Read a record; a file that is not there is an empty one.
 #[must_use]
 pub fn read(path: &Path) -> Known {

@@ -3,6 +3,7 @@
 //! Source: ours.
 
 use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,6 +43,16 @@ pub struct Wished {
     pub wish: Wish,
     /// Where the answer goes.
     pub answer: Sender<Answer>,
+    /// Whether somebody still waits for it: what was given up is not done.
+    pub awaited: Arc<AtomicBool>,
+}
+
+impl Wished {
+    /// Whether somebody still waits for it.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed)
+    }
 }
 
 /// The desk.
@@ -62,9 +73,11 @@ impl RehearsalDesk {
 
     fn wish(&self, wish: &Wish) -> Answer {
         let (answer, answered) = channel();
+        let awaited = Arc::new(AtomicBool::new(true));
         let wished = Wished {
             wish: wish.clone(),
             answer,
+            awaited: Arc::clone(&awaited),
         };
         let wishes = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = wishes.send(wished);
@@ -73,7 +86,8 @@ impl RehearsalDesk {
             return Err("the rehearsal is over".into());
         }
         let said = answered.recv_timeout(PATIENCE);
-        said.unwrap_or_else(|_| Err("the rehearsal does not answer".into()))
+        awaited.store(false, Ordering::Relaxed);
+        said.unwrap_or_else(|_| Err("the rehearsal does not answer, and will not do it".into()))
     }
 }
 

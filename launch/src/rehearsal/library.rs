@@ -29,6 +29,15 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
+    /// Whether a map of the stiffness that was felt may be seen while it is done: not where it is the answer.
+    #[must_use]
+    pub fn shows_stiffness(self) -> bool {
+        match self {
+            Self::FindLump | Self::RankStiffness => false,
+            Self::Trace | Self::Grasp => true,
+        }
+    }
+
     /// Its name, as in orders and records.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
@@ -31,9 +31,9 @@ use crate::console::session::{self, SessionDesk, Sides};
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
 use crate::replay::same;
-use crate::run::paced::{PacedOptions, Playing, Stage};
+use crate::run::paced::{Lying, PacedOptions, Playing, Stage};
 use crate::run::servo::ServoReport;
-use crate::run::side::RECORDING;
+use crate::run::side::{RECORDING, spawn};
 use crate::run::{RunError, file_error};
 
 /// Longest attempt that is scored, in ticks: five minutes.
@@ -62,6 +62,8 @@ pub struct Part {
     pub config: Config,
     /// What the loop says of itself.
     pub servo: ServoReport,
+    /// The tissue as it lay at the end.
+    pub lying: Lying,
 }
 
 /// What came of a rehearsal.
@@ -204,12 +206,15 @@ struct Now {
 enum Then {
     /// This session goes on.
     On(String),
-    /// Another takes its place.
-    Over(Box<Scene>, String),
+    /// Another takes its place, when it is built, and whoever wished it is told this.
+    Over(Built, String),
 }
 
+/// Where a scene comes from that is being built.
+type Built = Receiver<Result<Box<Scene>, String>>;
+
 /// Whoever waits for another session, and what it is told then.
-type Asked = Option<(Sender<Answer>, String)>;
+type Asked = Option<(Wished, String)>;
 
 /// A rehearsal.
 struct Room<'a> {
@@ -273,47 +278,50 @@ impl<'a> Room<'a> {
         };
         let mut playing = scene.stage.play(desk, scene.solo, &options)?;
         desk.board().tell(self.facts(&now));
-        if let Some((answer, text)) = asked {
+        if let Some((wished, text)) = asked {
             // whoever asked may have gone
-            let _ = answer.send(Ok(text));
+            let _ = wished.answer.send(Ok(text));
         }
-        let mut next = None;
+        let (mut coming, mut next) = (None, None);
         while self.look(&mut playing, &mut recorder, &mut now)? {
             if self.options.stop.load(Ordering::Relaxed) {
                 ended.store(true, Ordering::Relaxed);
             }
             // what is wished while another scene comes waits for that
             if next.is_none() {
-                next = self.heed(&mut now, (desk, wished));
+                coming = coming.or_else(|| self.heed(&mut now, (desk, wished)));
+                next = arrived(&mut coming);
                 ended.fetch_or(next.is_some(), Ordering::Relaxed);
             }
         }
         recorder.finish(None)?;
+        let (servo, lying) = playing.end()?;
         self.parts.push(Part {
             folder,
             config: now.config,
-            servo: playing.end()?,
+            servo,
+            lying,
         });
         let over = self.options.stop.load(Ordering::Relaxed);
         Ok(next.filter(|_| !over))
     }
 
-    /// Do what is wished; what is to come after this scene, if that is wished.
+    /// Do what is wished; what is to come after this scene and is being built, if that is wished.
     fn heed(
         &mut self,
         now: &mut Now,
         (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
-    ) -> Option<(Scene, Asked)> {
-        for Wished { wish, answer } in wished.try_iter() {
-            match self.grant(now, &wish) {
+    ) -> Option<(Built, Wished, String)> {
+        for wished in wished.try_iter().filter(Wished::is_awaited) {
+            match self.grant(now, &wished.wish) {
                 Ok(Then::On(text)) => {
                     desk.board().tell(self.facts(now));
                     // whoever asked may have gone
-                    let _ = answer.send(Ok(text));
+                    let _ = wished.answer.send(Ok(text));
                 }
-                Ok(Then::Over(scene, text)) => return Some((*scene, Some((answer, text)))),
+                Ok(Then::Over(built, text)) => return Some((built, wished, text)),
                 Err(reason) => {
-                    let _ = answer.send(Err(reason));
+                    let _ = wished.answer.send(Err(reason));
                 }
             }
         }
@@ -411,8 +419,16 @@ impl<'a> Room<'a> {
     }
 
     fn over(&self, choice: &Choice, text: String) -> Result<Then, String> {
-        let scene = Scene::new(self.base, choice).map_err(|error| error.to_string())?;
-        Ok(Then::Over(Box::new(scene), text))
+        let (base, choice) = (self.base.clone(), choice.clone());
+        let (done, built) = channel();
+        // here the rings of the session are emptied, which does not wait
+        let building = spawn("scene", move || {
+            let scene = Scene::new(&base, &choice).map(Box::new);
+            // the rehearsal may be over
+            let _ = done.send(scene.map_err(|error| error.to_string()));
+        });
+        building.map_err(|error| error.to_string())?;
+        Ok(Then::Over(built, text))
     }
 
     /// Of every attempt another, and of every rehearsal others.
@@ -461,7 +477,7 @@ impl<'a> Room<'a> {
             return Err("there is no task to be answered".into());
         };
         if ticks.len() > ATTEMPT_TICKS {
-            return Err("this took longer than five minutes: begin anew".into());
+            return Err("this took longer than its five minutes: begin anew".into());
         }
         let task = posed.answered(*kind, said)?;
         let score = task.score(ticks, &posed.lumps);
@@ -476,6 +492,7 @@ impl<'a> Room<'a> {
         let mut text = format!("score {:.2}", score.score);
         let beside = self.options.folder.join(attempts::FILE);
         let wanted = self.options.attempts.iter();
+        let wanted = wanted.filter(|path| !attempts::same(path, &beside));
         for path in wanted.chain([&beside]) {
             if let Err(error) = attempts::add(path, &kept) {
                 text = format!("{text}; not kept in {}: {error}", path.display());
@@ -516,6 +533,8 @@ impl<'a> Room<'a> {
             "words": kind.words(),
             "sites_m": posed.sites_m,
             "line_m": posed.line_m,
+            "limit_ticks": ATTEMPT_TICKS,
+            "shows_stiffness": kind.shows_stiffness(),
             "score": Value::Null,
         });
         if let Phase::Answered(score) = &now.phase {
@@ -535,6 +554,25 @@ impl<'a> Room<'a> {
             json!({"name": format!("{task} on {scene}"), "scores": scores})
         };
         attempts.rows().into_iter().map(row).collect()
+    }
+}
+
+/// The scene that is being built, if it is ready and still awaited; whoever wished one that cannot be is told so.
+fn arrived(coming: &mut Option<(Built, Wished, String)>) -> Option<(Scene, Asked)> {
+    let built = match coming.as_ref()?.0.try_recv() {
+        Err(TryRecvError::Empty) => return None,
+        Err(TryRecvError::Disconnected) => Err("its building ended".into()),
+        Ok(built) => built,
+    };
+    let (_, wished, text) = coming.take()?;
+    match built {
+        Ok(scene) if wished.is_awaited() => Some((*scene, Some((wished, text)))),
+        Ok(_) => None,
+        Err(reason) => {
+            // whoever asked may have gone
+            let _ = wished.answer.send(Err(reason));
+            None
+        }
     }
 }
 

@@ -12,12 +12,13 @@ use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{Axes, Stroke, Time};
 use palpate_twin::Tissue;
+use palpate_twin::mesh::surface::Surface;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
 use crate::replay::{absorb_topology, given};
-use crate::run::paced::{Beat, Paced};
+use crate::run::paced::{Beat, Lying, Paced};
 use crate::run::servo::Ticked;
 use crate::strokes::Keeper as _;
 
@@ -87,6 +88,16 @@ impl Solo {
     #[must_use]
     pub fn twin(&self) -> Option<&dyn Tissue> {
         self.master.predictor().map(Predictor::twin)
+    }
+
+    /// The tissue's surface as it lies; without faces if there is none.
+    #[must_use]
+    pub fn surface(&self) -> Surface {
+        let lying = |twin: &dyn Tissue| {
+            let view = twin.view();
+            Surface::compact(view.positions_m, view.faces)
+        };
+        self.twin().map_or(Surface::default(), lying)
     }
 
     /// What instruments did, by its number from 1.
@@ -173,5 +184,12 @@ impl Paced for Solo {
     fn coupling(&mut self) -> Option<&mut CouplingParams> {
         // nothing is coupled to it
         None
+    }
+
+    fn lying(&self) -> Lying {
+        Lying {
+            surface: Some(self.surface()),
+            trace_hash: Some(self.trace_hash()),
+        }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Source: ours. A tissue has no way back and can be stepped forward only, so its surface is made once, from the
 //! begin to the end, and kept: any moment is then as near as any other. A picture holds how far each node is from
-//! rest, in steps of a 32767th of the farthest, six bytes a node; [`Film`] keeps as many as its room allows and,
-//! if that is full, every second one, so a long recording has coarser time and never a hole.
+//! rest, in steps of a 32767th of the farthest, six bytes a node; [`Film`] keeps as many, with their meshes, as its
+//! room allows and, if that is full, every second one, so a long recording has coarser time and never a hole.
 
 use palpate_twin::{Vec3, View};
 
-/// Bytes that the pictures of one recording may take.
+/// Bytes that the pictures of one recording and their meshes may take.
 pub const ROOM: usize = 256 << 20;
 
 /// Time between two pictures at first \[ns\].
@@ -20,6 +20,12 @@ pub struct Mesh {
     pub rest_m: Vec<[f32; 3]>,
     /// Triangles.
     pub faces: Vec<[u32; 3]>,
+}
+
+impl Mesh {
+    fn bytes(&self) -> usize {
+        size_of_val(self.rest_m.as_slice()) + size_of_val(self.faces.as_slice())
+    }
 }
 
 /// The surface at one moment.
@@ -110,7 +116,8 @@ impl Film {
         });
         self.bytes += 6 * view.positions_m.len();
         self.reach(at_ns);
-        if self.bytes > self.room && self.pictures.len() > 2 {
+        // each time half of them, so this ends
+        while self.bytes > self.room && self.pictures.len() > 2 {
             self.thin();
         }
     }
@@ -126,10 +133,12 @@ impl Film {
             nodes && last.faces == view.faces && rest_m().eq(last.rest_m.iter().copied())
         });
         if !same {
-            self.meshes.push(Mesh {
+            let mesh = Mesh {
                 rest_m: rest_m().collect(),
                 faces: view.faces.to_vec(),
-            });
+            };
+            self.bytes += mesh.bytes();
+            self.meshes.push(mesh);
         }
         self.meshes.len() - 1
     }
@@ -141,7 +150,17 @@ impl Film {
             keep = !keep;
             keep
         });
-        self.bytes = self.pictures.iter().map(|one| 6 * one.moved.len()).sum();
+        let last = self.meshes.len().saturating_sub(1);
+        for (number, mesh) in self.meshes.iter_mut().enumerate() {
+            // pictures are in the order of their meshes; a mesh without one leaves its number behind
+            let at = self.pictures.partition_point(|one| one.mesh < number);
+            let seen = self.pictures.get(at).is_some_and(|one| one.mesh == number);
+            if !seen && number != last {
+                *mesh = Mesh::default();
+            }
+        }
+        let pictures = self.pictures.iter().map(|one| 6 * one.moved.len());
+        self.bytes = pictures.chain(self.meshes.iter().map(Mesh::bytes)).sum();
         self.spacing_ns *= 2;
     }
 
@@ -236,7 +255,8 @@ mod tests {
     #[test]
     fn what_has_no_room_is_coarser_and_has_no_hole() {
         let (rest_m, faces) = (pressed(10, 0.0), [[0, 1, 2]]);
-        let mut film = Film::new(60 * 8);
+        let room = 60 * 8 + 10 * 12 + 12;
+        let mut film = Film::new(room);
         let mut taken = 0;
         for n in 0..200_i64 {
             if film.wants(n * SPACING_NS) {
@@ -246,11 +266,32 @@ mod tests {
             film.reach(n * SPACING_NS);
         }
         let (spacing_s, bytes) = film.size();
-        assert!(taken < 60 && bytes <= 60 * 8, "{taken} {bytes}");
+        assert!(taken < 60 && bytes <= room, "{taken} {bytes}");
         for n in 0..200_i64 {
             let shown = film.at(n * SPACING_NS).expect("no hole");
             let since_s = (n * SPACING_NS - shown.at_ns) as f64 * 1e-9;
             assert!((0.0..=spacing_s).contains(&since_s), "{since_s}");
+        }
+    }
+
+    #[test]
+    fn meshes_take_room_too_and_go_with_their_pictures() {
+        let rest_m = pressed(10, 0.0);
+        let room = 4096;
+        let mut film = Film::new(room);
+        for n in 0..400_u32 {
+            // a cut a picture
+            let faces = [[n, n + 1, n + 2]; 20];
+            let at_ns = i64::from(n) * SPACING_NS;
+            if film.wants(at_ns) {
+                film.take(at_ns, &view(&rest_m, &rest_m, &faces), None);
+            }
+            film.reach(at_ns);
+            assert!(film.size().1 <= room, "{n}: {}", film.size().1);
+        }
+        for n in 0..400_i64 {
+            let shown = film.at(n * SPACING_NS).expect("no hole");
+            assert_eq!(shown.positions_m.len(), 10, "its mesh is there");
         }
     }
 

@@ -19,6 +19,7 @@ use palpate_transport::mailbox::{
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Stroke};
 use palpate_twin::Tissue;
+use palpate_twin::mesh::surface::Surface;
 
 use super::duty::Duty;
 use super::face::Shown;
@@ -29,7 +30,7 @@ use crate::config::RealtimeConfig;
 use crate::console::line;
 use crate::console::live::Tuner;
 use crate::console::session::SessionDesk;
-use crate::console::surface::{self, Painter, Surface};
+use crate::console::surface::{self, Painter, Surface as Picture};
 use crate::console::window::{Aims, Cells, Newest, Sill, Window};
 use crate::lab::PERIOD;
 
@@ -63,6 +64,20 @@ pub trait Paced: Send {
 
     /// What instruments did, by its number from 1.
     fn stroke(&self, number: u64) -> Option<Stroke>;
+
+    /// What is left of it when it has ended; it may allocate.
+    fn lying(&self) -> Lying {
+        Lying::default()
+    }
+}
+
+/// The tissue at the handle as it lies when a session has ended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Lying {
+    /// Its surface, if it is kept.
+    pub surface: Option<Surface>,
+    /// Hash of the handle's trace and of how the tissue is linked, if it is known.
+    pub trace_hash: Option<String>,
 }
 
 /// How a session is run.
@@ -127,7 +142,7 @@ impl Stage {
         let (watched, tuner) = first.map(|cells| (cells.watched, cells.tuner)).unzip();
         let drawn = paced.twin().zip(watched);
         let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.view(), watched));
-        let (painter, picture): (Option<Painter>, Option<LatestReader<Surface>>) = drawn.unzip();
+        let (painter, picture): (Option<Painter>, Option<LatestReader<Picture>>) = drawn.unzip();
         let (status, newest) = latest(Shown::default());
         let (records, waiting) = ring(RECORDS_WAITING);
         let (remote_status, remote_newest) = latest(Shown::default());
@@ -176,7 +191,7 @@ impl Stage {
 fn sights(
     windows: Vec<Window>,
     duties: &[Arc<Duty>; 2],
-    shown: [(LatestReader<Shown>, Option<LatestReader<Surface>>); 2],
+    shown: [(LatestReader<Shown>, Option<LatestReader<Picture>>); 2],
 ) -> Result<Vec<Sight>, RunError> {
     let sides = windows.into_iter().zip(duties).zip(shown);
     sides
@@ -212,7 +227,7 @@ impl<P: Paced + 'static> Loop<P> {
         mut self,
         meeting: Meeting,
         options: &PacedOptions,
-    ) -> Result<JoinHandle<ServoReport>, RunError> {
+    ) -> Result<JoinHandle<(ServoReport, Lying)>, RunError> {
         let realtime = RealtimeConfig {
             // what this process keeps beside the servo may grow beyond what may be locked
             lock_memory: false,
@@ -223,10 +238,11 @@ impl<P: Paced + 'static> Loop<P> {
             let report = servo(&realtime, PERIOD, ticks_max, meeting, |moment| {
                 self.tick(moment)
             });
-            ServoReport {
+            let report = ServoReport {
                 records_lost: report.records_lost + self.lost,
                 ..report
-            }
+            };
+            (report, self.paced.lying())
         })
     }
 
@@ -277,7 +293,7 @@ struct Sight {
 
 /// A session that runs; [`Self::look`] must be called all the time.
 pub struct Playing {
-    servo: JoinHandle<ServoReport>,
+    servo: JoinHandle<(ServoReport, Lying)>,
     records: [RingReceiver<TickRecord>; 2],
     made: RingReceiver<(i64, Stroke)>,
     sights: Vec<Sight>,
@@ -318,11 +334,11 @@ impl Playing {
         self.made.pop()
     }
 
-    /// What the loop says of itself, when it has ended.
+    /// What the loop says of itself when it has ended, and what it left.
     ///
     /// # Errors
     /// [`RunError::Thread`] if it panicked.
-    pub fn end(self) -> Result<ServoReport, RunError> {
+    pub fn end(self) -> Result<(ServoReport, Lying), RunError> {
         join("servo", self.servo)
     }
 }

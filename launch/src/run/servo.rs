@@ -28,9 +28,6 @@ use crate::lab::PERIODS_MAX;
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
 const WARM_UP_TICKS: u64 = 100;
 
-/// A tick that wakes later than this is late and gets a cause \[ns\].
-const LATE: Span = Span(200_000);
-
 /// What one tick of a side gives to the loop.
 pub struct Ticked {
     /// Frame for the peer, if one is to be sent.
@@ -139,7 +136,7 @@ pub struct ServoReport {
     pub missed: u64,
     /// Times that more were missed than a tick may account for, and motion began anew.
     pub pauses: u64,
-    /// Ticks that woke more than 0.2 ms late, by cause.
+    /// Ticks that woke a whole period late or more, by cause.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations of the servo thread after the warm-up.
     pub allocations: u64,
@@ -190,7 +187,7 @@ pub fn servo(
     let mut rearms = 0;
     while report.ticks < ticks_max && stopping < STANDSTILL_TICKS {
         let woken = ticker.wait();
-        if woken.late > LATE {
+        if woken.late >= period {
             causes.attribute(&woken, finished, &mut seen);
         }
         // the last ticks of a session stand still too, so that the robot is told before silence

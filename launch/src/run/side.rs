@@ -524,7 +524,7 @@ fn show_status(
     pilot.map(Pilot::land)
 }
 
-pub(super) fn spawn<T: Send + 'static>(
+pub(crate) fn spawn<T: Send + 'static>(
     name: &'static str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, RunError> {

@@ -97,9 +97,14 @@ pub(super) struct Sitting<'a> {
 }
 
 /// What an interval left behind.
+#[derive(Default)]
 struct Felt {
+    /// Whether every tick is kept.
+    keeps: bool,
     master: Vec<TickRecord>,
     slave: Vec<TickRecord>,
+    /// Largest force of the port at the handle \[N\].
+    peak_force_n: f64,
     /// What was said to end it, if anything was.
     step: Option<Step>,
     took_s: f64,
@@ -248,11 +253,17 @@ impl<'a> Sitting<'a> {
             let more = (interval == 1) == more_first;
             let seed = show::interval_seed(seed, 1 + u64::from(number), more);
             let d = if more { difference } else { 0.0 };
-            self.tell(Phase::Interval(interval), limit_s);
             let lead = |handle: &mut dyn FnMut(&Config) -> Box<dyn Handle>| {
                 stage.led(d, (seed, limit_s), |config| handle(config))
             };
-            let (felt, config) = self.play(lead, |step| step == Step::Enough)?;
+            // one that was stopped is felt again
+            let (felt, config) = loop {
+                let during = (Phase::Interval(interval), limit_s);
+                let played = self.play(during, lead, |step| step == Step::Enough, Felt::whole())?;
+                if let Some(played) = played {
+                    break played;
+                }
+            };
             shown[usize::from(more)] =
                 show::quantity(self.trial.kind, (&felt.master, &felt.slave), &config);
             if interval == 1 {
@@ -295,12 +306,12 @@ impl<'a> Sitting<'a> {
             self.pause(Phase::Ready)?;
             // places that no row has
             let search =
-                self.look_for(cell, person::draw(seed, b"practice", number.into()) >> 1)?;
+                self.search_once(cell, person::draw(seed, b"practice", number.into()) >> 1)?;
             self.pause(Phase::Told(search.found()))?;
         }
         self.place.practice = false;
         self.pause(Phase::Ready)?;
-        let search = self.look_for(cell, seed)?;
+        let search = self.search_once(cell, seed)?;
         Ok(Row {
             index: cell.index,
             held: None,
@@ -310,7 +321,23 @@ impl<'a> Sitting<'a> {
         })
     }
 
-    fn look_for(&mut self, cell: &Cell, seed: u64) -> Result<Search, Left> {
+    /// A search; one that was stopped does not count, and another place is looked for instead.
+    fn search_once(&mut self, cell: &Cell, seed: u64) -> Result<Search, Left> {
+        let mut again = 0;
+        loop {
+            let place = match again {
+                0 => seed,
+                again => person::draw(seed, b"again", again) >> 1,
+            };
+            match self.look_for(cell, place)? {
+                Some(search) => return Ok(search),
+                None => again += 1,
+            }
+        }
+    }
+
+    /// A search of one place; nothing of one that was stopped.
+    fn look_for(&mut self, cell: &Cell, seed: u64) -> Result<Option<Search>, Left> {
         let mut config = pointed(&cell.config(self.trial));
         let posed = pose(&config, seed)?;
         let lump = posed.lumps.last().ok_or_else(|| {
@@ -323,7 +350,7 @@ impl<'a> Sitting<'a> {
         config.duration_s = self.trial.person.search_s;
         config.seed = seed;
         self.place.number = 1;
-        self.tell(Phase::Search, config.duration_s);
+        let during = (Phase::Search, config.duration_s);
         let lead = |handle: &mut dyn FnMut(&Config) -> Box<dyn Handle>| {
             let robot = crate::lab::build_robot(&config)?;
             let twin = crate::lab::predictor(&config)?;
@@ -332,12 +359,12 @@ impl<'a> Sitting<'a> {
                 config.clone(),
             ))
         };
-        let (felt, _) = self.play(lead, |step| matches!(step, Step::Mark(_)))?;
-        let force = |record: &TickRecord| {
-            let [x_n, y_n, z_n, _] = record.port_force_n;
-            libm::sqrt(x_n * x_n + y_n * y_n + z_n * z_n)
+        // a search may be long: of its ticks only the largest force is asked
+        let ends = |step| matches!(step, Step::Mark(_));
+        let Some((felt, _)) = self.play(during, lead, ends, Felt::default())? else {
+            return Ok(None);
         };
-        Ok(Search {
+        Ok(Some(Search {
             hidden_m: lump.center_m,
             radius_m: lump.radius_m,
             marked_m: match felt.step {
@@ -345,24 +372,30 @@ impl<'a> Sitting<'a> {
                 _ => None,
             },
             took_s: felt.took_s,
-            peak_force_n: felt.master.iter().map(force).fold(0.0, f64::max),
-        })
+            peak_force_n: felt.peak_force_n,
+        }))
     }
 
-    /// Run a session that the person leads, until its time is over or a step ends it.
+    /// Run a session that the person leads, until its time is over or a step ends it; nothing if it was stopped.
     fn play(
         &mut self,
+        (phase, limit_s): (Phase, f64),
         build: impl FnOnce(
             &mut dyn FnMut(&Config) -> Box<dyn Handle>,
         ) -> Result<(Session, Config), crate::config::ConfigError>,
         ends: impl Fn(Step) -> bool,
-    ) -> Result<(Felt, Config), Left> {
+        mut felt: Felt,
+    ) -> Result<Option<(Felt, Config)>, Left> {
         let failed = |error| Left::Failed(crate::command::live::failure(error));
         // a stop holds until it is taken back, whatever is to come
-        while self.desk.is_halted() {
-            self.going()?;
-            let _ = self.steps.recv_timeout(LOOK);
+        if self.desk.is_halted() {
+            self.tell(Phase::Stopped, 0.0);
+            while self.desk.is_halted() {
+                self.going()?;
+                let _ = self.steps.recv_timeout(LOOK);
+            }
         }
+        self.tell(phase, limit_s);
         let mut stage = Stage::new(true).map_err(failed)?;
         let mut handle = |config: &Config| -> Box<dyn Handle> {
             match stage.aims() {
@@ -383,25 +416,22 @@ impl<'a> Sitting<'a> {
         while self.steps.try_recv().is_ok() {}
         let mut playing = stage.play(&self.side, session, &options).map_err(failed)?;
         let begun = MonotonicClock.now();
-        let mut felt = Felt {
-            master: Vec::new(),
-            slave: Vec::new(),
-            step: None,
-            took_s: 0.0,
-        };
+        let mut stopped = false;
         while playing.look(|record| felt.take(record)) {
             if let Some(step) = self.steps.try_recv().ok().filter(|step| ends(*step)) {
                 felt.step = Some(step);
                 over.store(true, Ordering::Relaxed);
             }
-            if self.stop.load(Ordering::Relaxed) {
-                over.store(true, Ordering::Relaxed);
-            }
+            stopped |= self.desk.is_halted();
+            over.fetch_or(
+                stopped || self.stop.load(Ordering::Relaxed),
+                Ordering::Relaxed,
+            );
         }
         felt.took_s = (MonotonicClock.now() - begun).s();
         playing.end().map_err(failed)?;
         self.going()?;
-        Ok((felt, config))
+        Ok((!stopped).then_some((felt, config)))
     }
 
     /// Wait for a word to go on.
@@ -472,8 +502,24 @@ impl<'a> Sitting<'a> {
 }
 
 impl Felt {
-    /// Keep a record of an interval, which is one press to whoever measures it.
+    /// With every tick kept.
+    fn whole() -> Self {
+        Self {
+            keeps: true,
+            ..Self::default()
+        }
+    }
+
+    /// Take a record of an interval, which is one press to whoever measures it.
     fn take(&mut self, record: &TickRecord) {
+        if record.side == Side::Master {
+            let [x_n, y_n, z_n, _] = record.port_force_n;
+            let force_n = libm::sqrt(x_n * x_n + y_n * y_n + z_n * z_n);
+            self.peak_force_n = self.peak_force_n.max(force_n);
+        }
+        if !self.keeps {
+            return;
+        }
         let record = TickRecord {
             phase: 1,
             ..*record

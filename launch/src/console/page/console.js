@@ -65,7 +65,7 @@ const link = new Link({
 const controls = new Controls(link, pointer);
 const trial = new Trial(link, pointer);
 const practice = new Practice({
-  scene, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
+  scene, felt, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
 });
 let version = "";
 
@@ -131,6 +131,7 @@ function picture(now_ms) {
     numbered = now_ms;
     if (seen.recording) seen.recording.numbers();
     else controls.state(frame, seen);
+    practice.left(frame.master.tick);
   }
   link.work_ms += performance.now() - begun_ms;
   if (now_ms - counted <= 1000) return;

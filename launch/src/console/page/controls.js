@@ -142,11 +142,13 @@ export class Controls {
     }
     at("present").checked = this.facts?.pointer ? this.pointer.held : master.ordered === 1;
     if (document.activeElement !== at("press")) at("press").value = (1e3 * this.pointer.depth_m).toFixed(1);
+    // the page of one side alone knows no numbers of the other
+    const both = (hand, robot) => `${hand} / ${slave.spoken ? robot : "–"}`;
     const rows = {
       "round trip": ms(master.rtt_s), "one way": `${ms(master.oneway_s)} ± ${ms(master.bound_s)}`,
-      "packets in / out": `${this.rate("in", master.received, frame.at_s)} / ${this.rate("out", slave.received, frame.at_s)} /s`,
-      "ticks": `${this.rate("hand", master.tick, frame.at_s)} / ${this.rate("robot", slave.tick, frame.at_s)} /s`,
-      "late ticks": `${master.late} / ${slave.late}`, "computing": `${master.compute_us.toFixed(0)} / ${slave.compute_us.toFixed(0)} µs`,
+      "packets in / out": `${both(this.rate("in", master.received, frame.at_s), this.rate("out", slave.received, frame.at_s))} /s`,
+      "ticks": `${both(this.rate("hand", master.tick, frame.at_s), this.rate("robot", slave.tick, frame.at_s))} /s`,
+      "late ticks": both(master.late, slave.late), "computing": `${both(master.compute_us.toFixed(0), slave.compute_us.toFixed(0))} µs`,
       "impedance": `${master.impedance_nspm.toFixed(1)} N s/m`, "twin known here": `${(100 * master.confidence).toFixed(0)} %`,
       "limits acting": limits(master.events | slave.events), "pictures": `${seen.pictures} /s, ${seen.work_ms.toFixed(1)} ms of work`,
     };
@@ -156,7 +158,7 @@ export class Controls {
     }
     if (this.facts?.for === "rehearsal") {
       for (const name of BETWEEN) delete rows[name];
-      for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ [\d.]+/, "");
+      for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ ([\d.]+|–)/, "");
     }
     table(rows);
   }

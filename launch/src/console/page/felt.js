@@ -28,6 +28,8 @@ export class Felt {
   constructor(scene) {
     this.scene = scene;
     this.kind = "robot";
+    // a map of what was felt would tell what a task asks
+    this.hidden = false;
     this.clear();
   }
 
@@ -74,35 +76,38 @@ export class Felt {
   paint() {
     const { rest_m, colors, positions } = this.scene;
     if (!rest_m) return null;
-    const sunk = this.kind === "depth" && this.moves !== this.scene.moves;
+    const kind = this.hidden && this.kind !== "depth" ? "none" : this.kind;
+    this.stale ||= kind !== this.shown;
+    this.shown = kind;
+    const sunk = kind === "depth" && this.moves !== this.scene.moves;
     if (!this.stale && !sunk) return this.words;
     this.stale = false;
     this.moves = this.scene.moves;
     const out = colors.array;
     const nodes = rest_m.length / 3;
     const values = this.values.fill(0);
-    if (this.kind === "depth") {
+    if (kind === "depth") {
       for (let node = 0; node < nodes; node++) values[node] = Math.max(0, rest_m[3 * node + 2] - positions.array[3 * node + 2]);
-    } else if (this.kind !== "none") {
-      values.set(this.maps[this.kind].stiffness);
+    } else if (kind !== "none") {
+      values.set(this.maps[kind].stiffness);
     }
-    let [low, high] = this.kind === "depth" ? [0, 0.006] : [Infinity, 0];
-    if (this.kind !== "depth") {
+    let [low, high] = kind === "depth" ? [0, 0.006] : [Infinity, 0];
+    if (kind !== "depth") {
       for (const value of values) if (value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
       // one touch is no range
       if (high < 1.5 * low) [low, high] = [low / 1.25, low * 1.25 + (high - low)];
     }
     for (let node = 0; node < nodes; node++) {
-      const felt = values[node] > (this.kind === "depth" ? 0.0002 : 0);
+      const felt = values[node] > (kind === "depth" ? 0.0002 : 0);
       const share = felt ? Math.min(1, Math.max(0, (values[node] - low) / (high - low))) : 0;
       const [inks, from] = felt ? [INKS, 3 * Math.round((SHADES - 1) * share)] : [PLAIN, 0];
       for (let axis = 0; axis < 3; axis++) out[3 * node + axis] = inks[from + axis];
     }
     this.scene.painted();
-    if (this.kind === "none" || !(high > 0)) return (this.words = null);
-    return (this.words = this.kind === "depth"
+    if (kind === "none" || !(high > 0)) return (this.words = null);
+    return (this.words = kind === "depth"
       ? { low: "0 mm", high: "6 mm", name: "pressed in" }
       : { low: `${low.toFixed(0)} N/m`, high: `${high.toFixed(0)} N/m`,
-          name: this.kind === "robot" ? "stiffness that the robot met" : "stiffness that the hand felt" });
+          name: kind === "robot" ? "stiffness that the robot met" : "stiffness that the hand felt" });
   }
 }

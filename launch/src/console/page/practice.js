@@ -18,8 +18,8 @@ function make(kind, text, properties = {}) {
 
 export class Practice {
   /** `place` says where the tool is now, x and y [m]. */
-  constructor({ scene, pointer, ask, place }) {
-    Object.assign(this, { pointer, ask, place });
+  constructor({ scene, felt, pointer, ask, place }) {
+    Object.assign(this, { felt, pointer, ask, place });
     this.marks = new Marks(scene);
     this.order = [];
     at("rehearsal-scene").addEventListener("change", ({ target }) => this.wish({ scene: target.value }));
@@ -58,6 +58,7 @@ export class Practice {
   /** What the session is; null of one that is no rehearsal. */
   facts(facts) {
     const now = (this.now = facts?.for === "rehearsal" ? facts.rehearsal : null);
+    this.felt.hidden = Boolean(now?.task && !now.task.score && !now.task.shows_stiffness);
     if (!now) return this.marks.show(null);
     this.squeeze(Number(at("squeeze").value));
     if (now.part !== this.part) {
@@ -109,7 +110,16 @@ export class Practice {
     else if (task.name === "rank-stiffness") this.rank(row, task);
     else button("finish", "Finish", () => this.wish({ answer: {} }));
     button("leave", "Leave", () => this.wish("leave"));
-    box.replaceChildren(make("p", task.words, { className: "words" }), row);
+    box.replaceChildren(make("p", task.words, { className: "words" }), row, make("p", "", { id: "task-left", className: "quiet" }));
+  }
+
+  /** How long a task may still be answered, at this tick of its session, which began with it. */
+  left(tick) {
+    const said = at("task-left");
+    if (!said) return;
+    const left_s = (this.now.task.limit_ticks - tick) / 1000;
+    const text = left_s < 0 ? "Its time is over: leave it, and begin anew." : `${Math.floor(left_s / 60)} min ${Math.floor(left_s % 60)} s left`;
+    if (said.textContent !== text) said.textContent = text;
   }
 
   /** The places in the order in which they are chosen. */

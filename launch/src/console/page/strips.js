@@ -13,7 +13,7 @@ const known = (value) => (Number.isFinite(value) ? value : null);
 const STRIPS = [
   ["Force", "N", 1, [
     ["hand", "hand", ({ master }) => norm(master.port_force_n)],
-    ["robot", "robot", ({ slave }) => (slave.force_known ? norm(slave.tissue_force_n) : null)],
+    ["robot", "robot", ({ slave }) => (slave.spoken && slave.force_known ? norm(slave.tissue_force_n) : null)],
   ]],
   ["Height", "mm", 0, [
     ["hand", "hand", ({ master }) => master.position_m[2] * 1e3],
@@ -21,14 +21,15 @@ const STRIPS = [
   ]],
   ["Delay", "ms", 10, [
     ["to hand", "hand", ({ master }) => known(master.oneway_s * 1e3)],
-    ["to robot", "robot", ({ slave }) => known(slave.oneway_s * 1e3)],
+    ["to robot", "robot", ({ slave }) => (slave.spoken ? known(slave.oneway_s * 1e3) : null)],
     ["bound", "quiet", ({ master }) => known((master.oneway_s + master.bound_s) * 1e3)],
     ["", "quiet", ({ master }) => known((master.oneway_s - master.bound_s) * 1e3)],
   ]],
   ["Energy", "mJ", 1, [
     ["hand", "hand", ({ master }) => sum(master.reservoir_j) * 1e3],
-    ["robot", "robot", ({ slave }) => sum(slave.reservoir_j) * 1e3],
-    ["flight", "quiet", ({ master, slave }) =>
+    ["robot", "robot", ({ slave }) => (slave.spoken ? sum(slave.reservoir_j) * 1e3 : null)],
+    // known only where both sides are heard
+    ["flight", "quiet", ({ master, slave }) => !slave.spoken ? null :
       (sum(master.sent_j) - sum(slave.received_j) + sum(slave.sent_j) - sum(master.received_j)) * 1e3],
   ]],
 ];

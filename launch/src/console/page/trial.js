@@ -3,6 +3,7 @@
 const at = (id) => document.getElementById(id);
 const WORDS = {
   ready: "When you are ready, begin.",
+  stopped: "Stopped. Enable, and it begins again.",
   gap: "…",
   ask: "",
   break: "Take a break. Your answers are kept.",

@@ -170,6 +170,8 @@ pub enum Phase {
     Ready,
     /// Feeling one of two intervals, 1 or 2.
     Interval(u8),
+    /// Stopped, until it is enabled; what was stopped is then felt again.
+    Stopped,
     /// Between the two.
     Gap,
     /// To answer.
@@ -205,6 +207,7 @@ pub fn sight(kind: Kind, place: &Place, phase: Phase, limit_s: f64) -> Value {
     let (name, interval) = match phase {
         Phase::Ready => ("ready", 0),
         Phase::Interval(number) => ("interval", number),
+        Phase::Stopped => ("stopped", 0),
         Phase::Gap => ("gap", 0),
         Phase::Ask => ("ask", 0),
         Phase::Search => ("search", 0),
