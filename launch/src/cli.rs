@@ -5,6 +5,7 @@
 
 mod atlas;
 mod detect;
+mod fields;
 pub mod flags;
 mod rehearse;
 mod replay;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use atlas::AtlasArgs;
 pub use detect::DetectArgs;
+pub use fields::FieldArgs;
 pub use flags::SessionArgs;
 pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
@@ -140,6 +142,9 @@ pub enum Command {
     /// Build, inspect, check, convert and drape tissue models, meshes and volumes; study which lumps can be felt
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
+        /// Accepted as everywhere: all that is known of a model is shown anyway
+        #[arg(short, long, global = true)]
+        verbose: bool,
         /// What to do with the model.
         #[command(subcommand)]
         action: ModelAction,
@@ -287,6 +292,13 @@ pub struct IdentifyArgs {
     /// Show no progress and no table
     #[arg(short, long)]
     pub quiet: bool,
+    /// Show every check of what was found as well
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// The configuration that the recordings were made with, and its tool, instead of that of the first; nothing is
+    /// random here.
+    #[command(flatten)]
+    pub fields: FieldArgs,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -311,6 +323,12 @@ pub struct BenchArgs {
     /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
+    /// Show every goal as well, and whether it is met
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// The session whose ticks are measured by the part `ticks`; the other parts measure the machine.
+    #[command(flatten)]
+    pub fields: FieldArgs,
 }
 
 /// Flags of `palpate doctor`.
@@ -319,6 +337,9 @@ pub struct DoctorArgs {
     /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
+    /// Accepted as everywhere: the findings are all shown anyway
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 /// Flags that every command with results has.

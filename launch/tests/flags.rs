@@ -37,7 +37,11 @@ fn json(arguments: &[&str]) -> Value {
 fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trial.toml");
-    std::fs::write(&file, "name = \"t\"\nkind = \"session\"\n[grid]\nrtt_ms = [0]\n").expect("a file");
+    std::fs::write(
+        &file,
+        "name = \"t\"\nkind = \"session\"\n[grid]\nrtt_ms = [0]\n",
+    )
+    .expect("a file");
     let out = folder.path().join("out");
     for command in [
         vec!["rehearse", "--script", "biopsy", "--out", text(&out)],
@@ -56,21 +60,81 @@ fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
 #[test]
 fn a_replay_heeds_the_common_flags() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [lab, again, other, third] = ["lab", "again", "other", "third"].map(|name| folder.path().join(name));
-    let made = json(&["lab", "--duration", "3", "--seed", "4", "--mode", "wave", "--json", "--out", text(&lab)]);
+    let [lab, again, other, third] =
+        ["lab", "again", "other", "third"].map(|name| folder.path().join(name));
+    let made = json(&[
+        "lab",
+        "--duration",
+        "3",
+        "--seed",
+        "4",
+        "--mode",
+        "wave",
+        "--json",
+        "--out",
+        text(&lab),
+    ]);
     // the first second is the same as far as it goes
-    let first = json(&["replay", text(&lab), "--duration", "1", "--json", "--out", text(&again)]);
+    let first = json(&[
+        "replay",
+        text(&lab),
+        "--duration",
+        "1",
+        "--json",
+        "--out",
+        text(&again),
+    ]);
     let ticks = |summary: &Value| summary["ticks"].as_u64().expect("a count");
-    assert!(ticks(&first) * 2 < ticks(&made) && ticks(&first) > 0, "{first}");
-    let none = |check: &&Value| check["name"] == "ticks that are not bit-identical" && check["held"] == true;
-    assert_eq!(first["checks"].as_array().into_iter().flatten().filter(none).count(), 1);
+    assert!(
+        ticks(&first) * 2 < ticks(&made) && ticks(&first) > 0,
+        "{first}"
+    );
+    let none = |check: &&Value| {
+        check["name"] == "ticks that are not bit-identical" && check["held"] == true
+    };
+    assert_eq!(
+        first["checks"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(none)
+            .count(),
+        1
+    );
     // what is set is a change, and a configuration is as well
-    let set = json(&["replay", text(&lab), "--set", "coupling.impedance_nspm=20", "--seed", "9", "--json", "--out", text(&other)]);
-    assert_eq!(set["changes"], serde_json::json!(["seed=9", "coupling.impedance_nspm=20"]), "{set}");
+    let set = json(&[
+        "replay",
+        text(&lab),
+        "--set",
+        "coupling.impedance_nspm=20",
+        "--seed",
+        "9",
+        "--json",
+        "--out",
+        text(&other),
+    ]);
+    assert_eq!(
+        set["changes"],
+        serde_json::json!(["seed=9", "coupling.impedance_nspm=20"]),
+        "{set}"
+    );
     let config = lab.join("config.toml");
-    let named = json(&["replay", text(&lab), "--config", text(&config), "--json", "--out", text(&third)]);
+    let named = json(&[
+        "replay",
+        text(&lab),
+        "--config",
+        text(&config),
+        "--json",
+        "--out",
+        text(&third),
+    ]);
     let named = named["changes"].as_array().expect("changes");
-    assert!(named.len() == 1 && named[0].as_str().is_some_and(|change| change.starts_with("config=")));
+    assert!(
+        named.len() == 1
+            && named[0]
+                .as_str()
+                .is_some_and(|change| change.starts_with("config="))
+    );
     let (status, stderr) = said(&["replay", text(&lab), "--console", "--seed", "9"]);
     assert!(status == Some(2) && stderr.contains("--seed"), "{stderr}");
 }
@@ -88,11 +152,30 @@ fn other_commands_take_the_common_flags_too() {
         assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
     }
     let bench = [
-        "bench", "--only", "ticks", "--set", "duration_s=2", "--set", "coupling.mode=wave", "--seed", "3", "-v", "--out",
+        "bench",
+        "--only",
+        "ticks",
+        "--set",
+        "duration_s=2",
+        "--set",
+        "coupling.mode=wave",
+        "--seed",
+        "3",
+        "-v",
+        "--out",
     ];
     assert_eq!(said(&[&bench[..], &[text(&out)]].concat()).0, Some(0));
     assert_eq!(said(&["doctor", "-v"]).0, Some(0));
     assert_eq!(said(&["model", "inspect", "regular", "-v"]).0, Some(0));
-    let (status, stderr) = said(&["tune", "--connect", "udp/127.0.0.1:9,tcp/127.0.0.1:10", "--duration", "0.5"]);
-    assert!(status == Some(2) && stderr.contains("--duration"), "{stderr}");
+    let (status, stderr) = said(&[
+        "tune",
+        "--connect",
+        "udp/127.0.0.1:9,tcp/127.0.0.1:10",
+        "--duration",
+        "0.5",
+    ]);
+    assert!(
+        status == Some(2) && stderr.contains("--duration"),
+        "{stderr}"
+    );
 }

@@ -70,7 +70,7 @@ def find_lump(arguments, page, record, numbers):
     score = page.js("palpate.practice.now.task.score")
     text = page.page.text_content("#task")
     hold(not page.js("palpate.felt.hidden"), "colours come with the answer")
-    hold(0 < score["score"] <= 1 and dict(score["parts"])["off_m"] < 0.016, f"who goes by the force comes near: {score}")
+    hold(0 < score["score"] <= 1 and dict(score["parts"])["off_m"] < 0.02, f"who goes by the force comes near: {score}")
     hold("ring shows it" in text, f"what was true is told then: {text}")
     time.sleep(0.5)
     page.shot(Path(arguments.out, "lump-found.png"))

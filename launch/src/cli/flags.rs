@@ -328,7 +328,7 @@ impl MethodArgs {
     }
 }
 
-fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
+pub(super) fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Parse {
         source_name: format!("--config {name}"),

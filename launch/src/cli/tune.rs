@@ -19,10 +19,9 @@ pub struct TuneArgs {
     /// meanwhile, so it stands still [default: the bus on this machine]
     #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
     pub connect: Vec<String>,
-    /// How long a running slave is listened to, in seconds
-    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds,
-        allow_negative_numbers = true)]
-    pub seconds: f64,
+    /// How long a running slave is listened to, in seconds; `--duration` says it as well [default: 5]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
+    pub seconds: Option<f64>,
     /// Stiffness of the tissue that is to be felt, in N/m
     #[arg(long, value_name = "K", default_value_t = 300.0, value_parser = stiffness,
         allow_negative_numbers = true)]
@@ -37,6 +36,22 @@ pub struct TuneArgs {
     /// Where the results go, and what is shown.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl TuneArgs {
+    /// How long a running slave is listened to \[s\].
+    ///
+    /// # Errors
+    /// What is wrong with `--duration`, if that says it.
+    pub fn listens_s(&self) -> Result<f64, String> {
+        match (self.seconds, self.session.duration) {
+            (Some(s), _) => Ok(s),
+            (None, Some(s)) => {
+                seconds(&s.to_string()).map_err(|what| format!("--duration: {what}"))
+            }
+            (None, None) => Ok(5.0),
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

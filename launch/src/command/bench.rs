@@ -11,6 +11,7 @@ use palpate_transport::inbox::Parties;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use super::{Done, Failure, interrupt, output};
+use crate::bench::goal::Goal;
 use crate::bench::{
     self, BenchError, BenchOptions, BenchReport, EchoArgs, Measurement, Part, Stats,
 };
@@ -25,6 +26,8 @@ use crate::report;
 /// # Errors
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
 pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
+    let config = arguments.fields.over(None)?.unwrap_or_default();
+    crate::lab::Session::new(&config)?;
     let stop = interrupt::on_ctrl_c()?;
     let folder = output::folder(arguments.out.as_deref(), "bench")?;
     let progress = Progress::line("bench", arguments.quiet || arguments.json);
@@ -32,7 +35,7 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let mut report = BenchReport::default();
     for part in Part::ALL.into_iter().filter(asked) {
         progress.say(words(part));
-        match measure(part, &stop, &mut report) {
+        match measure(part, (&config, &stop), &mut report) {
             Err(BenchError::Stopped) => break,
             measured => measured.map_err(refused)?,
         }
@@ -48,7 +51,18 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let stdout = match (arguments.json, arguments.quiet) {
         (true, _) => json + "\n",
         (false, true) => String::new(),
-        (false, false) => format!("{}\nresults in {}\n", report.table(), folder.display()),
+        (false, false) => {
+            let more = if arguments.verbose {
+                goals(&report)
+            } else {
+                String::new()
+            };
+            format!(
+                "{}\n{more}results in {}\n",
+                report.table(),
+                folder.display()
+            )
+        }
     };
     let stopped = stop.load(Ordering::Relaxed);
     Ok(Done {
@@ -59,13 +73,34 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     })
 }
 
+/// Every goal, a line each.
+fn goals(report: &BenchReport) -> String {
+    let word = |held| if held { "met" } else { "missed" };
+    let line = |goal: &Goal| {
+        let Goal {
+            name,
+            value,
+            goal: limit,
+            unit,
+            held,
+            ..
+        } = goal;
+        format!("{:<8}{name}: {value:.3} of {limit} {unit}\n", word(*held))
+    };
+    report.goals().map(line).collect()
+}
+
 /// Adds one part to the report.
-fn measure(part: Part, stop: &Arc<AtomicBool>, report: &mut BenchReport) -> Result<(), BenchError> {
+fn measure(
+    part: Part,
+    (config, stop): (&Config, &Arc<AtomicBool>),
+    report: &mut BenchReport,
+) -> Result<(), BenchError> {
     let one = |part| bench::run(&BenchOptions::default(), &[part], stop);
     match part {
         Part::Bus => report.bus = one(part)?.bus,
         Part::Timer => report.timer = one(part)?.timer,
-        Part::Ticks => report.costs = ticks(&Config::default(), stop)?,
+        Part::Ticks => report.costs = ticks(config, stop)?,
         Part::Tissue => report.tissue = one(part)?.tissue,
         Part::Linked => report.linked = one(part)?.linked,
         Part::Predictor => report.predictor = one(part)?.predictor,

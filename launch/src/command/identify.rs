@@ -96,13 +96,40 @@ pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
     let stdout = match (arguments.json, arguments.quiet) {
         (true, _) => json,
         (false, true) => String::new(),
-        (false, false) => format!("{}results    {}\n", table(&found), folder.display()),
+        (false, false) => {
+            let more = if arguments.verbose {
+                stated(&checks)
+            } else {
+                String::new()
+            };
+            format!("{}{more}results    {}\n", table(&found), folder.display())
+        }
     };
     Ok(Done {
         stdout,
         held,
         warning: warning(&found, &recordings),
     })
+}
+
+/// Every check, a line each.
+fn stated(checks: &[Check]) -> String {
+    let word = |check: &Check| if check.held { "holds" } else { "broken" };
+    let value = |check: &Check| {
+        check
+            .value
+            .map_or("unknown".into(), |value| format!("{value:.4}"))
+    };
+    let line = |check: &Check| {
+        let (name, unit) = (&check.name, &check.unit);
+        format!(
+            "{:<8}{name}: {} of {} {unit}\n",
+            word(check),
+            value(check),
+            check.limit
+        )
+    };
+    checks.iter().map(line).collect()
 }
 
 /// Name, text and scene to begin with; its tool becomes that of the recording.
@@ -116,6 +143,7 @@ fn begin(
     let config = config
         .map(|text| Config::parse(text, &source))
         .transpose()?;
+    let config = arguments.fields.over(config)?;
     let twin = arguments.twin.clone();
     let twin = twin.or(config.as_ref().map(|config| config.twin.clone()));
     let twin = twin.unwrap_or(Config::default().twin);

@@ -97,6 +97,6 @@ pub fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::BenchEcho(ports) => bench::echo(&ports),
         Command::BenchStart(at) => bench::first_tick(&at),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Model { action } => model::model(&action),
+        Command::Model { action, .. } => model::model(&action),
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::conclude::{self, Evidence};
 use super::lab::{self, VirtualRun};
 use super::{Done, Failure, console, interrupt, output, table, truth};
-use crate::cli::ReplayArgs;
+use crate::cli::{FieldArgs, ReplayArgs};
 use crate::config::Config;
 use crate::hand::Hold;
 use crate::metrics::{SessionFacts, Traces};
@@ -37,7 +37,10 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
     let path = inside(&arguments.recording);
     let unfit =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
-    let recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(seconds) = arguments.duration {
+        recording.keep_first(seconds);
+    }
     let text = recording.config.clone().ok_or_else(|| {
         unfit(
             &"has no attachment config.toml; expected a recording of `palpate lab`, `palpate run` or \
@@ -46,11 +49,19 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
     })?;
     let config = Config::parse(&text, &format!("{}, config.toml", path.display()))?;
     config.validate()?;
-    if arguments.what_if.is_empty() {
+    let changes = changes(arguments);
+    if changes.is_empty() && arguments.fields.config.is_none() {
         again(arguments, &path, &recording, &config)
     } else {
-        otherwise(arguments, &path, &recording, &config)
+        otherwise((arguments, &changes), &path, &recording, &config)
     }
+}
+
+/// What is to be another, from what wins least to what wins.
+fn changes(arguments: &ReplayArgs) -> Vec<String> {
+    let seed = arguments.fields.seed.map(|seed| format!("seed={seed}"));
+    let all = seed.into_iter().chain(arguments.what_if.iter().cloned());
+    all.chain(arguments.fields.set.iter().cloned()).collect()
 }
 
 /// The recording of a run's folder, or the file itself.
@@ -227,13 +238,25 @@ struct Played {
 }
 
 fn otherwise(
-    arguments: &ReplayArgs,
+    (arguments, changes): (&ReplayArgs, &[String]),
     path: &Path,
     recording: &Recording,
     config: &Config,
 ) -> Result<Done, Failure> {
     let wanted = &arguments.output;
-    let changed = what_if::changed(config, &arguments.what_if)?;
+    let named = arguments.fields.config.as_ref();
+    let other = FieldArgs {
+        config: named.cloned(),
+        ..FieldArgs::default()
+    };
+    let other = other.over(None)?.map(|other| Config {
+        operator: config.operator.clone(),
+        duration_s: config.duration_s,
+        ..other
+    });
+    let changed = what_if::changed(other.as_ref().unwrap_or(config), changes)?;
+    let named = named.map(|path| format!("config={}", path.display()));
+    let changes: Vec<String> = named.into_iter().chain(changes.iter().cloned()).collect();
     let hold = |config: &Config| what_if::hold(&recording.master, &config.operator);
     let grips = [config, &changed].map(|config| config.operator.grips());
     let carried = hold(config) == Hold::Carried && hold(&changed) == Hold::Carried;
@@ -266,12 +289,12 @@ fn otherwise(
     };
     let page = report::what_if::render(&WhatIf {
         title: &config.name,
-        changes: &arguments.what_if,
+        changes: &changes,
         base: shown(&base),
         now: shown(&now),
     });
     output::write(&folder.join("report.html"), &page)?;
-    let json = summary_json(&arguments.what_if, &base.summary, &now.summary)?;
+    let json = summary_json(&changes, &base.summary, &now.summary)?;
     output::write(&folder.join("summary.json"), &json)?;
     let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => json,

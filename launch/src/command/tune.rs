@@ -258,12 +258,12 @@ fn remote(
 ) -> Result<Link, Failure> {
     let mut config = config.clone();
     config.operator.grip = Grip::None;
-    config.duration_s = arguments.seconds;
+    config.duration_s = arguments.listens_s().map_err(Failure::Usage)?;
     let options = SideOptions {
         side: Side::Master,
         out: folder.to_owned(),
         session: live::session_at((&arguments.connect, &[]), &config, Side::Master)?,
-        ticks_max: Some((arguments.seconds / PERIOD.s()).round() as u64),
+        ticks_max: Some((config.duration_s / PERIOD.s()).round() as u64),
         status_lines: false,
         console: None,
         stop: Arc::clone(stop),

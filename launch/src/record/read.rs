@@ -54,6 +54,18 @@ impl Recording {
     pub fn links_cut(&self) -> i64 {
         topology::links_cut(self.strokes.iter().map(|(_, stroke)| stroke))
     }
+
+    /// Leave out what came later than this after the first tick, of each side by its own clock \[s\].
+    pub fn keep_first(&mut self, seconds: f64) {
+        let until_ns = |ticks: &[TickRecord]| {
+            let first_ns = ticks.first().map_or(0, |first| first.now_ns);
+            first_ns.saturating_add((seconds * 1e9) as i64)
+        };
+        let (of_master, of_slave) = (until_ns(&self.master), until_ns(&self.slave));
+        self.master.retain(|tick| tick.now_ns < of_master);
+        self.slave.retain(|tick| tick.now_ns < of_slave);
+        self.strokes.retain(|(made_ns, _)| *made_ns < of_master);
+    }
 }
 
 /// Where and how a recording is broken.
