@@ -25,9 +25,10 @@ fn said(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), stderr)
 }
 
-/// The JSON on stdout of a call that ends well.
-fn json(arguments: &[&str]) -> Value {
-    let output = palpate(arguments);
+/// The JSON on stdout of a call that ends well; words are between spaces, which no folder here has.
+fn json(line: &str) -> Value {
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let output = palpate(&arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -60,80 +61,44 @@ fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
 #[test]
 fn a_replay_heeds_the_common_flags() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [lab, again, other, third] =
-        ["lab", "again", "other", "third"].map(|name| folder.path().join(name));
-    let made = json(&[
-        "lab",
-        "--duration",
-        "3",
-        "--seed",
-        "4",
-        "--mode",
-        "wave",
-        "--json",
-        "--out",
-        text(&lab),
-    ]);
+    let lab = folder.path().join("lab");
+    let to = |name: &str| format!("--json --out {}", text(&folder.path().join(name)));
+    let made = json(&format!(
+        "lab --duration 3 --seed 4 --mode wave {}",
+        to("lab")
+    ));
+    let replay = format!("replay {}", text(&lab));
     // the first second is the same as far as it goes
-    let first = json(&[
-        "replay",
-        text(&lab),
-        "--duration",
-        "1",
-        "--json",
-        "--out",
-        text(&again),
-    ]);
+    let first = json(&format!("{replay} --duration 1 {}", to("first")));
     let ticks = |summary: &Value| summary["ticks"].as_u64().expect("a count");
     assert!(
         ticks(&first) * 2 < ticks(&made) && ticks(&first) > 0,
         "{first}"
     );
-    let none = |check: &&Value| {
+    let same = |check: &&Value| {
         check["name"] == "ticks that are not bit-identical" && check["held"] == true
     };
-    assert_eq!(
-        first["checks"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(none)
-            .count(),
-        1
-    );
+    let checks = first["checks"].as_array().expect("checks");
+    assert_eq!(checks.iter().filter(same).count(), 1, "{checks:?}");
     // what is set is a change, and a configuration is as well
-    let set = json(&[
-        "replay",
-        text(&lab),
-        "--set",
-        "coupling.impedance_nspm=20",
-        "--seed",
-        "9",
-        "--json",
-        "--out",
-        text(&other),
-    ]);
+    let changes = |line: String| json(&line)["what_if"]["changes"].clone();
+    let set = changes(format!(
+        "{replay} --set coupling.impedance_nspm=20 --seed 9 {}",
+        to("set")
+    ));
     assert_eq!(
-        set["changes"],
-        serde_json::json!(["seed=9", "coupling.impedance_nspm=20"]),
-        "{set}"
+        set,
+        serde_json::json!(["seed=9", "coupling.impedance_nspm=20"])
     );
     let config = lab.join("config.toml");
-    let named = json(&[
-        "replay",
-        text(&lab),
-        "--config",
+    let named = changes(format!(
+        "{replay} --config {} {}",
         text(&config),
-        "--json",
-        "--out",
-        text(&third),
-    ]);
-    let named = named["changes"].as_array().expect("changes");
-    assert!(
-        named.len() == 1
-            && named[0]
-                .as_str()
-                .is_some_and(|change| change.starts_with("config="))
+        to("named")
+    ));
+    assert_eq!(
+        named,
+        serde_json::json!([format!("config={}", config.display())])
     );
     let (status, stderr) = said(&["replay", text(&lab), "--console", "--seed", "9"]);
     assert!(status == Some(2) && stderr.contains("--seed"), "{stderr}");

@@ -237,13 +237,12 @@ struct Played {
     summary: Summary,
 }
 
-fn otherwise(
-    (arguments, changes): (&ReplayArgs, &[String]),
-    path: &Path,
-    recording: &Recording,
+/// What the recorded hand meets, and all that is another by it, in words.
+fn changed(
+    arguments: &ReplayArgs,
+    changes: &[String],
     config: &Config,
-) -> Result<Done, Failure> {
-    let wanted = &arguments.output;
+) -> Result<(Config, Vec<String>), Failure> {
     let named = arguments.fields.config.as_ref();
     let other = FieldArgs {
         config: named.cloned(),
@@ -256,7 +255,18 @@ fn otherwise(
     });
     let changed = what_if::changed(other.as_ref().unwrap_or(config), changes)?;
     let named = named.map(|path| format!("config={}", path.display()));
-    let changes: Vec<String> = named.into_iter().chain(changes.iter().cloned()).collect();
+    let all = named.into_iter().chain(changes.iter().cloned());
+    Ok((changed, all.collect()))
+}
+
+fn otherwise(
+    (arguments, changes): (&ReplayArgs, &[String]),
+    path: &Path,
+    recording: &Recording,
+    config: &Config,
+) -> Result<Done, Failure> {
+    let wanted = &arguments.output;
+    let (changed, changes) = changed(arguments, changes, config)?;
     let hold = |config: &Config| what_if::hold(&recording.master, &config.operator);
     let grips = [config, &changed].map(|config| config.operator.grips());
     let carried = hold(config) == Hold::Carried && hold(&changed) == Hold::Carried;

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::Receiver;
 
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
@@ -20,6 +20,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use serde_json::{Value, json};
 
 use super::attempts::{self, Kept, Known};
+use super::coming::{self, Built, Coming};
 use super::desk::{Wish, Wished};
 use super::library::{self, OFFERS, Posed, Said, TaskKind};
 use super::solo::{self, Solo};
@@ -33,7 +34,7 @@ use crate::record::{self, Recorder};
 use crate::replay::same;
 use crate::run::paced::{Lying, PacedOptions, Playing, Stage};
 use crate::run::servo::ServoReport;
-use crate::run::side::{RECORDING, spawn};
+use crate::run::side::RECORDING;
 use crate::run::{RunError, file_error};
 
 /// Longest attempt that is scored, in ticks: five minutes.
@@ -207,11 +208,8 @@ enum Then {
     /// This session goes on.
     On(String),
     /// Another takes its place, when it is built, and whoever wished it is told this.
-    Over(Built, String),
+    Over(Built<Scene>, String),
 }
-
-/// Where a scene comes from that is being built.
-type Built = Receiver<Result<Box<Scene>, String>>;
 
 /// Whoever waits for another session, and what it is told then.
 type Asked = Option<(Wished, String)>;
@@ -290,7 +288,7 @@ impl<'a> Room<'a> {
             // what is wished while another scene comes waits for that
             if next.is_none() {
                 coming = coming.or_else(|| self.heed(&mut now, (desk, wished)));
-                next = arrived(&mut coming);
+                next = coming::arrived(&mut coming).map(|(scene, asked)| (scene, Some(asked)));
                 ended.fetch_or(next.is_some(), Ordering::Relaxed);
             }
         }
@@ -311,7 +309,7 @@ impl<'a> Room<'a> {
         &mut self,
         now: &mut Now,
         (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
-    ) -> Option<(Built, Wished, String)> {
+    ) -> Option<Coming<Scene>> {
         for wished in wished.try_iter().filter(Wished::is_awaited) {
             match self.grant(now, &wished.wish) {
                 Ok(Then::On(text)) => {
@@ -319,7 +317,13 @@ impl<'a> Room<'a> {
                     // whoever asked may have gone
                     let _ = wished.answer.send(Ok(text));
                 }
-                Ok(Then::Over(built, text)) => return Some((built, wished, text)),
+                Ok(Then::Over(built, text)) => {
+                    return Some(Coming {
+                        built,
+                        wished,
+                        text,
+                    });
+                }
                 Err(reason) => {
                     let _ = wished.answer.send(Err(reason));
                 }
@@ -420,14 +424,8 @@ impl<'a> Room<'a> {
 
     fn over(&self, choice: &Choice, text: String) -> Result<Then, String> {
         let (base, choice) = (self.base.clone(), choice.clone());
-        let (done, built) = channel();
-        // here the rings of the session are emptied, which does not wait
-        let building = spawn("scene", move || {
-            let scene = Scene::new(&base, &choice).map(Box::new);
-            // the rehearsal may be over
-            let _ = done.send(scene.map_err(|error| error.to_string()));
-        });
-        building.map_err(|error| error.to_string())?;
+        let built = coming::build(move || Scene::new(&base, &choice));
+        let built = built.map_err(|error| error.to_string())?;
         Ok(Then::Over(built, text))
     }
 
@@ -554,25 +552,6 @@ impl<'a> Room<'a> {
             json!({"name": format!("{task} on {scene}"), "scores": scores})
         };
         attempts.rows().into_iter().map(row).collect()
-    }
-}
-
-/// The scene that is being built, if it is ready and still awaited; whoever wished one that cannot be is told so.
-fn arrived(coming: &mut Option<(Built, Wished, String)>) -> Option<(Scene, Asked)> {
-    let built = match coming.as_ref()?.0.try_recv() {
-        Err(TryRecvError::Empty) => return None,
-        Err(TryRecvError::Disconnected) => Err("its building ended".into()),
-        Ok(built) => built,
-    };
-    let (_, wished, text) = coming.take()?;
-    match built {
-        Ok(scene) if wished.is_awaited() => Some((*scene, Some((wished, text)))),
-        Ok(_) => None,
-        Err(reason) => {
-            // whoever asked may have gone
-            let _ = wished.answer.send(Err(reason));
-            None
-        }
     }
 }
 

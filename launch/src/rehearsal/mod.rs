@@ -12,6 +12,7 @@
 
 pub mod after;
 pub mod attempts;
+pub mod coming;
 pub mod desk;
 pub mod library;
 pub mod live;
