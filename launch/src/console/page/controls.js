@@ -150,7 +150,7 @@ export class Controls {
       "ticks": `${both(this.rate("hand", master.tick, frame.at_s), this.rate("robot", slave.tick, frame.at_s))} /s`,
       "late ticks": both(master.late, slave.late), "computing": `${both(master.compute_us.toFixed(0), slave.compute_us.toFixed(0))} µs`,
       "impedance": `${master.impedance_nspm.toFixed(1)} N s/m`, "twin known here": `${(100 * master.confidence).toFixed(0)} %`,
-      "limits acting": limits(master.events | slave.events), "pictures": `${seen.pictures} /s, ${seen.work_ms.toFixed(1)} ms of work`,
+      "limits acting": limits(master.events | slave.events), "pictures": `${seen.pictures} /s, ${seen.work_ms.toFixed(1)} ms each`,
     };
     if (Number.isFinite(master.pointer_hz)) {
       rows["pointer"] = `${master.pointer_hz.toFixed(0)} /s, ${(1e3 * master.pointer_age_s).toFixed(0)} ms old`;
