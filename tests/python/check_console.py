@@ -71,7 +71,6 @@ class Page:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("dialog", lambda dialog: dialog.accept())
         if folder:
             # the page as it lies on the disk, for whoever is changing it
             self.page.route(re.compile(r"\.(js|css)$"), lambda route: route.fulfill(
@@ -224,6 +223,7 @@ def with_pages(arguments, browser, numbers, of):
         outside = [url for url in page.asked if not url.startswith((session.url, session.url.replace("http", "ws"), "data:"))]
         hold(not outside, f"nothing outside is asked for: {outside}")
     first.page.click("#end")
+    first.page.click("#end-now")
     code = session.end()
     numbers["exit"] = code
     summary = json.loads(Path(out, "summary.json").read_text())
@@ -266,6 +266,7 @@ def alone(arguments, browser, numbers):
             page.let_go()
             hold(not page.errors, f"no page breaks: {page.errors}")
             page.page.click("#end")
+            page.page.click("#end-now")
             numbers["master_exit"] = session.end()
             log = json.loads(Path(out, "console.json").read_text())
             hold({"do": "stop"} in [entry["order"] for entry in log], "what was asked is kept")
