@@ -9,6 +9,7 @@
 
 pub mod correction;
 pub mod etvo;
+pub mod felt;
 pub mod impedance;
 pub mod link;
 pub mod loops;

@@ -86,7 +86,6 @@ class Page:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("dialog", lambda dialog: dialog.accept())
         if folder:
             # the page as it lies on the disk, for whoever is changing it
             self.page.route(re.compile(r"\.(js|css)$"), lambda route: route.fulfill(
@@ -239,6 +238,7 @@ def with_pages(arguments, browser, numbers, of):
         outside = [url for url in page.asked if not url.startswith((session.url, session.url.replace("http", "ws"), "data:"))]
         hold(not outside, f"nothing outside is asked for: {outside}")
     first.page.click("#end")
+    first.page.click("#end-now")
     code = session.end()
     summary = judged(out, code, numbers)
     servo = summary["servo"]
@@ -310,6 +310,7 @@ def alone(arguments, browser, numbers):
             page.let_go()
             hold(not page.errors, f"no page breaks: {page.errors}")
             page.page.click("#end")
+            page.page.click("#end-now")
             ended = numbers["master"] = {}
             judged(out, session.end(), ended)
             log = json.loads(Path(out, "console.json").read_text())

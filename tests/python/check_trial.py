@@ -106,7 +106,6 @@ class Sitting:
         self.page = context.new_page()
         self.errors = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("dialog", lambda dialog: dialog.accept())
         self.page.add_init_script(SPY)
         self.page.goto(found.group(0), timeout=90_000)
         self.until("window.palpate?.trial?.now && palpate.scene.rest_m", 60)
@@ -222,6 +221,7 @@ def comparisons(arguments, browser, numbers):
     sitting.page.click("#enable")
     sitting.until("palpate.trial.now.phase === 'interval' && palpate.trial.now.interval === 1 && palpate.trial.now.number === 3")
     sitting.page.click("#end")
+    sitting.page.click("#end-now")
     sitting.end()
     hold("Ended before its time" in sitting.stderr + sitting.stdout, "a block that is left is said to be")
     kept = [json.loads(line) for line in next(Path(sitting.out, "blocks").iterdir()).read_text().splitlines()]

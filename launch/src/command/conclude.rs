@@ -10,7 +10,7 @@ use palpate_transport::Axes;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
-use super::{Done, Failure, output, table};
+use super::{Done, Failure, output, table, truth};
 use crate::audit::{self, Audit, Ports};
 use crate::cli::OutputArgs;
 use crate::config::Config;
@@ -136,6 +136,7 @@ pub fn written(
     let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
         .into_iter()
         .collect();
+    let ground = truth::ground(evidence.config, evidence.facts.networked)?;
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: operator(evidence.config),
@@ -148,6 +149,7 @@ pub fn written(
         facts: evidence.facts,
         comparison: evidence.comparison,
         config: &evidence.config.to_toml(),
+        ground: ground.as_ref(),
         stills: &stills,
         notes: &remarks,
     });
@@ -159,7 +161,7 @@ pub fn written(
 /// Who held the handle.
 fn operator(config: &Config) -> &'static str {
     match config.operator.handle {
-        HandleKind::Pointer => "a person at the page",
+        HandleKind::Pointer => "person at the page",
         HandleKind::Phantom | HandleKind::Mass => "simulated operator",
     }
 }
@@ -191,10 +193,14 @@ fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
 pub fn opened(topology: &TopologySummary) -> Option<String> {
     let asked = topology.instrument_ticks.filter(|&ticks| ticks > 0)?;
     let made = topology.strokes.unwrap_or(0);
-    let done = topology.strokes_done.unwrap_or(0);
     let links = topology
         .links_cut
         .map_or(String::new(), |cut| format!(", {cut} links cut"));
+    // only a remote side refuses strokes
+    if topology.strokes_refused.is_none() {
+        return Some(format!("Instruments: {made} strokes{links}."));
+    }
+    let done = topology.strokes_done.unwrap_or(0);
     let alike = match topology.equal {
         Some(true) => "both tissues are open alike at the end",
         Some(false) => "THE TISSUES DIFFER at the end",

@@ -5,6 +5,7 @@
 //! tissue itself. Tissue is not linear, so a stiffness belongs to a depth; one that hung on the channel
 //! would be another truth in every mode. The delay of a frame is counted in ticks, on no clock at all.
 
+use palpate_master::device::HandleKind;
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
 use palpate_transport::Span;
@@ -17,6 +18,7 @@ use palpate_twin::{Reaction, Vec3};
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
 use crate::metrics::{MeshError, OnewayTruth, Site, TwinFacts};
+use crate::report::Ground;
 
 /// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
 const DEPTH_MIN_M: f64 = 1e-3;
@@ -55,6 +57,28 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
         press(config, palpation, &mut sites)?;
     }
     Ok(sites)
+}
+
+/// Where a person's hand went as it liked: on the remote tissue, or on the twin of a session without one. None of a
+/// scripted hand, which presses sites, and of what is no tissue.
+///
+/// # Errors
+/// [`ConfigError`] if that is a scene that cannot be used.
+pub fn ground(config: &Config, networked: bool) -> Result<Option<Ground>, ConfigError> {
+    let (name, field) = if networked {
+        (&config.tissue, "tissue")
+    } else {
+        (&config.twin, "twin")
+    };
+    let scripted = config.operator.handle != HandleKind::Pointer;
+    if scripted || name == "free" || name.starts_with("wall:") {
+        return Ok(None);
+    }
+    let scene = lab::load_scene(name, field)?;
+    Ok(Some(Ground {
+        tool_radius_m: config.master.predict.tool_radius_m,
+        lumps: scene.lumps,
+    }))
 }
 
 /// A scene with the tool that touches it in this session: a scene's own is meant for presses alone.

@@ -61,7 +61,9 @@ pub fn arrived<S>(coming: &mut Option<Coming<S>>) -> Option<(S, (Wished, String)
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
+
+    use palpate_transport::Span;
+    use palpate_transport::clock::pause;
 
     use super::*;
     use crate::console::Answer;
@@ -92,7 +94,7 @@ mod tests {
             if let Some((made, _)) = arrived(coming) {
                 return Some(made);
             }
-            std::thread::sleep(Duration::from_millis(1));
+            pause(Span::from_ms(1.0));
         }
         None
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::plot::{Chart, Ink, Series};
+use super::plot::{Chart, Ink, Series, Shape};
 use super::words::number;
 use super::{ReportInput, escape, section};
 use crate::rehearsal::task::Attempts;
@@ -31,13 +31,19 @@ fn one(attempts: &Attempts, (task, scene): &(String, String)) -> String {
         x: "attempt".to_owned(),
         y: "score".to_owned(),
         height: 260,
-        series: vec![Series::line("score", Ink::Master, points)],
+        from_zero: true,
+        series: vec![Series::line("score", Ink::Master, points).shaped(Shape::Marked)],
         ..Chart::default()
     };
     let mut text = format!(
-        "<p><b>{}</b>: {} attempts, the best {}, the last {}",
+        "<p><b>{}</b>: {} {}, the best {}, the last {}",
         escape(&name),
         progress.attempts,
+        if progress.attempts == 1 {
+            "attempt"
+        } else {
+            "attempts"
+        },
         number(progress.best),
         number(progress.last)
     );

@@ -93,10 +93,17 @@ pub(super) fn force(input: &ReportInput<'_>) -> String {
         ],
         ..Chart::default()
     };
-    chart.figure(
-        "Each grey band is a press, numbered by its site. The two lines differ by the delay and by \
-         what the coupling lost.",
-    )
+    let bands = if chart.shades.is_empty() {
+        ""
+    } else {
+        "Each grey band is a press, numbered by its site. "
+    };
+    let lines = if input.traces.slave.is_empty() {
+        ""
+    } else {
+        "The two lines differ by the delay and by what the coupling lost."
+    };
+    chart.figure(&format!("{bands}{lines}"))
 }
 
 /// Height of handle and probe over time.
@@ -121,7 +128,14 @@ pub(super) fn position(input: &ReportInput<'_>) -> String {
         ],
         ..Chart::default()
     };
-    chart.figure("Zero is the surface of the tissue at rest. The probe follows one delay later.")
+    let follows = if input.traces.slave.is_empty() {
+        ""
+    } else {
+        " The probe follows one delay later."
+    };
+    chart.figure(&format!(
+        "Height of the middle of the tool. Zero is the surface of the tissue at rest.{follows}"
+    ))
 }
 
 /// One press, force over depth: as felt, as met by the probe, and the true slope.

@@ -166,7 +166,7 @@ fn cell(site: &Site, value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3
 }
 
 /// The colours between two values, as a strip.
-fn scale(low: f64, high: f64, unit: &str) -> String {
+pub(super) fn scale(low: f64, high: f64, unit: &str) -> String {
     format!(
         "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:{}\"></i>\
          <span>{high:.0} {unit}</span></div>",

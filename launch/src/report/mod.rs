@@ -1,7 +1,8 @@
 //! `report.html`: one session on one page that a person likes to read.
 //!
 //! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
-//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `lump` whether
+//! runs. Source: ours. `plot` draws, `charts` chooses the signals, `map` shows the patch, `felt` what a hand felt that
+//! went as it liked, `lump` whether
 //! the lump could be told, `rehearsal` what the steps of a script did, `attempts` how attempts at tasks went on, `words` explains, `numbers` lists. Pages of their own: `identify`, what a record told of its
 //! tissue; `detect`, which lumps can be felt, with maps of `heat`; `atlas`, stability and transparency;
 //! [`trial`], what a trial found; [`what_if`], the same hand under other circumstances.
@@ -10,6 +11,7 @@ mod atlas;
 mod attempts;
 mod charts;
 mod detect;
+mod felt;
 mod heat;
 pub mod identify;
 mod linked;
@@ -34,6 +36,7 @@ use crate::summary::{ContactSummary, Summary};
 
 pub use atlas::render as atlas;
 pub use detect::render as detect;
+pub use felt::Ground;
 pub use linked::render as linked;
 pub use volume::render as volume;
 pub(crate) use words::quick;
@@ -70,6 +73,8 @@ pub struct ReportInput<'a> {
     pub comparison: Option<&'a Comparison>,
     /// The effective configuration, as TOML.
     pub config: &'a str,
+    /// Where a hand went as it liked; none of a scripted one, which presses sites.
+    pub ground: Option<&'a Ground>,
     /// Pictures of the tissue.
     pub stills: &'a [Still],
     /// Further sentences that a reader must know, such as how the network was impaired.
@@ -97,6 +102,10 @@ pub fn render(input: &ReportInput<'_>) -> String {
     if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
         html += &stills(input.stills);
         html += &patch(input);
+        let felt = input.ground.and_then(|ground| felt::body(input, ground));
+        html += &felt.map_or(String::new(), |body| {
+            section("felt", "Where it was stiff", &body)
+        });
         let told = lump::body(&summary.contact);
         html += &told.map_or(String::new(), |body| {
             section("lump", "Can the lump be told?", &body)

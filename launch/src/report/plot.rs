@@ -163,7 +163,8 @@ impl Chart {
             return "<p class=\"none\">Nothing of this was recorded.</p>\n".to_owned();
         };
         let mut legend = String::new();
-        for series in self.series.iter().filter(|s| !s.name.is_empty()) {
+        let shown = |s: &&Series| !s.name.is_empty() && !s.points.is_empty();
+        for series in self.series.iter().filter(shown) {
             legend += &format!(
                 "<span><i class=\"k-{}\"></i>{}</span>",
                 series.ink.class(),

@@ -51,6 +51,7 @@ fn page(config: &str) -> String {
         facts: &example.facts,
         comparison: Some(&comparison),
         config,
+        ground: None,
         stills: &[Still {
             caption: "pressed by < 2 N".to_owned(),
             png: vec![1, 2, 3],
@@ -100,6 +101,7 @@ fn a_report_of_nothing_still_reads() {
         facts: &facts,
         comparison: None,
         config: "",
+        ground: None,
         stills: &[],
         notes: &[],
     });

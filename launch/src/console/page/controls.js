@@ -3,6 +3,7 @@
 import { STATES, STALE } from "./wire.js";
 
 const at = (id) => document.getElementById(id);
+const BANNER_MS = 8000;
 const MOODS = { stopped: "bad", enabled: "good", free: "quiet", paused: "wait", fault: "bad" };
 
 /** What a side does: what it was told, and where that lets it, what it makes of it. */
@@ -23,7 +24,8 @@ export class Controls {
     this.click("pause", { do: "state", word: "pause" });
     this.click("resume", { do: "state", word: "resume" });
     this.click("operate", () => ({ do: this.operator ? "watch" : "operate" }));
-    at("end").addEventListener("click", () => confirm("End the session?") && this.ask({ do: "end" }));
+    at("end").addEventListener("click", () => at("ending").showModal());
+    at("ending").addEventListener("close", ({ target }) => target.returnValue === "end" && this.ask({ do: "end" }));
     addEventListener("keydown", (event) => event.key === "Escape" && this.ask({ do: "stop" }));
     at("mode").addEventListener("change", () => this.ask({ do: "mode", mode: at("mode").value }));
     this.slider("impedance", (v) => `${nspm(v)} N s/m`, (v) => ({ do: "impedance", nspm: nspm(v) }));
@@ -83,6 +85,10 @@ export class Controls {
 
   say(text, mood) {
     Object.assign(at("notice"), { textContent: text }).dataset.mood = mood;
+    // what went wrong is said where the person looks; what went well does not cover the picture
+    Object.assign(at("banner"), { textContent: text, hidden: mood !== "bad" });
+    clearTimeout(this.bannered);
+    this.bannered = setTimeout(() => (at("banner").hidden = true), BANNER_MS);
   }
 
   /** What the session is. */

@@ -121,6 +121,8 @@ export class Pointer {
       if (!now || !this.from?.cursor) return;
       this.aim_m[0] = clamp(this.from.aim[0] + this.scale * (now.x - this.from.cursor.x));
       this.aim_m[1] = clamp(this.from.aim[1] + this.scale * (now.y - this.from.cursor.y));
+    } else if (event.pointerId === this.lead) {
+      // the handle was let go under this button: it must not turn the view instead
     } else if (this.fingers.size > 1 || event.buttons & 4) {
       this.scene.pan(dx, dy);
     } else {
