@@ -147,7 +147,7 @@ impl Linked {
             granted_j: 0.0,
             unstiffened: vec![1.0; slots],
             hold: Hold::default(),
-            kin: state::kin(&elements),
+            kin: state::kin(&elements, &params),
             skin: Skin::new(slots),
             surgery,
             acts: [None; TOOLS],
