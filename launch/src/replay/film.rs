@@ -203,6 +203,7 @@ mod tests {
             ledger: Ledger::default(),
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

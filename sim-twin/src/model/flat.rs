@@ -396,6 +396,7 @@ impl Tissue for Flat {
             ledger: self.ledger,
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

@@ -336,7 +336,7 @@ impl Linked {
                 let normal = checked(&point_m, &normal)?;
                 surgery.part(elements, (&point_m, &normal))
             }
-            Edit::Replay(changes) => surgery.apply(elements, changes),
+            Edit::Replay(changes, part) => surgery.apply(elements, (part, changes)),
             Edit::Undo => surgery.undo(elements),
             Edit::Redo => surgery.redo(elements),
             Edit::Stiffen { .. } | Edit::Scale { .. } => return Err(EditError::Kind(edit.kind())),

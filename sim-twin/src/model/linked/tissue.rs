@@ -273,6 +273,7 @@ impl Tissue for Linked {
             ledger: self.ledger,
             topology: Some(self.surgery.edits().hash()),
             changes: self.surgery.changes(),
+            edit: self.surgery.edits().stroke(),
         }
     }
 
