@@ -7,7 +7,7 @@ use palpate_twin::model::linked::edits::Change;
 use palpate_twin::model::linked::history::History;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
-use crate::strokes::{change_of, sent_as};
+use crate::strokes::{change_of, part_of, sent_as};
 
 /// A tissue that a simulated probe touches.
 ///
@@ -98,6 +98,7 @@ impl Environment for TissueEnvironment {
             });
         }
         self.changes.clear();
+        let part = part_of(stroke.part);
         let mut wrong = None;
         for (index, change) in stroke.changes().iter().enumerate() {
             match change_of(change) {
@@ -108,7 +109,7 @@ impl Environment for TissueEnvironment {
         if wrong.is_some() {
             self.changes.clear();
         }
-        if !history.push(&self.changes) {
+        if !history.push(part, &self.changes) {
             return Err(StrokeRefusal::Full { number });
         }
         if self.maker.0 != stroke.run {
@@ -117,7 +118,7 @@ impl Environment for TissueEnvironment {
         if let Some(refusal) = wrong {
             return Err(refusal);
         }
-        let done = self.tissue.edit(&Edit::Replay(&self.changes));
+        let done = self.tissue.edit(&Edit::Replay(&self.changes, part));
         done.map(|_| ()).map_err(|_| StrokeRefusal::Closed)
     }
 
@@ -138,7 +139,10 @@ impl Environment for TissueEnvironment {
     }
 
     fn done(&self, number: u64) -> Option<Stroke> {
-        let changes = self.history.as_ref()?.stroke(number)?;
-        Some(Stroke::of(0, number, changes.iter().map(sent_as)))
+        let (part, changes) = self.history.as_ref()?.stroke(number)?;
+        Some(Stroke {
+            part: part as u8,
+            ..Stroke::of(0, number, changes.iter().map(sent_as))
+        })
     }
 }

@@ -12,7 +12,7 @@ use palpate_transport::inbox::Inbox;
 use palpate_transport::stroke::{Came, STROKE_CHANGES, StrokeReceiver, StrokeSender};
 use palpate_transport::{Span, Stroke, StrokeChange, Time};
 use palpate_twin::model::linked::direction::Direction;
-use palpate_twin::model::linked::edits::Change;
+use palpate_twin::model::linked::edits::{Change, Part};
 use palpate_twin::{Instrument, Vec3};
 
 /// Strokes that are sent, or done, in one tick at most.
@@ -66,6 +66,13 @@ pub fn change_of(sent: &StrokeChange) -> Option<Change> {
     })
 }
 
+/// What a stroke that travelled is to those before; it was checked when it came.
+#[must_use]
+pub fn part_of(sent: u8) -> Part {
+    let part = Part::ALL.get(usize::from(sent));
+    part.copied().unwrap_or_default()
+}
+
 /// What a side has of strokes, and takes of the other's.
 pub trait Keeper {
     /// What this side knows from the other's frames.
@@ -104,9 +111,13 @@ impl Keeper for palpate_master::State {
     }
 
     fn stroke(&self, number: u64) -> Option<Stroke> {
-        let changes = self.predictor()?.strokes()?.stroke(number)?;
+        let (part, changes) = self.predictor()?.strokes()?.stroke(number)?;
         let run = self.inbox().parties().own;
-        Some(Stroke::of(run, number, changes.iter().map(sent_as)))
+        Some(Stroke {
+            // in the order of its numbers
+            part: part as u8,
+            ..Stroke::of(run, number, changes.iter().map(sent_as))
+        })
     }
 
     fn replay(&mut self, stroke: &Stroke) -> bool {
@@ -117,14 +128,14 @@ impl Keeper for palpate_master::State {
             };
             *slot = change;
         }
-        self.adopt(&changes[..stroke.changes().len()])
+        self.adopt((part_of(stroke.part), &changes[..stroke.changes().len()]))
     }
 
-    /// A hand that touches the twin feels them one by one.
+    /// A hand that touches the twin feels them one by one; more than two take the tick of a large volume.
     fn most(&self) -> usize {
         match self.predictor().is_some_and(Predictor::is_touched) {
             true => 1,
-            false => STROKES_A_TICK,
+            false => 2,
         }
     }
 }
@@ -286,6 +297,17 @@ mod tests {
         };
         assert_eq!(change_of(&none(KINDS, 0)), None);
         assert_eq!(change_of(&none(0, WAYS)), None);
+    }
+
+    #[test]
+    fn parts_come_back_as_they_were() {
+        assert_eq!(Part::ALL.map(|part| part as u8), [0, 1, 2, 3]);
+        assert_eq!(Part::ALL.map(|part| part_of(part as u8)), Part::ALL);
+        assert_eq!(
+            Part::ALL.len(),
+            usize::from(palpate_transport::stroke::PARTS)
+        );
+        assert_eq!(part_of(9), Part::Begins);
     }
 
     #[test]

@@ -11,12 +11,13 @@
 
 use std::collections::VecDeque;
 
-use palpate_transport::Axes;
-use palpate_twin::model::linked::edits::Change;
+use palpate_transport::frame::FrameFlags;
+use palpate_transport::{Axes, HapticFrame};
+use palpate_twin::model::linked::edits::{Change, Part};
 use palpate_twin::scene::Steps;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
-use crate::device::Revisions;
+use crate::device::{Reading, Revisions};
 
 pub mod correction;
 pub mod hunt_crossley;
@@ -63,6 +64,45 @@ pub struct Remote {
     pub strokes: RemoteStrokes,
 }
 
+impl Touch {
+    /// The operator's tool, as it presses if it is to be `blunt`.
+    #[must_use]
+    pub fn of(reading: &Reading, blunt: bool) -> Self {
+        Self {
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            closed: reading.closed,
+            instrument: if blunt {
+                Instrument::Blunt
+            } else {
+                reading.instrument
+            },
+        }
+    }
+}
+
+impl Remote {
+    /// What a frame reports, which is `fresh` if it was not heard before.
+    #[must_use]
+    pub fn of(frame: &HapticFrame, fresh: bool) -> Self {
+        let flag = |flag| frame.flags & flag != 0;
+        Self {
+            touch: Touch {
+                position_m: frame.position_m,
+                velocity_mps: frame.velocity_mps,
+                closed: flag(FrameFlags::CLOSED),
+                instrument: Instrument::Blunt,
+            },
+            contact_force_n: flag(FrameFlags::FORCE_VALID).then_some(frame.contact_force_n),
+            fresh,
+            strokes: RemoteStrokes {
+                done: frame.strokes,
+                topology: frame.topology,
+            },
+        }
+    }
+}
+
 /// What the twin says in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prediction {
@@ -74,7 +114,9 @@ pub struct Prediction {
     pub edge_n: Axes,
     /// Energy stored in the twin \[J\].
     pub energy_j: f64,
-    /// What the twin's force was multiplied by to be felt.
+    /// Of that, at least what holds the edge of a blade \[J\].
+    pub edge_j: f64,
+    /// What the twin's force, but for that on an edge, was multiplied by to be felt.
     pub factor: f64,
     /// Energy that learning has put into the felt model, cumulative \[J\]; negative is taken out.
     pub update_energy_j: f64,
@@ -97,14 +139,15 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Energy that the felt model may give back along one axis \[J\]: the twin's store times the factor,
-    /// divided as the squares of the force divide.
+    /// Energy that the felt model may give back along one axis \[J\]: the twin's store times the factor, but for
+    /// what holds an edge, divided as the squares of the force divide.
     #[must_use]
     pub fn stored_j(&self, axis: usize) -> f64 {
         let squares = self.force_n.map(|force| force * force);
         let sum: f64 = squares.iter().sum();
         if sum > 0.0 {
-            self.factor * self.energy_j * squares[axis] / sum
+            let felt_j = self.factor * (self.energy_j - self.edge_j) + self.edge_j;
+            felt_j * squares[axis] / sum
         } else {
             0.0
         }
@@ -246,7 +289,7 @@ impl Predictor {
         if let Some(strokes) = &mut self.strokes
             && step_s > 0.0
         {
-            strokes.note(self.twin.view().changes);
+            strokes.note(&self.twin.view(), None);
         }
         (self.asked, self.touched) = (false, felt.contacts > 0);
         let learning = self
@@ -274,10 +317,11 @@ impl Predictor {
             }
         }
         let place_m = place_m(handle);
-        let timing = (inward_mps(handle, &felt), dt_s);
+        let pressed = pressed(&felt);
+        let timing = (inward_mps(handle, &pressed), dt_s);
         // what nobody feels of the twin changes at once and costs nothing
         let unfelt = self.local.is_held();
-        let of_twin = if unfelt { Reaction::default() } else { felt };
+        let of_twin = if unfelt { Reaction::default() } else { pressed };
         let learnt = learning.take_over(params, place_m, &of_twin, timing);
         let twin = (felt.contacts > 0, learning.confidence(place_m));
         let law_timing = (-handle.velocity_mps[2], dt_s);
@@ -311,25 +355,25 @@ impl Predictor {
         if !self.strokes.as_ref().is_none_or(Strokes::may_open) {
             return;
         }
-        let edit = match self.wishes.pop_front() {
-            Some(Wish::Undo) => Edit::Undo,
-            Some(Wish::Redo) => Edit::Redo,
+        let (edit, part) = match self.wishes.pop_front() {
+            Some(Wish::Undo) => (Edit::Undo, Part::Undone),
+            Some(Wish::Redo) => (Edit::Redo, Part::Redone),
             None => return,
         };
         if self.twin.edit(&edit).is_ok()
             && let Some(strokes) = &mut self.strokes
         {
-            strokes.note(self.twin.view().changes);
+            strokes.note(&self.twin.view(), Some(part));
         }
     }
 
     /// Do the next stroke of what was done to the remote tissue before this run began; whether it was done. See
     /// [`strokes`].
-    pub fn adopt(&mut self, changes: &[Change]) -> bool {
+    pub fn adopt(&mut self, stroke: (Part, &[Change])) -> bool {
         let (strokes, twin) = (&mut self.strokes, self.twin.as_mut());
         strokes
             .as_mut()
-            .is_some_and(|strokes| strokes.adopt(twin, changes))
+            .is_some_and(|strokes| strokes.adopt(twin, stroke))
     }
 
     /// Whether the hand touched the twin in the last step.
@@ -389,9 +433,14 @@ impl Predictor {
         let sum =
             |of: fn(&Correction) -> f64| corrections.map_or(0.0, of) + of(self.local.correction());
         let confidence = learning.map_or(0.0, |learning| learning.confidence(place_m));
+        // what holds a blade is the twin's alone: no lesson and no law of a place knows of it
         let edge = felt.edge_n;
+        let edge_n = [edge.x, edge.y, edge.z, 0.0];
+        let with_edge = |force_n: Axes| core::array::from_fn(|axis| force_n[axis] + edge_n[axis]);
+        let edge_j = 0.5 * edge.norm_squared() / params.tool_stiffness_npm;
         let costs = Prediction {
-            edge_n: [edge.x, edge.y, edge.z, 0.0],
+            edge_n,
+            edge_j,
             update_energy_j: self.went[0] + sum(Correction::energy_j),
             corrected: self.went[1] + sum(Correction::corrected),
             confidence,
@@ -400,25 +449,42 @@ impl Predictor {
         };
         if let Some(law) = self.local.felt(handle) {
             return Prediction {
-                twin_force_n: [0.0, 0.0, law.rest_n, felt.grip_n],
-                force_n: [0.0, 0.0, law.force_n, felt.grip_n],
-                energy_j: law.energy_j,
+                twin_force_n: with_edge([0.0, 0.0, law.rest_n, felt.grip_n]),
+                force_n: with_edge([0.0, 0.0, law.force_n, felt.grip_n]),
+                energy_j: law.energy_j + edge_j,
                 factor: law.factor,
                 confidence: law.confidence,
                 ..costs
             };
         }
-        let twin_force_n = axes(felt);
-        let factor = learning.map_or(1.0, |learning| learning.factor(place_m, felt));
-        let [x, y, z, grip] = twin_force_n;
-        let share = damped(params, handle, felt, factor);
+        let pressed = &pressed(felt);
+        let factor = learning.map_or(1.0, |learning| learning.factor(place_m, pressed));
+        let [x, y, z, grip] = axes(pressed);
+        let share = damped(params, handle, pressed, factor);
         Prediction {
-            twin_force_n,
-            force_n: [x * share, y * share, z * share, grip],
+            twin_force_n: axes(felt),
+            force_n: with_edge([x * share, y * share, z * share, grip]),
             energy_j: self.twin.view().ledger.stored_j(),
             factor,
             ..costs
         }
+    }
+}
+
+/// What a tissue did to a tool, but for what holds its edge.
+fn pressed(felt: &Reaction) -> Reaction {
+    let force_n = felt.force_n - felt.edge_n;
+    let size_n = force_n.norm();
+    let blade = felt.edge_n != Vec3::zeros();
+    Reaction {
+        force_n,
+        edge_n: Vec3::zeros(),
+        normal: if blade && size_n > 0.0 {
+            force_n / size_n
+        } else {
+            felt.normal
+        },
+        ..*felt
     }
 }
 

@@ -13,12 +13,11 @@ use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;
-use palpate_twin::model::linked::edits::Change;
+use palpate_twin::model::linked::edits::{Change, Part};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
-use crate::predict::strokes::RemoteStrokes;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
 use crate::tuning::{Tuning, eased};
 
@@ -143,9 +142,9 @@ impl State {
     }
 
     /// Before a tick: the next stroke of what was done to the remote tissue before this run; whether it was done.
-    pub fn adopt(&mut self, changes: &[Change]) -> bool {
+    pub fn adopt(&mut self, stroke: (Part, &[Change])) -> bool {
         let predictor = self.predictor.as_mut();
-        predictor.is_some_and(|predictor| predictor.adopt(changes))
+        predictor.is_some_and(|predictor| predictor.adopt(stroke))
     }
 
     /// Strokes that instruments have made of the twin.
@@ -347,36 +346,26 @@ impl State {
         if !coupling.needs_twin() && coupling.switch.is_empty() && !opened {
             return unfelt;
         }
-        let handle = Touch {
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
-            closed: reading.closed,
-            instrument: reading.instrument,
+        // what the hand is not let feel does nothing
+        let faded = self.fault || faded(coupling.mode, (reading, stale), inputs);
+        let handle = Touch::of(reading, faded);
+        let withheld = handle.instrument != reading.instrument;
+        let prediction = if inputs.masked && predictor.may_ask() {
+            predictor.ask(&params.predict, &handle)
+        } else {
+            let frame = self.inbox.newest();
+            let heard = core::mem::replace(&mut self.heard, frame.sequence);
+            // an old frame says nothing new: the twin must not learn from it again and again
+            let known = frame.sequence > 0 && !stale;
+            let remote = known.then(|| Remote::of(frame, frame.sequence != heard));
+            let said = predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s);
+            predictor.revise(reading.revisions);
+            said
         };
-        if inputs.masked && predictor.may_ask() {
-            return predictor.ask(&params.predict, &handle);
+        Prediction {
+            blunted: prediction.blunted || withheld,
+            ..prediction
         }
-        let frame = self.inbox.newest();
-        let heard = core::mem::replace(&mut self.heard, frame.sequence);
-        // an old frame says nothing new: the twin must not learn from it again and again
-        let remote = (frame.sequence > 0 && !stale).then(|| Remote {
-            touch: Touch {
-                position_m: frame.position_m,
-                velocity_mps: frame.velocity_mps,
-                closed: frame.flags & FrameFlags::CLOSED != 0,
-                instrument: Instrument::Blunt,
-            },
-            contact_force_n: (frame.flags & FrameFlags::FORCE_VALID != 0)
-                .then_some(frame.contact_force_n),
-            fresh: frame.sequence != heard,
-            strokes: RemoteStrokes {
-                done: frame.strokes,
-                topology: frame.topology,
-            },
-        });
-        let prediction = predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s);
-        predictor.revise(reading.revisions);
-        prediction
     }
 
     /// Force and outgoing wave of one axis.
@@ -394,8 +383,7 @@ impl State {
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
         let rest_n = &mut self.eased_n[axis];
         let mut demand = eased(self.easing, rest_n, (wanted.force_n, last), dt_s);
-        let unfed = stale && coupling.mode.relays_force();
-        if inputs.paused || !reading.present || unfed {
+        if faded(coupling.mode, (reading, stale), inputs) {
             demand = params.guard.faded(last, dt_s);
         } else if !demand.is_finite() {
             self.fault = true;
@@ -575,6 +563,12 @@ impl State {
             1 + u8::from(events & Events::STALE != 0)
         }
     }
+}
+
+/// Whether the force on the hand fades in this tick: after a pause, without a hand, or where it is the other side's,
+/// which has fallen silent.
+fn faded(mode: Mode, (reading, stale): (&Reading, bool), inputs: &Inputs) -> bool {
+    inputs.paused || !reading.present || stale && mode.relays_force()
 }
 
 /// Period of the servo \[s\].

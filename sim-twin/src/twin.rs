@@ -5,7 +5,7 @@
 
 use crate::Vec3;
 use crate::mesh::region::Shape;
-use crate::model::linked::edits::Change;
+use crate::model::linked::edits::{Change, Part};
 
 /// What touches the tissue during one step: a sphere, a rod or a point, with jaws when it can pinch and an
 /// instrument when it can do more than press.
@@ -266,10 +266,11 @@ pub enum Edit<'a> {
         /// Normal of the plane.
         normal: Vec3,
     },
-    /// Do what an instrument did to another instance of this tissue, as its [`View::changes`] told: as one
-    /// stroke, wherever the elements are now. Changes that cannot be made are left out.
-    Replay(&'a [Change]),
-    /// Take the last stroke of an instrument, or the last replay, back.
+    /// Do what an instrument did to another instance of this tissue, as its [`View::changes`] told, wherever the
+    /// elements are now; and what that is to what was told before, so that [`Edit::Undo`] takes back what it would
+    /// there. Changes that cannot be made are left out.
+    Replay(&'a [Change], Part),
+    /// Take the last stroke of an instrument, or the last that was told of, back.
     Undo,
     /// Do again what was taken back last.
     Redo,
@@ -283,7 +284,7 @@ impl Edit<'_> {
             Self::Stiffen { .. } => "stiffen",
             Self::Scale { .. } => "scale",
             Self::Cut { .. } => "cut",
-            Self::Replay(_) => "replay",
+            Self::Replay(..) => "replay",
             Self::Undo => "undo",
             Self::Redo => "redo",
         }
@@ -347,6 +348,8 @@ pub struct View<'a> {
     /// What instruments changed in the last step that took time, in the order in which it was done; what
     /// an edit changed, if that came after.
     pub changes: &'a [Change],
+    /// Number of the edit that they are of: changes of one number are taken back as one. 0 of tissue without them.
+    pub edit: u32,
 }
 
 /// A complete copy of a tissue's state, reusable without allocating.

@@ -27,6 +27,9 @@ pub const KINDS: u8 = 7;
 /// Ways from an element to a neighbour that there are.
 pub const WAYS: u8 = 6;
 
+/// What a stroke may be to those before.
+pub const PARTS: u8 = 4;
+
 /// One change of a tissue of elements and links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StrokeChange {
@@ -52,12 +55,16 @@ pub struct Stroke {
     pub number: u64,
     /// How many of the changes there are.
     pub count: u32,
+    /// What they are to those before: 0 an edit begins, 1 it goes on, 2 what was made last is taken back, 3 what was
+    /// taken back last is made again.
+    pub part: u8,
     /// The changes, in the order in which they were made.
     pub changes: [StrokeChange; STROKE_CHANGES],
 }
 
 impl Stroke {
     /// A stroke of the first [`STROKE_CHANGES`] of these changes.
+    #[must_use]
     pub fn of(run: u64, number: u64, changes: impl IntoIterator<Item = StrokeChange>) -> Self {
         let mut stroke = Self {
             run,
@@ -79,6 +86,9 @@ impl Stroke {
         }
         if self.count as usize > STROKE_CHANGES {
             return Some(("count", u64::from(self.count), "0 to 32"));
+        }
+        if self.part >= PARTS {
+            return Some(("part", u64::from(self.part), "0 to 3"));
         }
         let wrong = |change: &StrokeChange| {
             let rows = [

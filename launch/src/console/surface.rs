@@ -166,6 +166,7 @@ mod tests {
             ledger: Ledger::default(),
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use palpate_twin::model::linked::Linked;
 use palpate_twin::model::linked::direction::Direction;
-use palpate_twin::model::linked::edits::{self, Change};
+use palpate_twin::model::linked::edits::{self, Change, Part};
 use palpate_twin::model::linked::links::Links;
 use palpate_twin::model::linked::walk::Walk;
 use palpate_twin::scene::{Body, Scene, SceneError};
@@ -86,7 +86,7 @@ impl Specimen {
     pub fn replay(&mut self, changes: &[Change]) {
         if !changes.is_empty() {
             // a linked volume takes every replay: see `Caps::instruments`
-            let _ = self.tissue.edit(&Edit::Replay(changes));
+            let _ = self.tissue.edit(&Edit::Replay(changes, Part::Begins));
         }
     }
 

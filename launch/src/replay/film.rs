@@ -222,6 +222,7 @@ mod tests {
             ledger: Ledger::default(),
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

@@ -48,6 +48,7 @@ fn view<'a>(positions_m: &'a [Vec3], faces: &'a [[u32; 3]]) -> View<'a> {
         ledger: Ledger::default(),
         topology: None,
         changes: &[],
+        edit: 0,
     }
 }
 

@@ -21,6 +21,7 @@
 use crate::Vec3;
 use crate::contact::usable;
 use crate::model::hold::Hold;
+use crate::model::seal::{checked, kin, seal};
 use crate::twin::{
     Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
@@ -63,6 +64,21 @@ impl FlatSheet {
             soft_npm + (stiff_npm - soft_npm) * share.clamp(0.0, 1.0),
             if inside { slope } else { 0.0 },
         )
+    }
+
+    /// A number for all that it is made of.
+    fn kin(&self) -> u64 {
+        let Self {
+            size_m,
+            cell_m,
+            between_m,
+            stiffness_npm,
+            pinch_npm,
+            jaw_friction,
+            tent_m,
+        } = *self;
+        let pairs = [size_m, between_m, stiffness_npm].into_iter().flatten();
+        kin(pairs.chain([cell_m, pinch_npm, jaw_friction, tent_m]))
     }
 }
 
@@ -380,6 +396,7 @@ impl Tissue for Flat {
             ledger: self.ledger,
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 
@@ -407,14 +424,16 @@ impl Tissue for Flat {
         let booked = [contact_j, tool_work_j, dissipated_j, residual_j];
         snapshot.numbers.extend(booked);
         self.hold.freeze(snapshot);
+        seal(self.sheet.kin(), snapshot);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let expected = TOOLS * OF_TOOL + OF_LEDGER + Hold::NUMBERS;
         let found = snapshot.numbers.len();
-        if found != expected || snapshot.integers.len() != 2 * TOOLS {
+        if found != expected || snapshot.integers.len() != 2 * TOOLS + 1 {
             return Err(ThawError::Size { expected, found });
         }
+        checked(self.sheet.kin(), snapshot)?;
         let numbers = &snapshot.numbers;
         for (index, felt) in self.tools.iter_mut().enumerate() {
             let at = OF_TOOL * index;
@@ -658,5 +677,33 @@ mod tests {
             prop_assert!(ledger.residual_j.abs() < 1e-4, "{ledger:?}");
             prop_assert!(ledger.tool_work_j > -1e-4, "{ledger:?}");
         }
+    }
+
+    proptest! {
+        /// Any bit of a snapshot could change, and was believed.
+        #[test]
+        fn issue_a_damaged_snapshot_was_believed(at: prop::sample::Index, bit in 0..64_u32) {
+            let mut flat = Flat::new(&sheet());
+            let mut felt = [Reaction::default()];
+            flat.step(&[at_depth()], DT_S, &mut felt);
+            let good = Snapshot::of(&flat);
+            let mut bad = good.clone();
+            let at = at.index(bad.numbers.len() + bad.integers.len());
+            match at.checked_sub(bad.numbers.len()) {
+                None => bad.numbers[at] = f64::from_bits(bad.numbers[at].to_bits() ^ 1 << bit),
+                Some(at) => bad.integers[at] ^= 1 << bit,
+            }
+            let refused = flat.thaw(&bad);
+            prop_assert!(matches!(refused, Err(ThawError::Damaged { .. })), "{refused:?}");
+            prop_assert_eq!(Snapshot::of(&flat), good.clone());
+            flat.thaw(&good).expect("its own");
+            let mut other = Flat::new(&FlatSheet { pinch_npm: 1.0, ..sheet() });
+            let refused = other.thaw(&good);
+            prop_assert!(matches!(refused, Err(ThawError::Damaged { .. })), "{refused:?}");
+        }
+    }
+
+    fn at_depth() -> Tool {
+        at([1.0, 0.0, -1.0], false)
     }
 }

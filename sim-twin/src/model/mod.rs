@@ -6,6 +6,7 @@ pub mod flat;
 pub(crate) mod hold;
 pub mod idms;
 pub mod linked;
+pub(crate) mod seal;
 pub(crate) mod stiffen;
 
 pub use idms::{Idms, IdmsError, IdmsParams};

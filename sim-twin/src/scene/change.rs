@@ -7,8 +7,10 @@
 //! asked for again. Soft tissue that is held dissipates little, so that most of a stiffening waits until
 //! the tool has left; a softening need not wait.
 
-use super::{Block, Body, Inclusion, Scene};
+use super::linked::LinkedBlock;
+use super::{Block, Body, Scene};
 use crate::mesh::region::Shape;
+use crate::model::linked::matter::Matter;
 use crate::{Edit, EditReport};
 
 /// Largest change of a modulus in one edit of a tissue that is touched, in its logarithm: with the
@@ -21,8 +23,10 @@ const DONE_LOG: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// A scene has no layers.
-    #[error("scene `{scene}` has no layers; expected one with the table [block]")]
-    NotABlock {
+    #[error(
+        "scene `{scene}` has no layers; expected one with the table [block], or [linked] and no [volume]"
+    )]
+    NoLayers {
         /// Its name.
         scene: String,
     },
@@ -63,35 +67,19 @@ impl Steps {
     /// # Errors
     /// [`ChangeError`] if the scenes differ in more than stiffness and further inclusions.
     pub fn between(now: &Scene, wanted: &Scene) -> Result<Self, ChangeError> {
-        let (from, to) = (block(now)?, block(wanted)?);
-        if from.size_m != to.size_m {
-            return Err(ChangeError::Shape { what: "sizes" });
-        }
-        let thickness_m = |block: &Block| -> Vec<f64> {
-            block.layers.iter().map(|layer| layer.thickness_m).collect()
-        };
-        if thickness_m(from) != thickness_m(to) {
-            return Err(ChangeError::Shape { what: "layers" });
-        }
-        let same =
-            |(a, b): (&Inclusion, &Inclusion)| a.centre_m == b.centre_m && a.radius_m == b.radius_m;
-        let mut pairs = from.inclusions.iter().zip(&to.inclusions);
-        if from.inclusions.len() > to.inclusions.len() || !pairs.all(same) {
-            return Err(ChangeError::Shape { what: "inclusions" });
-        }
-        let layer_log = |index: usize| {
-            let young_pa = |block: &Block| block.layers[index].material.young_pa();
-            libm::log(young_pa(to) / young_pa(from))
-        };
+        let (from, to) = (Stack::of(now)?, Stack::of(wanted)?);
+        from.fits(&to)?;
+        let layer_log = |index: usize| libm::log(to.layers[index].pa / from.layers[index].pa);
         let layers = (0..from.layers.len()).map(layer_log);
-        let balls = to.inclusions.iter().enumerate().map(|(index, ball)| {
-            let host = to.host(ball).unwrap_or(0);
-            let before = from.inclusions.get(index);
-            let before = before.map_or(from.layers[host].material, |ball| ball.material);
-            libm::log(ball.material.young_pa() / before.young_pa()) - layer_log(host)
+        let balls = to.balls.iter().enumerate().map(|(index, &(_, host, own))| {
+            let before = from
+                .balls
+                .get(index)
+                .map_or(&from.layers[host], |ball| &ball.2);
+            libm::log(own.pa / before.pa) - layer_log(host)
         });
-        // the regions of a block: its layers, then its inclusions
-        let shapes = to.regions().into_iter().map(|region| region.shape);
+        let balls_of = to.balls.iter().map(|(shape, _, _)| *shape);
+        let shapes = to.shapes.iter().copied().chain(balls_of);
         let left = shapes
             .zip(layers.chain(balls))
             .map(|(shape, log)| Left { shape, log });
@@ -136,16 +124,122 @@ impl Steps {
     }
 }
 
-fn block(scene: &Scene) -> Result<&Block, ChangeError> {
-    match &scene.body {
-        Body::Block(block) => Ok(block),
-        Body::Lattice { .. }
-        | Body::Flat(_)
-        | Body::Linked(_)
-        | Body::Voxels(_)
-        | Body::Mesh(_) => Err(ChangeError::NotABlock {
-            scene: scene.name.clone(),
-        }),
+/// What a region is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stuff<'a> {
+    /// Its modulus \[Pa\].
+    pa: f64,
+    /// Of a region of links, the rest of it.
+    matter: Option<&'a Matter>,
+}
+
+impl Stuff<'_> {
+    /// Whether another differs in stiffness at most.
+    fn like(&self, other: &Self) -> bool {
+        let kept = |stuff: &Self| {
+            let matter = stuff.matter?;
+            Some((matter.limits, matter.toughness_jpm2))
+        };
+        kept(self) == kept(other)
+    }
+}
+
+/// The layers and inclusions of a scene.
+#[derive(Debug, Clone, PartialEq)]
+struct Stack<'a> {
+    /// What must not differ: edges, of a volume of links the distance of elements, and thicknesses \[m\].
+    lengths_m: (Vec<f64>, Vec<f64>),
+    shapes: Vec<Shape>,
+    layers: Vec<Stuff<'a>>,
+    /// Where a ball is, in which layer, and of what.
+    balls: Vec<(Shape, usize, Stuff<'a>)>,
+}
+
+impl<'a> Stack<'a> {
+    fn of(scene: &'a Scene) -> Result<Self, ChangeError> {
+        match &scene.body {
+            Body::Block(block) => Ok(Self::of_block(block)),
+            Body::Linked(block) => Ok(Self::of_linked(block)),
+            Body::Lattice { .. } | Body::Flat(_) | Body::Voxels(_) | Body::Mesh(_) => {
+                Err(ChangeError::NoLayers {
+                    scene: scene.name.clone(),
+                })
+            }
+        }
+    }
+
+    fn of_block(block: &'a Block) -> Self {
+        let of = |pa: f64| Stuff { pa, matter: None };
+        let thickness_m = block.layers.iter().map(|layer| layer.thickness_m);
+        let layers = block
+            .layers
+            .iter()
+            .map(|layer| of(layer.material.young_pa()));
+        // the regions of a block: its layers, then its inclusions
+        let shapes: Vec<Shape> = block.regions().iter().map(|region| region.shape).collect();
+        let (of_layers, of_balls) = shapes.split_at(block.layers.len());
+        let balls = of_balls
+            .iter()
+            .zip(&block.inclusions)
+            .map(|(&shape, ball)| {
+                let host = block.host(ball).unwrap_or(0);
+                (shape, host, of(ball.material.young_pa()))
+            });
+        Self {
+            lengths_m: (block.size_m.to_vec(), thickness_m.collect()),
+            layers: layers.collect(),
+            balls: balls.collect(),
+            shapes: of_layers.to_vec(),
+        }
+    }
+
+    fn of_linked(block: &'a LinkedBlock) -> Self {
+        let of = |matter: &'a Matter| Stuff {
+            pa: matter.modulus_pa,
+            matter: Some(matter),
+        };
+        let balls = block.balls.iter().map(|(centre_m, radius_m, matter)| {
+            let shape = Shape::Ball {
+                centre_m: *centre_m,
+                radius_m: *radius_m,
+            };
+            (shape, block.layer_at(centre_m), of(matter))
+        });
+        let edges_m = block.size_m.iter().copied().chain([block.spacing_m]);
+        let thickness_m = block.layers.iter().map(|(thickness_m, _)| *thickness_m);
+        Self {
+            lengths_m: (edges_m.collect(), thickness_m.collect()),
+            shapes: block.slices(),
+            layers: block.layers.iter().map(|(_, matter)| of(matter)).collect(),
+            balls: balls.collect(),
+        }
+    }
+
+    /// Whether there is a way to another.
+    fn fits(&self, to: &Self) -> Result<(), ChangeError> {
+        let refuse = |what| Err(ChangeError::Shape { what });
+        if self.lengths_m.0 != to.lengths_m.0 {
+            return refuse("sizes");
+        }
+        if self.lengths_m.1 != to.lengths_m.1 {
+            return refuse("layers");
+        }
+        let mut pairs = self.balls.iter().zip(&to.balls);
+        if self.balls.len() > to.balls.len() || !pairs.all(|(a, b)| a.0 == b.0) {
+            return refuse("inclusions");
+        }
+        let mut layers = self.layers.iter().zip(&to.layers);
+        let mut balls = to.balls.iter().enumerate().map(|(index, (_, host, own))| {
+            let before = self
+                .balls
+                .get(index)
+                .map_or(&self.layers[*host], |ball| &ball.2);
+            before.like(own)
+        });
+        if !layers.all(|(a, b)| a.like(b)) || !balls.all(|like| like) {
+            return refuse("limits of links, or toughness,");
+        }
+        Ok(())
     }
 }
 
@@ -153,7 +247,7 @@ fn block(scene: &Scene) -> Result<&Block, ChangeError> {
 mod tests {
     use super::*;
     use crate::law::Material;
-    use crate::scene;
+    use crate::scene::{self, Inclusion};
     use crate::{Reaction, Tissue, Vec3};
 
     const DEPTH_M: f64 = 0.006;
@@ -300,5 +394,58 @@ mod tests {
         let sheet = scene::load("sheet").unwrap();
         let error = Steps::between(&sheet, &now).unwrap_err().to_string();
         assert!(error.contains("sheet"), "{error}");
+    }
+
+    #[test]
+    fn issue_a_volume_of_links_that_can_be_stiffened_had_no_way() {
+        let now = scene::load("linked-nodule").unwrap();
+        let with = |change: fn(&mut super::LinkedBlock)| {
+            let mut other = now.clone();
+            let Body::Linked(block) = &mut other.body else {
+                panic!("no volume of links");
+            };
+            change(block);
+            other
+        };
+        let goal = with(|block| {
+            for ((_, matter), factor) in block.layers.iter_mut().zip([1.3, 0.8, 1.2]) {
+                matter.modulus_pa *= factor;
+            }
+            let last = block.layers.len() - 1;
+            let mut lump = block.layers[last].1.clone();
+            lump.modulus_pa *= 3.0;
+            let depth_m: f64 = block.layers[..last].iter().map(|layer| layer.0).sum();
+            block
+                .balls
+                .push((Vec3::new(0.0, 0.0, -depth_m - 0.004), 0.0035, lump));
+        });
+        let mut tissue = now.build().unwrap();
+        assert!(tissue.caps().region_edits);
+        let mut steps = Steps::between(&now, &goal).unwrap();
+        while let Some(edit) = steps.edit(false) {
+            steps.took(&tissue.edit(&edit).unwrap());
+        }
+        assert!(steps.is_done());
+        let mut whole = goal.build().unwrap();
+        let forces = [&mut tissue, &mut whole].map(|one| press(one.as_mut(), &now, 0.003));
+        assert!((forces[0] / forces[1] - 1.0).abs() < 1e-3, "{forces:?}");
+        let first_n = press(now.build().unwrap().as_mut(), &now, 0.003);
+        assert!(
+            (forces[1] / first_n - 1.0).abs() > 0.02,
+            "{forces:?} {first_n}"
+        );
+        // what no edit of stiffness changes
+        for (other, named) in [
+            (
+                with(|block| block.layers[0].1.toughness_jpm2 *= 2.0),
+                "toughness",
+            ),
+            (with(|block| block.spacing_m *= 2.0), "sizes"),
+            (with(|block| block.layers[0].0 *= 0.5), "layers"),
+            (with(|block| block.balls[0].1 *= 0.5), "inclusions"),
+        ] {
+            let error = Steps::between(&now, &other).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use super::{BlockError, Lump};
 use crate::Vec3;
 use crate::mesh::Parts;
 use crate::mesh::hex::CORNERS;
+use crate::mesh::region::Shape;
 use crate::model::linked::elements::{Elements, ElementsError, Frame, Seed};
 use crate::model::linked::limits::Limits;
 use crate::model::linked::links::Links;
@@ -18,6 +19,9 @@ use crate::model::linked::{Linked, LinkedError, LinkedParams};
 
 /// Poisson's ratio of tissue where none is given.
 const POISSON: f64 = 0.49;
+
+/// Nearer than this below a layer, an element is of it \[m\].
+const BORDER_M: f64 = 1e-9;
 
 /// A block of elements and links.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +75,7 @@ impl LinkedBlock {
         let mut left_m = -at_m.z;
         let layer = self.layers.iter().position(|(thickness_m, _)| {
             left_m -= thickness_m;
-            left_m < 1e-9
+            left_m < BORDER_M
         });
         let last = self.layers.len() - 1;
         u8::try_from(layer.unwrap_or(last)).unwrap_or(u8::MAX)
@@ -114,17 +118,42 @@ impl LinkedBlock {
         Ok(Linked::new(self.volume()?, self.params)?)
     }
 
-    /// The material of the layer around a place, whatever balls are there.
+    /// The layer around a place, whatever balls are there.
     #[must_use]
-    pub fn host(&self, at_m: &Vec3) -> &Matter {
+    pub fn layer_at(&self, at_m: &Vec3) -> usize {
         let mut left_m = -at_m.z;
         let around = self.layers.iter().position(|(thickness_m, _)| {
             left_m -= thickness_m;
             left_m <= 0.0
         });
         // a block that was read has layers
+        around.unwrap_or(self.layers.len() - 1)
+    }
+
+    /// The material of that layer.
+    #[must_use]
+    pub fn host(&self, at_m: &Vec3) -> &Matter {
+        &self.layers[self.layer_at(at_m)].1
+    }
+
+    /// Where the elements of each layer are.
+    pub(super) fn slices(&self) -> Vec<Shape> {
         let last = self.layers.len() - 1;
-        &self.layers[around.unwrap_or(last)].1
+        let (mut top_m, mut next_m) = (f64::MAX, 0.0);
+        let slice = |(index, (thickness_m, _)): (usize, &(f64, Matter))| {
+            next_m -= thickness_m;
+            // one on a border is of the layer above
+            let from_m = if index == last {
+                f64::MIN
+            } else {
+                next_m - BORDER_M
+            };
+            Shape::Layer {
+                from_m,
+                to_m: std::mem::replace(&mut top_m, from_m),
+            }
+        };
+        self.layers.iter().enumerate().map(slice).collect()
     }
 
     /// Balls as seen from above, with their stiffness over that of the layer around them.

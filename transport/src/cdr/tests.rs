@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::msg::*;
-use crate::stroke::{KINDS, StrokeChange, WAYS};
+use crate::stroke::{KINDS, PARTS, StrokeChange, WAYS};
 use crate::trace::TickRecord;
 
 fn bytes_of<T: Message>(message: &T) -> Vec<u8> {
@@ -293,9 +293,10 @@ proptest! {
     fn strokes_come_back_as_they_were(
         run: u64,
         number in 1_u64..,
+        part in 0..PARTS,
         changes in prop::collection::vec(any_change(), 0..40),
     ) {
-        let stroke = Stroke::of(run, number, changes);
+        let stroke = Stroke { part, ..Stroke::of(run, number, changes) };
         let mut bytes = [0; STROKE_BYTES];
         prop_assert_eq!(encode(&stroke, &mut bytes), Ok(STROKE_BYTES));
         prop_assert_eq!(decode_stroke(&bytes), Ok(stroke));
@@ -315,6 +316,13 @@ fn strokes_that_there_cannot_be_are_refused_by_name() {
     };
     assert_eq!(refused(&Stroke { number: 0, ..good }), "number");
     assert_eq!(refused(&Stroke { count: 33, ..good }), "count");
+    assert_eq!(
+        refused(&Stroke {
+            part: PARTS,
+            ..good
+        }),
+        "part"
+    );
     let mut bad = good;
     bad.changes[0].kind = KINDS;
     assert_eq!(refused(&bad), "kind");

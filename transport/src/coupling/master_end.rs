@@ -69,6 +69,11 @@ pub struct MasterEnd {
     controlled_n: Axes,
     /// Force that was demanded last, by axis \[N\].
     demanded_n: Axes,
+    /// Of the port's force, what was written of a blade's beside the method's, by axis \[N\].
+    blade_n: Axes,
+    /// What the hand put into that and did not get back, by axis \[J\]: parting took it or will give it back, and
+    /// it is nobody else's.
+    blade_j: Axes,
     rate: [iss::Rate; AXES],
     /// Energy of the spring of set-position modulation, by axis \[J\].
     spring_j: Axes,
@@ -82,6 +87,8 @@ impl MasterEnd {
         // what the hand feels is not the peer's
         *self = Self {
             blend: self.blend,
+            blade_n: self.blade_n,
+            blade_j: self.blade_j,
             ..Self::default()
         };
     }
@@ -106,10 +113,20 @@ impl MasterEnd {
 
     /// Note the work that the force of the last tick did \[J\] over `moved_m`.
     pub fn book(&mut self, axis: usize, work_j: f64, moved_m: f64) {
+        // the robot has no blade: what holds the operator's is no work on the line
+        let blade_j = self.blade_n[axis] * moved_m;
+        if blade_j.is_finite() {
+            self.blade_j[axis] = (self.blade_j[axis] + blade_j).max(0.0);
+        }
         // what the controller dissipated repays the gap; it is nobody else's
         let repaid_j = (self.controlled_n[axis] * moved_m).max(0.0);
         self.output[axis].book(moved_m);
-        self.observer.book(axis, work_j - repaid_j);
+        self.observer.book(axis, work_j - blade_j - repaid_j);
+    }
+
+    /// What of this end's account is the line's \[J\]: all but what a blade may give back.
+    fn of_line_j(&self, axis: usize, account: &Reservoir) -> f64 {
+        account.level_j()[axis] - self.blade_j[axis]
     }
 
     /// Begin a tick.
@@ -187,7 +204,7 @@ impl MasterEnd {
                 self.controlled(Demand::of(relayed_n + charge_n), moment, handle, account)
             }
             Mode::Tank => {
-                let level_j = account.level_j()[axis];
+                let level_j = self.of_line_j(axis, account);
                 let (target_j, most) = (params.tank_target_j, params.tank_nspm_max);
                 let damping = tank::level_damping_nspm(level_j, target_j, most);
                 Demand::of(relayed_n + damping * handle.velocity_mps)
@@ -226,17 +243,18 @@ impl MasterEnd {
         let (axis, dt_s, params) = (handle.axis, moment.dt_s, moment.params);
         let (b, mode) = (moment.own_nspm(axis), params.mode.resolved());
         let matched = mode.sends_waves() && params.matching == Matching::Both;
+        // a blade is held at this end, as far as what was demanded was written
+        let demanded_n = self.demanded_n[axis];
+        let written = match demanded_n == 0.0 {
+            true => 1.0,
+            false => (force_n / demanded_n).clamp(0.0, 1.0),
+        };
+        self.blade_n[axis] = -self.edge_n(moment, handle) * written;
         let made = if matched {
             (b / 2.0).sqrt() * handle.velocity_mps
         } else {
-            // the line carries what it brought; a blade is held at this end, as far as what was demanded was written
-            let demanded_n = self.demanded_n[axis];
-            let written = match demanded_n == 0.0 {
-                true => 1.0,
-                false => (force_n / demanded_n).clamp(0.0, 1.0),
-            };
-            let of_line_n = force_n + self.edge_n(moment, handle) * written;
-            wave::forward(b, handle.velocity_mps, of_line_n)
+            // the line carries what it brought
+            wave::forward(b, handle.velocity_mps, force_n - self.blade_n[axis])
         };
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
@@ -247,13 +265,18 @@ impl MasterEnd {
                 account.ship(axis, wave_j, reserve_j);
             }
             Mode::Tdpa | Mode::WaveTdpa => {
-                self.observer.ship(axis, reserve_j, account);
+                let kept_j = reserve_j + self.blade_j[axis];
+                self.observer.ship(axis, kept_j, account);
             }
             Mode::Tank => {
-                let share_j = tank::share_j(account.level_j()[axis], params.share_hz, dt_s);
+                let level_j = self.of_line_j(axis, account);
+                let share_j = tank::share_j(level_j, params.share_hz, dt_s);
                 account.ship(axis, share_j, reserve_j);
             }
-            Mode::Pspm => self.offer(moment, axis, (self.spring_j[axis], reserve_j), account),
+            Mode::Pspm => {
+                let kept_j = self.spring_j[axis] + self.blade_j[axis];
+                self.offer(moment, axis, (kept_j, reserve_j), account);
+            }
             Mode::Mmt | Mode::Auto => {
                 // a clamp keeps what is not a number, which stops the offer
                 let kept_j = STOCK_J + handle.twin_j.clamp(0.0, f64::INFINITY);
@@ -303,7 +326,8 @@ impl MasterEnd {
         account: &Reservoir,
     ) -> Demand {
         let axis = handle.axis;
-        let (gap_j, v) = (self.observer.gap_j(axis, account), handle.velocity_mps);
+        let v = handle.velocity_mps;
+        let gap_j = self.observer.gap_j(axis, account) - self.blade_j[axis];
         let most = tdpa::ALPHA_NSPM_MAX;
         let alpha = tdpa::impedance_pc(gap_j, wanted.force_n, v, moment.dt_s, most);
         let filter_hz = moment.params.control_filter_hz;
@@ -338,7 +362,7 @@ impl MasterEnd {
         } else {
             1.0 - (params.share_hz * moment.dt_s).clamp(0.0, 0.5)
         };
-        let energy_j = kept * account.level_j()[axis];
+        let energy_j = kept * self.of_line_j(axis, account).max(0.0);
         let set_m = pspm::set_position_m(own_m, wanted_m, energy_j, stiffness);
         self.spring_j[axis] = pspm::stored_j(own_m, set_m, stiffness);
         let spring_n = stiffness * (own_m - set_m);

@@ -154,3 +154,60 @@ fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
     let (_, without) = sent(0.0, 0.0);
     assert!((none - without).abs() < 1e-12, "{none} {without}");
 }
+
+/// A blade was pulled into its spring, and that work went to the robot, which has no blade: when the hand went back, the
+/// account could not pay what held it.
+#[test]
+fn issue_what_held_a_blade_was_shipped_to_the_robot() {
+    for mode in [Mode::Tdpa, Mode::WaveTdpa, Mode::Tank, Mode::Pspm] {
+        let params = CouplingParams {
+            mode,
+            tdpa_charge_n_max: 0.0,
+            charge_n_max: 0.0,
+            tank_nspm_max: 0.0,
+            ..CouplingParams::default()
+        };
+        let newest = HapticFrame {
+            wave: [0.0; AXES],
+            wave_integral: [0.0; AXES],
+            ..frame(2, 0.0)
+        };
+        let moment = Moment {
+            params: &params,
+            impedance_nspm: 0.0,
+            newest: &newest,
+            held: true,
+            dt_s: 1e-3,
+        };
+        let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
+        let (mut at_m, mut written_n) = (0.0, 0.0);
+        // into the spring of a blade and back
+        for tick in 0..400 {
+            let v = if tick < 200 { 0.01 } else { -0.01 };
+            let moved_m = v * 1e-3;
+            at_m += moved_m;
+            account.deposit(1, written_n * moved_m);
+            end.book(1, written_n * moved_m, moved_m);
+            end.begin(&moment);
+            let handle = AtHandle {
+                axis: 1,
+                position_m: 0.0,
+                velocity_mps: v,
+                smooth_mps: v,
+                twin_n: 0.0,
+                edge_n: -1000.0 * at_m,
+                twin_j: 0.0,
+            };
+            let wanted = end.demand(&moment, &handle, &account);
+            assert_eq!(wanted.events, 0, "{mode:?}, tick {tick}");
+            written_n = wanted.force_n;
+            end.send(&moment, &handle, (written_n, 0.0), &mut account);
+            assert!(
+                account.sent_j()[1] < 1e-12,
+                "{mode:?}, tick {tick}: {account:?}"
+            );
+        }
+        // a spring that is held for a tick gives back as much less as its steps are long
+        assert!(account.level_j()[1] > -5e-6, "{mode:?}: {account:?}");
+    }
+}

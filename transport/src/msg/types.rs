@@ -302,7 +302,7 @@ describe!(StrokeChange, "palpate_msgs/msg/StrokeChange", {
 });
 
 describe!(Stroke, "palpate_msgs/msg/Stroke", {
-    run: u64, number: u64, count: u32, changes: [StrokeChange; STROKE_CHANGES],
+    run: u64, number: u64, count: u32, part: u8, changes: [StrokeChange; STROKE_CHANGES],
 });
 
 describe!(TickRecord, "palpate_msgs/msg/TickRecord", {

@@ -190,6 +190,7 @@ impl Tissue for Idms {
             ledger: self.state.ledger,
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

@@ -60,6 +60,25 @@ pub enum Change {
     },
 }
 
+/// What changes that are told of are to those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// They begin an edit, which is taken back as one.
+    #[default]
+    Begins,
+    /// They belong to the edit before.
+    GoesOn,
+    /// They take back what was made last, or some of it.
+    Undone,
+    /// They make again what was taken back last, or some of it.
+    Redone,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Begins, Self::GoesOn, Self::Undone, Self::Redone];
+}
+
 impl Change {
     /// What takes it back.
     #[must_use]
@@ -267,6 +286,35 @@ impl EditLog {
     #[must_use]
     pub const fn can(&self) -> (bool, bool) {
         (self.done > 0, self.undone > 0)
+    }
+
+    /// Number of the stroke at hand.
+    #[must_use]
+    pub const fn stroke(&self) -> u32 {
+        self.stroke
+    }
+
+    /// Makes a change by which another log went back, or forth again, and goes so itself; whether it could be made.
+    /// One that this log does not know is noted as any.
+    pub(super) fn retrace(&mut self, links: &mut impl Links, change: Change, back: bool) -> bool {
+        let made = self.apply(links, change);
+        let nth = if back {
+            self.done.checked_sub(1)
+        } else {
+            (self.undone > 0).then_some(self.done)
+        };
+        let known = nth.map(|nth| self.ring[(self.first + nth) % self.ring.len()].1);
+        let sought = if back { change.inverse() } else { change };
+        if known != Some(sought) {
+            if made {
+                self.note(change);
+            }
+        } else if back {
+            (self.done, self.undone) = (self.done - 1, self.undone + 1);
+        } else {
+            (self.done, self.undone) = (self.done + 1, self.undone - 1);
+        }
+        made
     }
 
     /// Begins a stroke: what is made from now on is undone as one.

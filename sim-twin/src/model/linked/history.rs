@@ -4,7 +4,7 @@
 //! either end of a network must know to tell the other. It is of fixed size: pushing never allocates, and what
 //! finds no room is not kept in part.
 
-use crate::model::linked::edits::Change;
+use crate::model::linked::edits::{Change, Part};
 
 /// Strokes of changes.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct History {
     changes: Vec<Change>,
     /// Where each stroke ends in the changes.
     ends: Vec<u32>,
+    /// What each stroke is to those before.
+    parts: Vec<Part>,
     /// Most changes, and most strokes.
     most: usize,
 }
@@ -37,6 +39,7 @@ impl History {
         Self {
             changes: Vec::with_capacity(most),
             ends: Vec::with_capacity(most),
+            parts: Vec::with_capacity(most),
             most,
         }
     }
@@ -53,24 +56,26 @@ impl History {
         self.most - self.changes.len().max(self.ends.len())
     }
 
-    /// Changes of a stroke, by its number from 1; a stroke may have none.
+    /// Changes of a stroke, by its number from 1, and what they are to those before; a stroke may have none.
     #[must_use]
-    pub fn stroke(&self, number: u64) -> Option<&[Change]> {
+    pub fn stroke(&self, number: u64) -> Option<(Part, &[Change])> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         let end = *self.ends.get(index)? as usize;
         let begin = index
             .checked_sub(1)
             .map_or(0, |before| self.ends[before] as usize);
-        self.changes.get(begin..end)
+        let part = *self.parts.get(index)?;
+        self.changes.get(begin..end).map(|changes| (part, changes))
     }
 
     /// Adds a stroke; whether there was room for all of it.
-    pub fn push(&mut self, changes: &[Change]) -> bool {
+    pub fn push(&mut self, part: Part, changes: &[Change]) -> bool {
         let fits = self.ends.len() < self.most && changes.len() <= self.most - self.changes.len();
         if fits {
             self.changes.extend_from_slice(changes);
             // there are no more than fit into 32 bits
             self.ends.push(self.changes.len() as u32);
+            self.parts.push(part);
         }
         fits
     }
@@ -84,16 +89,24 @@ mod tests {
     fn strokes_come_back_by_number_and_what_does_not_fit_is_not_kept() {
         let take = |element| Change::Take { element };
         let mut history = History::new(4);
-        assert!(history.push(&[take(1), take(2)]) && history.push(&[]));
-        assert!(!history.push(&[take(3); 3]), "two are left");
-        assert!(history.push(&[take(4)]));
+        let (begins, goes_on) = (Part::Begins, Part::GoesOn);
+        assert!(history.push(begins, &[take(1), take(2)]) && history.push(goes_on, &[]));
+        assert!(!history.push(begins, &[take(3); 3]), "two are left");
+        assert!(history.push(Part::Undone, &[take(4)]));
         assert_eq!((history.strokes(), history.room()), (3, 1));
-        let strokes = [0, 1, 2, 3, 4].map(|number| history.stroke(number).map(<[Change]>::to_vec));
-        let kept = [vec![take(1), take(2)], vec![], vec![take(4)]].map(Some);
-        assert_eq!(strokes[1..4], kept);
+        let strokes = [0, 1, 2, 3, 4].map(|number| {
+            let stroke = history.stroke(number);
+            stroke.map(|(part, changes)| (part, changes.to_vec()))
+        });
+        let kept = [
+            (begins, vec![take(1), take(2)]),
+            (goes_on, vec![]),
+            (Part::Undone, vec![take(4)]),
+        ];
+        assert_eq!(strokes[1..4], kept.map(Some));
         assert_eq!((&strokes[0], &strokes[4]), (&None, &None));
         // an empty stroke takes a place as well
-        assert!(history.push(&[]) && !history.push(&[]));
+        assert!(history.push(begins, &[]) && !history.push(begins, &[]));
         assert_eq!(history.room(), 0);
     }
 }

@@ -295,7 +295,7 @@ impl Linked {
                 // it was not asked of links that were not there and of elements that were held
                 *spare_m = -1.0;
             }
-            self.stirred(end, 2.0 * self.still_m);
+            self.stirred(end, self.wake_m());
         }
         let carried = |change: &Change| matches!(change, Change::Carry { .. });
         if !fits || self.surgery.changes().iter().any(carried) {
@@ -303,7 +303,8 @@ impl Linked {
             self.drift_m.fill(0.0);
             self.survey_all();
             self.spare_m.fill(-1.0);
-            self.stir_m.fill(2.0 * self.still_m);
+            let wake_m = self.wake_m();
+            self.stir_m.fill(wake_m);
             self.restir();
         }
         self.show_rest();
@@ -335,7 +336,7 @@ impl Linked {
                 let normal = checked(&point_m, &normal)?;
                 surgery.part(elements, (&point_m, &normal))
             }
-            Edit::Replay(changes) => surgery.apply(elements, changes),
+            Edit::Replay(changes, part) => surgery.apply(elements, (part, changes)),
             Edit::Undo => surgery.undo(elements),
             Edit::Redo => surgery.redo(elements),
             Edit::Stiffen { .. } | Edit::Scale { .. } => return Err(EditError::Kind(edit.kind())),

@@ -16,8 +16,11 @@ use crate::model::linked::elements::{Elements, to_f64};
 use crate::model::linked::knife::Blade;
 use crate::model::linked::links::{Links, NONE};
 use crate::model::linked::operate::Act;
+use crate::model::linked::params::LinkedParams;
+use crate::model::linked::propagation::Propagation;
 use crate::model::linked::touch::{Rod, TOOLS};
 use crate::model::linked::weave::Run;
+use crate::model::seal::{self, checked, seal, stirred_in};
 use crate::twin::{Instrument, Ledger, Snapshot, ThawError};
 
 /// Numbers beside those of elements and tools: the ledger, what edits were granted and the time owed.
@@ -135,16 +138,7 @@ impl Linked {
         }
         self.surgery.write(integers);
         self.hold.freeze(snapshot);
-        let sum = self.sum(&snapshot.numbers, &snapshot.integers);
-        snapshot.integers.push(sum);
-    }
-
-    /// A number for what a snapshot of this volume holds.
-    fn sum(&self, numbers: &[f64], integers: &[u64]) -> u64 {
-        let numbers = numbers.iter().map(|number| number.to_bits());
-        numbers
-            .chain(integers.iter().copied())
-            .fold(self.kin, stirred_in)
+        seal(self.kin, snapshot);
     }
 
     /// Appends what is known of a tool.
@@ -179,7 +173,7 @@ impl Linked {
     pub(super) fn read(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         let slots = self.elements.slots() as usize;
         let mut expected = self.numbers(0);
-        let (&found, mut integers) = snapshot.integers.split_last().unwrap_or((&0, &[]));
+        let (_, mut integers) = snapshot.integers.split_last().unwrap_or((&0, &[]));
         let of_elements = next(&mut integers, Elements::<f32>::integers(slots));
         let more = next(&mut integers, INTEGERS);
         let mut lists = Lists::default();
@@ -204,11 +198,13 @@ impl Linked {
                 found: snapshot.numbers.len(),
             });
         }
-        let held = snapshot.integers.len().saturating_sub(1);
-        let expected = self.sum(&snapshot.numbers, &snapshot.integers[..held]);
-        let fits = more.len() == INTEGERS && self.surgery.fits(integers);
-        if expected != found || !fits {
-            return Err(ThawError::Damaged { expected, found });
+        checked(self.kin, snapshot)?;
+        // what has the right sum was written by this volume, and fits
+        if more.len() != INTEGERS || !self.surgery.fits(integers) {
+            return Err(ThawError::Size {
+                expected: self.integers_max(),
+                found: snapshot.integers.len(),
+            });
         }
         self.unstiffened.clone_from(&self.elements.stiffened);
         self.read_numbers(&snapshot.numbers);
@@ -362,23 +358,42 @@ impl Linked {
     }
 }
 
-/// Takes a word into a sum: another word gives another sum, as another sum before does.
-fn stirred_in(sum: u64, word: u64) -> u64 {
-    let mixed = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 32
-}
-
-/// A number for what a volume was made of.
-pub(super) fn kin(elements: &Elements<f32>) -> u64 {
+/// A number for what a volume was made of and how it is stepped.
+pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
     let frame = elements.frame();
     let lengths = frame.origin_m.iter().chain(&frame.spacing_m);
     let matters = elements.bonds().matters().iter();
-    let moduli = matters.flat_map(|matter| [matter.modulus_pa, matter.toughness_jpm2]);
-    let numbers = lengths.copied().chain(moduli).map(f64::to_bits);
+    let of_matter = matters.flat_map(|matter| {
+        let limits = &matter.limits;
+        let along = limits.shortest.into_iter().chain(limits.longest);
+        let all = along.chain(limits.shear.into_iter().flatten());
+        all.chain([matter.modulus_pa, matter.toughness_jpm2])
+    });
+    let of_params = [
+        params.sweep_s,
+        params.omega.into(),
+        params.still.into(),
+        params.deep.into(),
+        params.friction,
+        params.curette_share,
+    ];
+    let choices = [
+        match params.propagation {
+            Propagation::Exact => 0,
+            Propagation::Chain(lists) => 1 + lists as u64,
+            Propagation::Ordered(measure) => 1 << 8 | measure as u64,
+        },
+        u64::from(params.tears),
+        params.undo as u64,
+        u64::from(elements.slots()),
+    ];
+    let numbers = lengths.copied().chain(of_matter).chain(of_params);
     let sites = (0..elements.slots()).flat_map(|element| elements.site(element));
-    numbers
-        .chain(sites.map(|along| u64::from(along as u32)))
-        .fold(u64::from(elements.slots()), stirred_in)
+    let sites = sites.map(|along| u64::from(along as u32));
+    choices
+        .into_iter()
+        .chain(sites)
+        .fold(seal::kin(numbers), stirred_in)
 }
 
 /// A number for an instrument; 0 is none.

@@ -24,7 +24,7 @@ impl Linked {
         self.unstiffened.clone_from(&self.elements.stiffened);
         let before_j = self.links_j();
         let mut share = 1.0;
-        let elements = self.scale(&change, factor, share);
+        let (elements, within) = self.scale(&change, factor, share);
         let mut energy_j = self.links_j() - before_j;
         let free_j = self.free_j();
         if passive {
@@ -50,7 +50,7 @@ impl Linked {
         Ok(EditReport {
             elements,
             energy_j,
-            share,
+            share: share * within,
         })
     }
 
@@ -59,9 +59,10 @@ impl Linked {
         (self.ledger.dissipated_j - self.granted_j).max(0.0)
     }
 
-    /// Makes a share of a change to what elements were before; how many it is about.
-    fn scale(&mut self, change: &Change, factor: f64, share: f64) -> usize {
-        let mut count = 0;
+    /// Makes a share of a change to what elements were before; how many it is about, and how much of the whole change
+    /// their range allows.
+    fn scale(&mut self, change: &Change, factor: f64, share: f64) -> (usize, f64) {
+        let (mut count, mut wanted, mut allowed) = (0, 0.0, 0.0);
         for element in 0..self.elements.slots() {
             let part = self.part(change, element);
             if part <= 0.0 || !self.elements.alive(element) {
@@ -70,13 +71,21 @@ impl Linked {
             let before = self.unstiffened[element as usize];
             let times = 1.0 + (factor - 1.0) * part;
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-            let whole = (before * times as f32).clamp(FACTORS.0, FACTORS.1);
+            let free = before * times as f32;
+            let whole = free.clamp(FACTORS.0, FACTORS.1);
+            wanted += f64::from((free - before).abs());
+            allowed += f64::from((whole - before).abs());
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
             let own = before + share as f32 * (whole - before);
             self.elements.stiffened[element as usize] = own;
             count += 1;
         }
-        count
+        let within = if allowed < wanted {
+            allowed / wanted
+        } else {
+            1.0
+        };
+        (count, within)
     }
 
     /// Part of an element in a change, 0 to 1.
@@ -112,7 +121,7 @@ impl Linked {
             if changed {
                 all.clone()
                     .for_each(|end| self.weave.renew(&self.elements, end));
-                all.for_each(|end| self.stirred(end, 2.0 * self.still_m));
+                all.for_each(|end| self.stirred(end, self.wake_m()));
             }
         }
         for &element in self.touched.iter().flatten() {

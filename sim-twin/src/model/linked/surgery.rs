@@ -8,7 +8,7 @@ use crate::law::Real;
 use crate::model::linked::carve::{Met, Scoop};
 use crate::model::linked::cells::Cells;
 use crate::model::linked::direction::Direction;
-use crate::model::linked::edits::{Change, EditLog};
+use crate::model::linked::edits::{Change, EditLog, Part};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::join::{Glue, carried, to_store_j};
@@ -231,14 +231,33 @@ impl Surgery {
         made
     }
 
-    /// Makes changes as one stroke, such as those that another site has made; those that cannot be made are
-    /// left out.
-    pub fn apply<R: Real>(&mut self, elements: &mut Elements<R>, changes: &[Change]) -> Stroke {
-        self.begin();
+    /// Makes changes that another site has made, as a part of what it did; those that cannot be made are left out.
+    pub fn apply<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        (part, changes): (Part, &[Change]),
+    ) -> Stroke {
+        if part == Part::Begins {
+            self.log.begin();
+        }
+        self.forget_changes();
+        self.open();
         for &change in changes {
             let inside = change.ends().into_iter().all(|end| end < elements.slots());
-            if inside {
-                self.make(elements, change);
+            if !inside {
+                continue;
+            }
+            match part {
+                Part::Begins | Part::GoesOn => {
+                    self.make(elements, change);
+                }
+                Part::Undone | Part::Redone => {
+                    let back = part == Part::Undone;
+                    let room = self.watch.has_room(1);
+                    if room && self.log.retrace(elements, change, back) {
+                        self.watch.tell(elements, change);
+                    }
+                }
             }
         }
         self.end(elements)

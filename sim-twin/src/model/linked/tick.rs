@@ -63,7 +63,8 @@ impl Linked {
         self.let_go(tools, &rods);
         let still_j = self.contact_j();
         self.touch(&rods);
-        let came_j = self.contact_j() - still_j;
+        let laid_j = self.laid_j(&were);
+        let came_j = self.contact_j() - still_j - laid_j;
         let turned_j = self.turn_ties();
         let slipped = self.slip();
         let grasped_j = self.grasp(tools);
@@ -82,8 +83,11 @@ impl Linked {
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;
+        self.ledger.edit_j += laid_j;
+        // what nobody did is nothing to pay with
+        self.granted_j += laid_j;
         self.ledger.contact_j = self.tools_j();
-        self.ledger.elastic_j = before_j + work_j - lost_j - self.ledger.contact_j;
+        self.ledger.elastic_j = before_j + work_j + laid_j - lost_j - self.ledger.contact_j;
         self.steps += 1;
         if self.steps.is_multiple_of(AUDIT) {
             self.audit();
@@ -216,6 +220,25 @@ impl Linked {
         pressed_j + self.clung_j()
     }
 
+    /// Whether a tool presses that pressed nothing in the step before: no motion of it did what it does.
+    fn laid(&self, were: &[Option<Rod>; TOOLS], index: usize) -> Option<&Rod> {
+        let is = self.rods[index].as_ref();
+        is.filter(|_| were[index].is_none())
+    }
+
+    /// Energy of springs of contacts of such tools \[J\].
+    fn laid_j(&self, were: &[Option<Rod>; TOOLS]) -> f64 {
+        let laid = (0..TOOLS).filter_map(|index| self.laid(were, index));
+        let of = |rod: &Rod| -> f64 {
+            let touched = self.touched.iter().chain([&self.fixed]).flatten();
+            let alive = touched.filter(|&&element| self.elements.alive(element));
+            alive
+                .map(|&element| rod.energy_j(&self.elements.at_m(element)))
+                .sum()
+        };
+        laid.map(of).sum()
+    }
+
     /// Energy of those and of what holds blades \[J\].
     pub(super) fn tools_j(&self) -> f64 {
         let blades = self.acts.iter().flatten();
@@ -251,7 +274,12 @@ impl Linked {
             self.stirred(element, gave.farthest_m);
             // one beside the tool goes along with those that it has
             let was_in = |rod: &Rod| rod.depth_m(&at_m).0 > 0.0;
-            let left = !gave.held && were.iter().flatten().any(was_in);
+            let margin_m = MARGIN * self.spacing_m;
+            let near = |rod: &Rod| rod.depth_m(&at_m).0 > -margin_m;
+            let laid = (0..TOOLS)
+                .filter_map(|index| self.laid(were, index))
+                .any(near);
+            let left = laid || !gave.held && were.iter().flatten().any(was_in);
             let left_j = if left { gave.lost_j } else { gave.freed_j };
             rode.and(Rode {
                 held_j: gave.lost_j - left_j,
@@ -259,6 +287,12 @@ impl Linked {
             });
         }
         rode
+    }
+
+    /// A way after which no run is still \[m\].
+    pub(super) const fn wake_m(&self) -> f32 {
+        // of a volume in which nothing is still, any way is more than none
+        (2.0 * self.still_m).max(f32::MIN_POSITIVE)
     }
 
     /// Notes that an element has gone this far \[m\], on its own.

@@ -147,7 +147,7 @@ impl Linked {
             granted_j: 0.0,
             unstiffened: vec![1.0; slots],
             hold: Hold::default(),
-            kin: state::kin(&elements),
+            kin: state::kin(&elements, &params),
             skin: Skin::new(slots),
             surgery,
             acts: [None; TOOLS],
@@ -273,6 +273,7 @@ impl Tissue for Linked {
             ledger: self.ledger,
             topology: Some(self.surgery.edits().hash()),
             changes: self.surgery.changes(),
+            edit: self.surgery.edits().stroke(),
         }
     }
 

@@ -527,6 +527,7 @@ impl Tissue for Explicit {
             ledger: self.state.ledger,
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

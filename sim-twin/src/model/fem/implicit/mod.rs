@@ -345,6 +345,7 @@ impl Tissue for Implicit {
             ledger: self.state.ledger,
             topology: None,
             changes: &[],
+            edit: 0,
         }
     }
 

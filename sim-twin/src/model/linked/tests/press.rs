@@ -196,7 +196,9 @@ fn tp_11_any_propagation_keeps_the_books() {
             assert!(felt[0].force_n.norm() < 100.0);
         }
         let books = tissue.ledger();
-        let out = books.stored_j() - books.tool_work_j + books.dissipated_j - books.residual_j;
+        // the first of them is laid into the tissue
+        let put_j = books.tool_work_j + books.edit_j + books.residual_j;
+        let out = books.stored_j() - put_j + books.dissipated_j;
         assert!(out.abs() < 1e-12, "{propagation:?}: {books:?}");
         assert!(books.dissipated_j > 0.0 && books.stored_j() >= 0.0);
         assert!(

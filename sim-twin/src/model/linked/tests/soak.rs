@@ -5,7 +5,7 @@ use super::{Draw, block};
 use crate::Vec3;
 use crate::model::linked::carve::Scoop;
 use crate::model::linked::direction::Direction;
-use crate::model::linked::edits::{Change, topology};
+use crate::model::linked::edits::{Change, Part, topology};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::exact::{Control, Exact};
 use crate::model::linked::knife::{Blade, Sweep};
@@ -132,7 +132,7 @@ fn edit(
                 other.map(|other| Change::Cut { element, to, other })
             });
             for change in changes.into_iter().flatten() {
-                done.cut += surgery.apply(elements, &[change]).links;
+                done.cut += surgery.apply(elements, (Part::Begins, &[change])).links;
             }
         }
         4 => {
@@ -161,7 +161,9 @@ fn edit(
             done.joined += surgery.join(elements, (centre_m, 2.0)).links;
         }
         10 => {
-            done.put += surgery.apply(elements, &[Change::Put { element }]).elements;
+            done.put += surgery
+                .apply(elements, (Part::Begins, &[Change::Put { element }]))
+                .elements;
         }
         11 => {
             let scoop = Scoop::ball(at(draw), at(draw), 0.8);

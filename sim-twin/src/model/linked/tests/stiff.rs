@@ -144,3 +144,60 @@ fn a_wrong_edit_of_stiffness_is_refused_by_name() {
         "{told}"
     );
 }
+
+/// Elements have a range of stiffness; what goes beyond it is not done and not said to be.
+#[test]
+fn issue_an_edit_beyond_the_range_of_stiffness_said_that_all_was_done() {
+    let mut tissue = slab([9, 9, 6], vec![of(1.0)], |_| 0);
+    let whole = tissue.edit(&scale(ALL, 25.0, false)).expect("can");
+    assert_eq!(whole.share, 1.0);
+    // 25 to 50 of a way from 25 to 100
+    let part = tissue.edit(&scale(ALL, 4.0, true)).expect("can");
+    assert!((part.share - 1.0 / 3.0).abs() < 1e-6, "{part:?}");
+    let none = tissue.edit(&scale(ALL, 1.1, false)).expect("can");
+    assert_eq!((none.share, none.energy_j), (0.0, 0.0));
+    assert_eq!(
+        tissue.edit(&scale(ALL, 0.5, false)).expect("can").share,
+        1.0
+    );
+}
+
+/// A volume of which no row is ever still sees to what is edited as others do.
+#[test]
+fn issue_edits_woke_nothing_where_nothing_is_still() {
+    use crate::model::linked::{Linked, LinkedParams};
+    let moved_m = |still: f32, edit: Edit<'_>| {
+        let elements = slab([11, 11, 7], vec![of(1.0)], |_| 0).elements().clone();
+        let params = LinkedParams {
+            still,
+            ..LinkedParams::default()
+        };
+        let mut tissue = Linked::new(elements, params).expect("fit");
+        press(&mut tissue, 1.5e-3);
+        // long at rest
+        let mut felt = [Reaction::default()];
+        let held = ball(Vec3::new(0.0, 0.0, 3.5e-3), 5e-3);
+        for _ in 0..3000 {
+            tissue.step(&[held], 1e-3, &mut felt);
+        }
+        let before_n = felt[0].force_n.z;
+        tissue.edit(&edit).expect("can");
+        for _ in 0..600 {
+            tissue.step(&[held], 1e-3, &mut felt);
+        }
+        felt[0].force_n.z / before_n
+    };
+    let top = Shape::Layer {
+        from_m: -2.5e-3,
+        to_m: 1.0,
+    };
+    let cut = Edit::Cut {
+        point_m: Vec3::new(1.5e-3, 0.0, 0.0),
+        normal: Vec3::x(),
+    };
+    for edit in [scale(top, 0.25, false), cut] {
+        let [usual, never] = [1e-6, 0.0].map(|still| moved_m(still, edit));
+        assert!(usual < 0.95, "{usual}");
+        assert!((usual - never).abs() < 2e-3, "{usual} {never}");
+    }
+}

@@ -145,14 +145,19 @@ fn tissue(friction: f64, tears: bool) -> Linked {
 }
 
 fn is_finite(felt: &Reaction) -> bool {
-    let vectors = [felt.force_n, felt.torque_nm, felt.normal, felt.to_proxy_m];
-    let scalars = [felt.grip_n, felt.penetration_m, felt.stiffness_npm];
-    let mut all = vectors.iter().flat_map(|v| v.iter()).chain(&scalars);
+    let pressed = [felt.force_n, felt.torque_nm, felt.normal, felt.to_proxy_m];
+    let vectors = pressed.iter().chain([&felt.edge_n]);
+    let lengths = [felt.grip_n, felt.penetration_m, felt.stiffness_npm];
+    let scalars = lengths
+        .iter()
+        .chain([&felt.damping_nspm])
+        .chain(&felt.error_n);
+    let mut all = vectors.flat_map(|v| v.iter()).chain(scalars);
     all.all(|x| x.is_finite())
 }
 
-/// What must hold after every tick.
-fn check(tissue: &Linked, walk: &mut Walk, revised: bool) {
+/// What must hold after every tick; links are at most as far beyond their limits as this \[m\].
+fn check(tissue: &Linked, walk: &mut Walk, beyond_m: f32) {
     let (books, elements) = (tissue.ledger(), tissue.elements());
     let size_j = books.tool_work_j.abs() + books.dissipated_j.abs() + books.edit_j.abs();
     assert!(out_j(tissue).abs() <= 1e-12 + 1e-9 * size_j, "{books:?}");
@@ -164,9 +169,8 @@ fn check(tissue: &Linked, walk: &mut Walk, revised: bool) {
     assert_pieces(elements, tissue.surgery(), walk);
     assert_eq!(odd_edge(tissue.surface()), None);
     assert_eq!(tissue.view().topology, Some(topology(elements)));
-    // an undo links what has come apart, however far that is
     let worst_m = elements.worst_m();
-    assert!(revised || worst_m < 1e-8, "{worst_m}");
+    assert!(worst_m < beyond_m + 1e-8, "{worst_m}, {beyond_m} before");
 }
 
 proptest! {
@@ -182,7 +186,7 @@ proptest! {
         freeze_at in 0..60_usize,
     ) {
         let mut tissue = tissue(friction, tears);
-        let (mut other, mut revised) = (None, false);
+        let (mut other, mut beyond_m) = (None, 0.0_f32);
         let mut walk = Walk::new(SIZE.iter().product::<i32>().unsigned_abs());
         let all = f64::from(SIZE.iter().product::<i32>());
         let mut widest_m = WIDE_M;
@@ -207,8 +211,13 @@ proptest! {
                 // what is out of range is refused
                 let _ = tissue.edit(edit);
             }
-            revised |= matches!(doing.edit, Some(Edit::Undo | Edit::Redo));
-            check(&tissue, &mut walk, revised);
+            // an undo links what has come apart, however far that is; from then on it only comes nearer
+            let worst_m = tissue.elements().worst_m().max(0.0);
+            if matches!(doing.edit, Some(Edit::Undo | Edit::Redo)) {
+                beyond_m = beyond_m.max(worst_m);
+            }
+            check(&tissue, &mut walk, beyond_m);
+            beyond_m = beyond_m.min(worst_m);
             if let Some(other) = &mut other {
                 let mut again = [Reaction::default(); 2];
                 other.step(&doing.tools, doing.dt_s, &mut again);
@@ -277,6 +286,29 @@ fn a_snapshot_of_another_tissue_is_refused() {
     assert_eq!(foreign.numbers.len(), Snapshot::of(&tissue).numbers.len());
     let told = tissue.thaw(&foreign).expect_err("another").to_string();
     assert!(told.contains("check sum"), "{told}");
+    // the same elements, stepped otherwise, and of links that give otherwise
+    let give = |limits| slab(SIZE, vec![matter(limits)], |_| 0);
+    let (mut loose, medium) = (give(Limits::LOOSE), give(Limits::MEDIUM));
+    let others = [Snapshot::of(&medium)];
+    let params = |friction, tears, undo| LinkedParams {
+        friction,
+        tears,
+        undo,
+        ..LinkedParams::default()
+    };
+    let stepped = [
+        (0.4, false, 1 << 16),
+        (0.0, true, 1 << 16),
+        (0.0, false, 300),
+    ];
+    let stepped = stepped.map(|(friction, tears, undo)| {
+        let elements = loose.elements().clone();
+        Snapshot::of(&Linked::new(elements, params(friction, tears, undo)).expect("fit"))
+    });
+    for other in others.iter().chain(&stepped) {
+        let told = loose.thaw(other).expect_err("another").to_string();
+        assert!(told.contains("check sum"), "{told}");
+    }
     let told = tissue
         .thaw(&Snapshot::default())
         .expect_err("empty")
