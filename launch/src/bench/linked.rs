@@ -9,6 +9,7 @@ mod grid;
 mod press;
 mod printed;
 mod reference;
+mod wield;
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,6 +24,7 @@ pub use collide::CollisionRow;
 pub use grid::GridRow;
 pub use press::{DragReport, PokeRow, PressRow};
 pub use reference::{ReferenceError, ReferenceReport};
+pub use wield::WieldRow;
 
 use super::goal::{self, Goal};
 use super::{BenchError, go_on};
@@ -47,6 +49,9 @@ pub struct LinkedReport {
     pub pokes: Vec<PokeRow>,
     /// The drag.
     pub drag: DragReport,
+    /// Instruments, a plain press first.
+    #[serde(default)]
+    pub wields: Vec<WieldRow>,
     /// Figs. 14 to 16.
     pub curves: Vec<Curve>,
     /// An indentation beside finite elements.
@@ -94,6 +99,7 @@ pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
     let presses = press::presses(stop)?;
     let pokes = press::pokes(stop)?;
     let drag = press::drag(stop)?;
+    let wields = wield::wields(stop)?;
     let collisions = collide::table(stop)?;
     let grid = grid::grid(stop)?;
     let curves = curves(stop)?;
@@ -101,6 +107,7 @@ pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
     let mut goals: Vec<Goal> = presses.iter().flat_map(press::press_goals).collect();
     goals.extend(press::poke_goals(&pokes));
     goals.extend(press::drag_goals(&drag));
+    goals.extend(wield::goals(&wields));
     goals.extend(collide::goals(&collisions));
     goals.extend(grid::goals(&grid));
     goals.push(reference.goal());
@@ -111,6 +118,7 @@ pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
         presses,
         pokes,
         drag,
+        wields,
         curves,
         reference,
         goals,
@@ -203,6 +211,12 @@ impl LinkedReport {
             self.drag.lists.us_p50,
             self.drag.printed_us
         );
+        for row in &self.wields {
+            text += &format!(
+                "  40^3, {}: p50 {:.0} p99 {:.0} max {:.0} us, {} changes\n",
+                row.name, row.cpu.us_p50, row.cpu.us_p99, row.cpu.us_max, row.changes
+            );
+        }
         text += &self.collision_table();
         text += &self.grid_table();
         text += &self.reference.line();

@@ -89,7 +89,7 @@ pub struct DragReport {
 }
 
 /// A cube of such an edge on a pinned ground, its top at z = 0.
-fn block(edge: i32, how: Propagation) -> Result<Linked, BenchError> {
+pub(super) fn block(edge: i32, how: Propagation) -> Result<Linked, BenchError> {
     let half_m = 0.5 * SPACING_M * f64::from(edge - 1);
     let frame = Frame {
         origin_m: Vec3::new(-half_m, -half_m, -2.0 * half_m),
@@ -121,7 +121,8 @@ fn block(edge: i32, how: Propagation) -> Result<Linked, BenchError> {
     Ok(Linked::new(elements, params).map_err(LinkedBenchError::Params)?)
 }
 
-fn ball(x_m: f64, depth_m: f64) -> Tool {
+/// A ball on that block, so deep in it \[m\].
+pub(super) fn ball(x_m: f64, depth_m: f64) -> Tool {
     let radius_m = 5e-3;
     Tool {
         position_m: Vec3::new(x_m, 0.0, radius_m - depth_m),

@@ -22,49 +22,87 @@ pub(super) const WIDE: usize = 16;
 /// A part of an array of displacements by axis, which others write to.
 type Line<'a> = &'a [Cell<f32>];
 
-/// A run's elements and their neighbours in memory: parts of one length, so that what is in bounds of one is in bounds
-/// of all.
+/// Displacements of a volume by axis, arrays of one length, and where a run and its neighbours are in them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// By axis.
-    own: [Line<'a>; 3],
-    /// By axis and direction.
-    beside: [[Line<'a>; 6]; 3],
+    all: [Line<'a>; 3],
     gain: &'a [f32],
+    run: &'a Run,
 }
 
 impl<'a> Row<'a> {
-    /// None if the run is not in the arrays, which none is.
     #[inline(always)]
-    pub(super) fn of(elements: &'a mut Elements<f32>, weave: &'a Weave, run: &Run) -> Option<Self> {
+    pub(super) fn of(elements: &'a mut Elements<f32>, weave: &'a Weave, run: &'a Run) -> Self {
         let [x, y, z] = &mut elements.moved_m;
         let x = Cell::from_mut(x.as_mut_slice()).as_slice_of_cells();
         let y = Cell::from_mut(y.as_mut_slice()).as_slice_of_cells();
         let z = Cell::from_mut(z.as_mut_slice()).as_slice_of_cells();
-        let gain = weave.gain.get(run.start..run.start + run.len)?;
-        let mut row = Self {
-            own: [x.get(..run.len)?, y.get(..run.len)?, z.get(..run.len)?],
-            beside: [[&[]; 6]; 3],
-            gain,
-        };
-        for (axis, all) in [x, y, z].into_iter().enumerate() {
-            row.own[axis] = all.get(run.start..run.start + run.len)?;
-            for d in 0..6 {
-                row.beside[axis][d] = all.get(run.beside[d]..run.beside[d] + run.len)?;
-            }
+        // they are as long as each other: that is known here, and not asked for every read
+        let count = x.len().min(y.len()).min(z.len());
+        Self {
+            all: [&x[..count], &y[..count], &z[..count]],
+            gain: &weave.gain,
+            run,
         }
-        Some(row)
+    }
+
+    /// Some elements of the run and of its neighbours, from one on; none beyond the arrays, where no run reaches.
+    #[inline(always)]
+    pub(super) fn spots<const N: usize>(&self, begin: usize) -> Option<Spots<'a, N>> {
+        let own = self.run.start + begin;
+        let mut spots = Spots {
+            own: self.at(own)?,
+            beside: [self.at(own)?; 6],
+            gain: part(self.gain, own)?,
+        };
+        for d in 0..6 {
+            spots.beside[d] = self.at(self.run.beside[d] + begin)?;
+        }
+        Some(spots)
+    }
+
+    #[inline(always)]
+    fn at<const N: usize>(&self, slot: usize) -> Option<[&'a [Cell<f32>; N]; 3]> {
+        let [x, y, z] = self.all;
+        Some([part(x, slot)?, part(y, slot)?, part(z, slot)?])
     }
 }
 
-/// `N` displacements of a line from a place on; zeros beyond its end, where no lanes reach.
-#[inline(always)]
-fn read<const N: usize>(line: Line<'_>, begin: usize) -> [f32; N] {
-    let mut found = [0.0; N];
-    if let Some(some) = line.get(begin..begin + N) {
-        for i in 0..N {
-            found[i] = some[i].get();
+/// Displacements of some elements, by axis, and of their neighbours, by direction and axis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spots<'a, const N: usize> {
+    own: [&'a [Cell<f32>; N]; 3],
+    beside: [[&'a [Cell<f32>; N]; 3]; 6],
+    gain: &'a [f32; N],
+}
+
+impl<const N: usize> Spots<'_, N> {
+    /// Puts them where they go.
+    #[inline(always)]
+    pub(super) fn put(&self, to_m: &[[f32; N]; 3]) {
+        for axis in 0..3 {
+            for i in 0..N {
+                self.own[axis][i].set(to_m[axis][i]);
+            }
         }
+    }
+}
+
+/// `N` places of a line from one on.
+#[inline(always)]
+const fn part<T, const N: usize>(line: &[T], begin: usize) -> Option<&[T; N]> {
+    match line.split_at_checked(begin) {
+        Some((_, rest)) => rest.first_chunk(),
+        None => None,
+    }
+}
+
+/// What is there now.
+#[inline(always)]
+fn read<const N: usize>(there: &[Cell<f32>; N]) -> [f32; N] {
+    let mut found = [0.0; N];
+    for i in 0..N {
+        found[i] = there[i].get();
     }
     found
 }
@@ -227,16 +265,16 @@ struct Way<const N: usize> {
 /// plain run is cut short at the limits.
 #[inline(always)]
 fn way<const N: usize, const LOOK: bool, const PLAIN: bool>(
-    (row, axis): (&Row<'_>, usize),
+    (spots, axis): (&Spots<'_, N>, usize),
     (weave, ranges): (&Weave, &[(f32, f32); 6]),
     (run, begin): (&Run, usize),
     (gain, stiffness): (&[f32; N], &[[f32; N]; 6]),
 ) -> Way<N> {
-    let own: [f32; N] = read(row.own[axis], begin);
+    let own = read(spots.own[axis]);
     let mut pull = [0.0_f32; N];
     let (mut least, mut most) = ([f32::NEG_INFINITY; N], [f32::INFINITY; N]);
     for d in 0..6 {
-        let beside: [f32; N] = read(row.beside[axis][d], begin);
+        let beside = read(spots.beside[d][axis]);
         let (nearest, farthest) = ranges[d];
         for i in 0..N {
             pull[i] = stiffness[d][i].mul_add(beside[i] - own[i], pull[i]);
@@ -306,27 +344,15 @@ impl<const N: usize> Ways<N> {
     }
 }
 
-/// Puts elements of a run, from one on, where they go.
-#[inline(always)]
-pub(super) fn put<const N: usize>(row: &Row<'_>, begin: usize, to_m: &[[f32; N]; 3]) {
-    for axis in 0..3 {
-        if let Some(some) = row.own[axis].get(begin..begin + N) {
-            for i in 0..N {
-                some[i].set(to_m[axis][i]);
-            }
-        }
-    }
-}
-
 /// Finds where `N` elements of a run go; see [`way`].
 #[inline(always)]
 pub(super) fn ways<const N: usize, const LOOK: bool, const PLAIN: bool>(
-    row: &Row<'_>,
+    spots: &Spots<'_, N>,
     (links, ranges): ((&Weave, &Plain), &Ranges),
     Course { run, omega, .. }: Course<'_>,
     lane: Lanes,
 ) -> Ways<N> {
-    let mut gain: [f32; N] = lanes(row.gain, lane.begin);
+    let mut gain = *spots.gain;
     let share: [f32; N] = lanes(&SHARES, WIDE - lane.done);
     for i in 0..N {
         // who looks finds those that are done where they went; others find them where they were, and go there again
@@ -334,9 +360,9 @@ pub(super) fn ways<const N: usize, const LOOK: bool, const PLAIN: bool>(
     }
     let stiffness = stiff::<N, PLAIN>(links, run, lane.begin);
     let with = (&gain, &stiffness);
-    let x = way::<N, LOOK, PLAIN>((row, 0), (links.0, &ranges.0[0]), (run, lane.begin), with);
-    let y = way::<N, LOOK, PLAIN>((row, 1), (links.0, &ranges.0[1]), (run, lane.begin), with);
-    let z = way::<N, LOOK, PLAIN>((row, 2), (links.0, &ranges.0[2]), (run, lane.begin), with);
+    let x = way::<N, LOOK, PLAIN>((spots, 0), (links.0, &ranges.0[0]), (run, lane.begin), with);
+    let y = way::<N, LOOK, PLAIN>((spots, 1), (links.0, &ranges.0[1]), (run, lane.begin), with);
+    let z = way::<N, LOOK, PLAIN>((spots, 2), (links.0, &ranges.0[2]), (run, lane.begin), with);
     let mut ways = Ways {
         to_m: [x.to_m, y.to_m, z.to_m],
         far_m: [0.0; N],

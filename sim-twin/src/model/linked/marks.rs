@@ -1,12 +1,15 @@
 //! A set of small numbers, gone through in growing order.
 //!
 //! Source: ours. A bit a number: who moved and who is near is noted in any order, and gone through in one, so
-//! that the same set means the same sums to the last bit. Going through an empty set of `n` costs `n / 64`.
+//! that the same set means the same sums to the last bit. Going through a set costs a 64th of its largest number,
+//! whatever its bound.
 
 /// Numbers below a bound that was given once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     words: Vec<u64>,
+    /// Words from here on are empty.
+    end: usize,
 }
 
 impl Marks {
@@ -14,24 +17,32 @@ impl Marks {
     pub(super) fn new(bound: usize) -> Self {
         Self {
             words: vec![0; bound.div_ceil(64)],
+            end: 0,
         }
     }
 
     /// Adds a number; one that is out of bounds is none.
     #[inline]
     pub(super) fn add(&mut self, number: usize) {
-        if let Some(word) = self.words.get_mut(number / 64) {
-            *word |= 1 << (number % 64);
-        }
+        self.add_word(number / 64, 1 << (number % 64));
     }
 
     pub(super) fn clear(&mut self) {
-        self.words.fill(0);
+        self.used_mut().fill(0);
+        self.end = 0;
     }
 
-    /// How many words of 64 numbers there are.
-    pub(super) fn words(&self) -> usize {
-        self.words.len()
+    /// Words of 64 numbers that are not empty are before this.
+    pub(super) const fn words(&self) -> usize {
+        self.end
+    }
+
+    fn used(&self) -> &[u64] {
+        self.words.get(..self.end).unwrap_or_default()
+    }
+
+    fn used_mut(&mut self) -> &mut [u64] {
+        self.words.get_mut(..self.end).unwrap_or_default()
     }
 
     /// The numbers of a word, a bit each; none beyond the last.
@@ -45,12 +56,22 @@ impl Marks {
     pub(super) fn set_word(&mut self, nth: usize, word: u64) {
         if let Some(own) = self.words.get_mut(nth) {
             *own = word;
+            self.end = self.end.max(nth + 1);
+        }
+    }
+
+    /// Adds numbers of a word.
+    #[inline]
+    pub(super) fn add_word(&mut self, nth: usize, word: u64) {
+        if let Some(own) = self.words.get_mut(nth) {
+            *own |= word;
+            self.end = self.end.max(nth + 1);
         }
     }
 
     /// How many they are.
     pub(super) fn count(&self) -> usize {
-        let ones = self.words.iter().map(|word| word.count_ones() as usize);
+        let ones = self.used().iter().map(|word| word.count_ones() as usize);
         ones.sum()
     }
 
@@ -58,10 +79,11 @@ impl Marks {
     #[inline]
     pub(super) fn next(&self, from: usize) -> Option<usize> {
         let mut nth = from / 64;
-        let mut word = self.words.get(nth)? & (u64::MAX << (from % 64));
+        let used = self.used();
+        let mut word = used.get(nth)? & (u64::MAX << (from % 64));
         while word == 0 {
             nth += 1;
-            word = *self.words.get(nth)?;
+            word = *used.get(nth)?;
         }
         Some(64 * nth + word.trailing_zeros() as usize)
     }

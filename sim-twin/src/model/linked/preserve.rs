@@ -89,9 +89,10 @@ impl Preserve {
                 continue;
             }
             for ((&element, slope), free) in cell.iter().zip(slopes).zip(free) {
+                let room = room(elements, element);
                 for along in (0..3).filter(|_| free) {
                     let own = elements.moved_m[along][element as usize];
-                    let (least, most) = room(elements, element, along, own);
+                    let (least, most) = room[along];
                     let to_m = (own + share * slope[along]).clamp(least, most);
                     elements.moved_m[along][element as usize] = to_m;
                 }

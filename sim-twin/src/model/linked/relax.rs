@@ -190,6 +190,7 @@ impl<R: Real> Relax<R> {
     fn relax(&self, elements: &mut Elements<R>, element: u32) -> R {
         let slot = element as usize;
         let mut farthest_m = R::zero();
+        let room = self.params.limits.then(|| room(elements, element));
         for along in 0..3 {
             let spacing_m = elements.frame().spacing_m[along];
             let from = match self.params.order {
@@ -205,8 +206,8 @@ impl<R: Real> Relax<R> {
             }
             let own = from[slot];
             let mut to_m = own + R::of(step * spacing_m);
-            if self.params.limits {
-                let (least, most) = room(elements, element, along, own);
+            if let Some(room) = room {
+                let (least, most) = room[along];
                 to_m = to_m.clamp(least, most);
             }
             elements.moved_m[along][slot] = to_m;

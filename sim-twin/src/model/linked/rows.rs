@@ -14,8 +14,8 @@ use crate::model::linked::sweep::{self, BATCH};
 
 /// Way of a run's elements, over the spacing, after which its bounds are looked at again.
 const DRIFT: f32 = 0.25;
-/// Runs of a zone.
-pub(super) const ZONE: usize = 64;
+/// Runs of a zone: those of a batch.
+pub(super) const ZONE: usize = BATCH;
 
 /// Where the elements of some runs may be: corners of a box, and how far they may have gone out of it.
 #[derive(Debug, Clone, Copy)]
@@ -141,24 +141,46 @@ impl Linked {
             let batch = (&runs[..count], self.params.omega);
             let ways = (&mut self.spare_m[..], &mut farthest_m);
             lost_j += sweep::pass_runs(&mut self.elements, &self.weave, batch, ways);
-            for (&run, &way_m) in batch.0.iter().zip(&farthest_m) {
-                self.swept(run as usize, way_m);
-            }
+            self.swept((nth, batch.0), &farthest_m);
         }
         lost_j
     }
 
-    /// Notes how far a run went in a sweep \[m\].
+    /// Notes how far runs of a word went in a sweep \[m\].
     #[inline]
-    fn swept(&mut self, index: usize, way_m: f32) {
-        if way_m == 0.0 {
-            return;
+    fn swept(&mut self, (word, runs): (usize, &[u32]), farthest_m: &[f32]) {
+        let far_m = self.far_m();
+        let mut went = 0;
+        for (&run, &way_m) in runs.iter().zip(farthest_m) {
+            if way_m == 0.0 {
+                continue;
+            }
+            let run = run as usize;
+            went |= 1 << (run % BATCH);
+            self.stir_m[run] = self.stir_m[run].max(way_m);
+            let drift_m = self.drift_m[run] + way_m;
+            self.drift_m[run] = drift_m;
+            // a word's runs are a zone
+            let zone = &mut self.zones[word];
+            zone.drift_m = zone.drift_m.max(drift_m);
+            if drift_m > far_m {
+                self.drifted.add(run);
+            }
+            self.spare_m[run] -= way_m;
+            for &beside in self.weave.beside(run) {
+                self.spare_m[beside as usize] -= way_m;
+            }
         }
-        self.went(index, way_m);
-        self.spare_m[index] -= way_m;
-        for &beside in self.weave.beside(index) {
-            self.spare_m[beside as usize] -= way_m;
-        }
+        self.stirring.add_word(word, went);
+        self.moved.add_word(word, went);
+    }
+
+    /// How far a run may go before its bounds are looked at again \[m\].
+    #[inline]
+    fn far_m(&self) -> f32 {
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
+        let far_m = DRIFT * self.spacing_m as f32;
+        far_m
     }
 
     /// Notes that elements of a run have gone this far \[m\].
@@ -169,9 +191,7 @@ impl Linked {
         let zone = &mut self.zones[run / ZONE];
         zone.drift_m = zone.drift_m.max(self.drift_m[run]);
         self.moved.add(run);
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-        let far_m = DRIFT * self.spacing_m as f32;
-        if self.drift_m[run] > far_m {
+        if self.drift_m[run] > self.far_m() {
             self.drifted.add(run);
         }
     }
@@ -222,7 +242,8 @@ impl Linked {
     /// Finds the same, quicker where most moved: asks those that did not whether one beside them has.
     fn wake_most(&mut self) {
         let runs = self.weave.runs.len();
-        for nth in 0..self.awake.words() {
+        self.awake.clear();
+        for nth in 0..runs.div_ceil(BATCH) {
             let mut word = 0;
             for run in BATCH * nth..runs.min(BATCH * (nth + 1)) {
                 let stirs = |run: usize| self.stir_m[run] > self.still_m;

@@ -227,10 +227,10 @@ impl Linked {
             own.retain(|&element| (element as usize) < slots);
         }
         self.read_clings(&snapshot.numbers, lists.clings);
-        self.read_runs(lists.runs);
+        let relaid = self.read_runs(lists.runs);
         self.surgery.read(&self.elements, integers, changed);
         self.hold.thaw(snapshot);
-        self.reload(changed);
+        self.reload(changed, relaid);
         Ok(())
     }
 
@@ -333,9 +333,10 @@ impl Linked {
     }
 
     /// Takes the runs.
-    fn read_runs(&mut self, runs: &[u64]) {
+    fn read_runs(&mut self, runs: &[u64]) -> bool {
         let weave = &mut self.weave;
-        weave.runs.clear();
+        let mut relaid = weave.runs.len() != runs.len() / RUN;
+        let mut count = 0;
         weave.run_of.fill(NONE);
         for (number, &[own, ab, cd, ef]) in (0_u32..).zip(runs.as_chunks::<RUN>().0) {
             let [start, len] = halves(own);
@@ -348,13 +349,19 @@ impl Linked {
             };
             if let Some(own) = weave.run_of.get_mut(start..start + run.len) {
                 own.fill(number);
-                weave.runs.push(run);
+                match weave.runs.get_mut(count) {
+                    Some(had) => relaid |= std::mem::replace(had, run) != run,
+                    None => weave.runs.push(run),
+                }
+                count += 1;
             }
         }
+        weave.runs.truncate(count);
         weave.loose.clear();
         let all = (0_u32..).zip(&weave.run_of);
         let loose = all.filter(|&(_, &run)| run == NONE);
         weave.loose.extend(loose.map(|(element, _)| element));
+        relaid
     }
 }
 

@@ -16,7 +16,7 @@ use crate::law::Real;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::lanes::{
-    Course, Lanes, NO_RANGES, Ranges, Row, WIDE, Ways, lanes, larger, largest, put, smaller,
+    Course, Lanes, NO_RANGES, Ranges, Row, Spots, WIDE, Ways, lanes, larger, largest, smaller,
     smallest, ways,
 };
 use crate::model::linked::links::Links;
@@ -94,12 +94,12 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
         let lane = Lanes::at::<N>(at, on.run.len);
         // no closures here: a closure is not compiled for the vectors of its caller
         let ranges = Ranges::of::<PLAIN>(elements, links);
-        let Some(row) = Row::of(elements, links.0, on.run) else {
+        let Some(spots) = Row::of(elements, links.0, on.run).spots::<N>(lane.begin) else {
             return;
         };
-        let ways = ways::<N, true, PLAIN>(&row, (links, &ranges), on, lane);
+        let ways = ways::<N, true, PLAIN>(&spots, (links, &ranges), on, lane);
         if PLAIN || !ways.beyond(0.0) {
-            put(&row, lane.begin, &ways.to_m);
+            spots.put(&ways.to_m);
             tally.add(&ways);
         } else {
             // some are near their limits
@@ -130,40 +130,107 @@ fn pass_quick<const N: usize, const PLAIN: bool>(
     on: Course<'_>,
     (spare_m, books): (f32, &mut Books),
 ) -> usize {
-    let (mut farthest_m, mut paid_j) = ([0.0; N], [0.0; N]);
+    let mut quick = Quick {
+        farthest_m: [0.0; N],
+        paid_j: [0.0; N],
+    };
     let mut at = 0;
+    let row = Row::of(elements, links.0, on.run);
     // put where they go once the next ones have been read, which may be some of them again: to read what is on its
     // way to memory takes longer than all the rest
-    let (mut to_m, mut there) = ([[0.0; N]; 3], 0);
-    let Some(row) = Row::of(elements, links.0, on.run) else {
+    let Some(mut there) = row.spots::<N>(0) else {
         return 0;
     };
-    while at < on.run.len {
+    let mut to_m = [[0.0; N]; 3];
+    let mut rest = on.run.len;
+    // few that are left go in narrower lanes, which are read quicker
+    while rest > 0 && (N < WIDE || rest > WIDE / 2) {
         let lane = Lanes::at::<N>(at, on.run.len);
-        let ways = ways::<N, false, PLAIN>(&row, (links, &NO_RANGES), on, lane);
+        let Some(spots) = row.spots::<N>(lane.begin) else {
+            break;
+        };
+        let ways = ways::<N, false, PLAIN>(&spots, (links, &NO_RANGES), on, lane);
         if at > 0 {
-            put(&row, there, &to_m);
+            there.put(&to_m);
         }
         if ways.beyond(spare_m) {
-            break;
+            quick.tell(on.place, books);
+            return at;
         }
-        (to_m, there) = (ways.to_m, lane.begin);
-        for i in 0..N {
-            farthest_m[i] = larger(farthest_m[i], ways.far_m[i]);
-            paid_j[i] += ways.paid_j[i];
-        }
+        (to_m, there) = (ways.to_m, spots);
+        quick.add(&ways);
         at = lane.begin + N;
+        rest = on.run.len - at;
     }
-    if at == on.run.len {
-        put(&row, there, &to_m);
-    }
-    if let Some(lanes) = books.farthest_m.get_mut(on.place) {
-        lanes[..N].copy_from_slice(&farthest_m);
-    }
-    for i in 0..N {
-        books.paid_j[i] += f64::from(paid_j[i]);
-    }
+    let held = (&there, &to_m);
+    at = match rest {
+        0 => {
+            there.put(&to_m);
+            at
+        }
+        // all of them went in lanes of this width
+        _ if N < WIDE => at,
+        1..=4 => quick.end::<4, PLAIN>((&row, held), links, on, (at, spare_m)),
+        _ => quick.end::<8, PLAIN>((&row, held), links, on, (at, spare_m)),
+    };
+    quick.tell(on.place, books);
     at
+}
+
+/// What a run did whose limits needed no look, by lane.
+#[derive(Debug, Clone, Copy)]
+struct Quick<const N: usize> {
+    /// Farthest way \[m\].
+    farthest_m: [f32; N],
+    /// Sum of the ways times the pulls \[J\].
+    paid_j: [f32; N],
+}
+
+impl<const N: usize> Quick<N> {
+    /// Adds what some did, to the last lanes.
+    #[inline(always)]
+    fn add<const M: usize>(&mut self, ways: &Ways<M>) {
+        for i in 0..M {
+            let lane = N - M + i;
+            self.farthest_m[lane] = larger(self.farthest_m[lane], ways.far_m[i]);
+            self.paid_j[lane] += ways.paid_j[i];
+        }
+    }
+
+    /// Moves the last elements of a run, from `at` on, after those before them, which were found and not put yet;
+    /// gives where a link might be at its limits.
+    #[inline(always)]
+    fn end<const M: usize, const PLAIN: bool>(
+        &mut self,
+        (row, (there, to_m)): (&Row<'_>, (&Spots<'_, N>, &[[f32; N]; 3])),
+        links: (&Weave, &Plain),
+        on: Course<'_>,
+        (at, spare_m): (usize, f32),
+    ) -> usize {
+        let lane = Lanes::at::<M>(at, on.run.len);
+        let Some(spots) = row.spots::<M>(lane.begin) else {
+            there.put(to_m);
+            return at;
+        };
+        let ways = ways::<M, false, PLAIN>(&spots, (links, &NO_RANGES), on, lane);
+        there.put(to_m);
+        if ways.beyond(spare_m) {
+            return at;
+        }
+        spots.put(&ways.to_m);
+        self.add(&ways);
+        lane.begin + M
+    }
+
+    #[inline(always)]
+    fn tell(&self, place: usize, books: &mut Books) {
+        if let Some(lanes) = books.farthest_m.get_mut(place) {
+            lanes[..N].copy_from_slice(&self.farthest_m);
+        }
+        for i in 0..N {
+            books.paid_j[i] += f64::from(self.paid_j[i]);
+        }
+    }
 }
 
 /// What a pass did, by lane: lanes are put together at its end.
@@ -263,10 +330,11 @@ pub(super) fn pass_one(
         return Went::default();
     };
     let mut went = Went::default();
+    // of an axis, what others do changes nothing
+    let (room, pull) = (room(elements, element), pull(elements, weave, slot));
     for along in 0..3 {
         let own = elements.moved_m[along][slot];
-        let (least, most) = room(elements, element, along, own);
-        let pull = pull(elements, weave, slot, along);
+        let ((least, most), pull) = (room[along], pull[along]);
         let to = (own + omega * gain * pull).clamp(least, most);
         elements.moved_m[along][slot] = to;
         let way = f64::from(to - own);
@@ -276,38 +344,45 @@ pub(super) fn pass_one(
     went
 }
 
-/// What the links of an element pull at it with along an axis of the world \[N\].
-pub(super) fn pull(elements: &Elements<f32>, weave: &Weave, slot: usize, along: usize) -> f32 {
-    let moved_m = &elements.moved_m[along];
-    let own = moved_m[slot];
-    let ends = elements.neighbour.iter().zip(&weave.stiffness);
-    ends.map(|(neighbour, stiffness)| {
+/// What the links of an element pull at it with, by axis of the world \[N\].
+pub(super) fn pull(elements: &Elements<f32>, weave: &Weave, slot: usize) -> [f32; 3] {
+    let own = std::array::from_fn::<_, 3, _>(|along| elements.moved_m[along][slot]);
+    // as a sum begins
+    let mut pull = [-0.0; 3];
+    for (neighbour, stiffness) in elements.neighbour.iter().zip(&weave.stiffness) {
         let k = stiffness[slot];
-        if k > 0.0 {
-            k * (moved_m[neighbour[slot] as usize] - own)
-        } else {
-            0.0
+        for along in 0..3 {
+            pull[along] += if k > 0.0 {
+                k * (elements.moved_m[along][neighbour[slot] as usize] - own[along])
+            } else {
+                0.0
+            };
         }
-    })
-    .sum()
+    }
+    pull
 }
 
-/// Where an element may be along an axis while its neighbours stay \[m\]; never without the place where it
-/// is, `own`.
-pub(super) fn room<R: Real>(elements: &Elements<R>, element: u32, along: usize, own: R) -> (R, R) {
-    let (mut least, mut most) = (-R::of(f64::MAX), R::of(f64::MAX));
+/// Where an element may be, by axis, while its neighbours stay \[m\]; never without the place where it is.
+pub(super) fn room<R: Real>(elements: &Elements<R>, element: u32) -> [(R, R); 3] {
+    let mut room = [(-R::of(f64::MAX), R::of(f64::MAX)); 3];
     for to in Direction::ALL {
         let Some(other) = elements.neighbour(element, to) else {
             continue;
         };
         let pair = [elements.matter(element), elements.matter(other)];
-        let (nearest, farthest) = elements.bonds().range_m(pair, to, along);
-        let at = elements.moved_m[along][other as usize];
-        least = least.max(at - farthest);
-        most = most.min(at - nearest);
+        for (along, (least, most)) in room.iter_mut().enumerate() {
+            let (nearest, farthest) = elements.bonds().range_m(pair, to, along);
+            let at = elements.moved_m[along][other as usize];
+            *least = least.max(at - farthest);
+            *most = most.min(at - nearest);
+        }
     }
-    // by rounding a link may be past its limit by a last bit
-    (least.min(own), most.max(own))
+    for ((least, most), moved_m) in room.iter_mut().zip(&elements.moved_m) {
+        // by rounding a link may be past its limit by a last bit
+        let own = moved_m[element as usize];
+        (*least, *most) = (least.min(own), most.max(own));
+    }
+    room
 }
 
 /// What a run is like now.

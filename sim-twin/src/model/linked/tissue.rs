@@ -196,9 +196,9 @@ impl Linked {
         &self.surgery
     }
 
-    /// Makes anew what is derived from links, if they changed, and from places; elements that tools touch are
-    /// not swept with their rows.
-    pub(super) fn reload(&mut self, changed: bool) {
+    /// Makes anew what is derived from links, if they changed, from runs, if they are laid otherwise, and from places;
+    /// elements that tools touch are not swept with their rows.
+    pub(super) fn reload(&mut self, changed: bool, relaid: bool) {
         for element in 0..self.elements.slots() {
             if changed {
                 self.weave.renew(&self.elements, element);
@@ -209,7 +209,9 @@ impl Linked {
         for &element in self.touched.iter().flatten() {
             self.weave.gain[element as usize] = 0.0;
         }
-        self.weave.lay_beside();
+        if changed || relaid {
+            self.weave.lay_beside();
+        }
         self.survey_all();
         self.restir();
         self.show_rest();

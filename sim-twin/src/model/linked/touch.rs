@@ -148,8 +148,7 @@ pub(super) fn give_way(
         return Gave::default();
     };
     let at_m = elements.at_m(element);
-    let pull: [f32; 3] = std::array::from_fn(|along| sweep::pull(elements, weave, slot, along));
-    let pull = Vec3::from(pull.map(f64::from));
+    let pull = Vec3::from(sweep::pull(elements, weave, slot).map(f64::from));
     let alone_m = at_m + pull / sum;
     let (best_m, stiff_npm) = grip.map_or((alone_m, sum), |grip| grip.with(&alone_m, sum));
     let to_m = resting_m(&best_m, &at_m, stiff_npm, rods);
@@ -161,9 +160,7 @@ pub(super) fn give_way(
     };
     let before_j = energy_under(&at_m, rods);
     let rest_m = elements.rest_m(element);
-    let room: [(f32, f32); 3] = std::array::from_fn(|along| {
-        sweep::room(elements, element, along, elements.moved_m[along][slot])
-    });
+    let room = sweep::room(elements, element);
     let within = |place_m: &Vec3| -> [f32; 3] {
         std::array::from_fn(|along| {
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]

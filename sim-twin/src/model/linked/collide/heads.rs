@@ -19,6 +19,7 @@ pub(super) enum Heads {
 
 impl Heads {
     /// Of a cell, [`NONE`] if it is empty.
+    #[inline]
     pub(super) fn get(&self, cell: u64) -> u32 {
         match self {
             #[expect(clippy::cast_possible_truncation, reason = "made to this length")]
@@ -28,6 +29,7 @@ impl Heads {
     }
 
     /// Puts it there, or empties the cell with [`NONE`].
+    #[inline]
     pub(super) fn set(&mut self, cell: u64, head: u32) {
         match self {
             Self::Dense(heads) =>

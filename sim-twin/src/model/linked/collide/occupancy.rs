@@ -5,6 +5,8 @@
 //! cell has a list, threaded through the elements themselves and ordered by their number: the map is a function of
 //! where elements are and nothing else, so that there is nothing stale, and a move allocates nothing.
 
+use std::ops::Range;
+
 use crate::Vec3;
 use crate::model::linked::collide::grid::Grid;
 use crate::model::linked::collide::heads::{Heads, Table};
@@ -80,8 +82,7 @@ pub struct Occupancy {
     place_m: Vec<Vec3>,
     cell: Vec<u64>,
     next: Vec<u32>,
-    /// Where a move would put the elements of its body.
-    to_m: Vec<Vec3>,
+    /// Cells where a move would put the elements of its body.
     to_cell: Vec<u64>,
     work: Work,
 }
@@ -110,7 +111,6 @@ impl Occupancy {
             place_m: Vec::new(),
             cell: Vec::new(),
             next: Vec::new(),
-            to_m: Vec::new(),
             to_cell: Vec::new(),
             work: Work::default(),
         }
@@ -135,7 +135,6 @@ impl Occupancy {
             self.next.push(NONE);
         }
         self.heads.reserve(self.who.len());
-        self.to_m.resize(self.who.len(), Vec3::zeros());
         self.to_cell.resize(self.who.len(), OUT);
         let end = u32::try_from(self.who.len()).unwrap_or(NONE);
         for entry in self.starts[body as usize]..end {
@@ -157,7 +156,7 @@ impl Occupancy {
         self.heads.room()
     }
 
-    fn entries(&self, body: u32) -> std::ops::Range<usize> {
+    fn entries(&self, body: u32) -> Range<usize> {
         let at = |nth: usize| self.starts.get(nth).map_or(0, |&start| start as usize);
         let body = body as usize;
         at(body)..at(body + 1).max(at(body))
@@ -180,6 +179,7 @@ impl Occupancy {
     }
 
     /// Puts an entry into its cell's list, in its order.
+    #[inline]
     fn put(&mut self, entry: u32) {
         let cell = self.cell[entry as usize];
         let head = self.heads.get(cell);
@@ -198,6 +198,7 @@ impl Occupancy {
     }
 
     /// Takes an entry out of its cell's list: itself and no other.
+    #[inline]
     fn take(&mut self, entry: u32) {
         let cell = self.cell[entry as usize];
         let head = self.heads.get(cell);
@@ -266,8 +267,8 @@ impl Occupancy {
 
     /// Moves a body in three phases: looks at all new cells, clears its own old ones, then takes the new ones.
     ///
-    /// `to_m` gives the new place \[m\] of an element from its number in the body and its place. `hit` is told of
-    /// hits; of a refused move only of the one that refused it.
+    /// `to_m` gives the new place \[m\] of an element from its number in the body and its place, the same whenever it
+    /// is asked. `hit` is told of hits; of a refused move only of the one that refused it.
     ///
     /// # Errors
     /// [`Refused`]; nothing has moved then, not a bit of a place.
@@ -287,14 +288,15 @@ impl Occupancy {
             let Some(cell) = self.grid.index_at(&there_m) else {
                 return Err(Refused::OutOfSpace(self.who[slot]));
             };
-            (self.to_m[slot], self.to_cell[slot]) = (there_m, cell);
+            self.to_cell[slot] = cell;
             if self.cell[slot] == OUT {
                 continue;
             }
+            let mover = (slot, &entries);
             let met = match rule {
-                Rule::Sweep => self.meet_on_way(slot),
-                Rule::Prevent => self.meet(slot, cell, |_| true),
-                Rule::Detect => self.meet(slot, cell, |met| {
+                Rule::Sweep => self.meet_on_way(mover, &there_m),
+                Rule::Prevent => self.meet(mover, cell, |_| true),
+                Rule::Detect => self.meet(mover, cell, |met| {
                     hit(met);
                     false
                 }),
@@ -304,20 +306,20 @@ impl Occupancy {
                 return Err(Refused::Met(met));
             }
         }
-        self.settle(entries);
+        self.settle(entries, to_m);
         Ok(())
     }
 
     /// Phases two and three.
-    fn settle(&mut self, entries: std::ops::Range<usize>) {
+    fn settle(&mut self, entries: Range<usize>, to_m: impl Fn(usize, &Vec3) -> Vec3) {
         let numbers = |slot| u32::try_from(slot).unwrap_or(NONE);
         for slot in entries.clone() {
             if self.cell[slot] != OUT && self.cell[slot] != self.to_cell[slot] {
                 self.take(numbers(slot));
             }
         }
-        for slot in entries {
-            self.place_m[slot] = self.to_m[slot];
+        for (nth, slot) in entries.enumerate() {
+            self.place_m[slot] = to_m(nth, &self.place_m[slot]);
             if self.cell[slot] != OUT && self.cell[slot] != self.to_cell[slot] {
                 self.cell[slot] = self.to_cell[slot];
                 self.put(numbers(slot));
@@ -325,16 +327,26 @@ impl Occupancy {
         }
     }
 
-    /// The first hit of an element in a cell for which `enough` says so.
-    fn meet(&mut self, slot: usize, cell: u64, mut enough: impl FnMut(Hit) -> bool) -> Option<Hit> {
+    /// The first hit of an element, one of these entries of its body, in a cell for which `enough` says so.
+    #[inline]
+    fn meet(
+        &mut self,
+        (slot, own): (usize, &Range<usize>),
+        cell: u64,
+        mut enough: impl FnMut(Hit) -> bool,
+    ) -> Option<Hit> {
         self.work.tested += 1;
-        let mover = self.who[slot];
         let mut entry = self.heads.get(cell);
         while entry != NONE {
-            let other = self.who[entry as usize];
-            let hit = Hit { mover, other };
-            if other.body != mover.body && enough(hit) {
-                return Some(hit);
+            // a number tells whose it is: who it is need not be read
+            if !own.contains(&(entry as usize)) {
+                let hit = Hit {
+                    mover: self.who[slot],
+                    other: self.who[entry as usize],
+                };
+                if enough(hit) {
+                    return Some(hit);
+                }
             }
             entry = self.next[entry as usize];
         }
@@ -343,28 +355,31 @@ impl Occupancy {
 
     /// Whether an element stays in its cell or goes to one that shares a face with it: then there is no other
     /// between. Most steps of a sweep are so, and this is much quicker than to follow them.
-    fn beside(&self, slot: usize) -> bool {
+    #[inline]
+    fn beside(&self, slot: usize, to_m: &Vec3) -> bool {
         let [x, y, z] = self.grid.size();
         let ahead = self.cell[slot].abs_diff(self.to_cell[slot]);
         // in a space that is wider than these, with steps as short as these, one number is one axis
         let roomy = x.min(y).min(z) >= 8;
-        let short = (self.to_m[slot] - self.place_m[slot]).amax() <= self.grid.pitch_m();
+        let short = (to_m - self.place_m[slot]).amax() <= self.grid.pitch_m();
         let row = u64::from(x);
         ahead == 0 || (roomy && short && [1, row, row * u64::from(y)].contains(&ahead))
     }
 
     /// The first hit of an element on the straight way to its new place.
-    fn meet_on_way(&mut self, slot: usize) -> Option<Hit> {
-        let (grid, from_m, to_m) = (self.grid, self.place_m[slot], self.to_m[slot]);
+    #[inline]
+    fn meet_on_way(&mut self, mover: (usize, &Range<usize>), to_m: &Vec3) -> Option<Hit> {
+        let slot = mover.0;
+        let (grid, from_m) = (self.grid, self.place_m[slot]);
         let cell = self.to_cell[slot];
-        if self.beside(slot) {
-            return self.meet(slot, cell, |_| true);
+        if self.beside(slot, to_m) {
+            return self.meet(mover, cell, |_| true);
         }
         let mut met = None;
-        grid.pass(&from_m, &to_m, |cell| {
+        grid.pass(&from_m, to_m, |cell| {
             met = grid
                 .index(cell)
-                .and_then(|index| self.meet(slot, index, |_| true));
+                .and_then(|index| self.meet(mover, index, |_| true));
             met.is_some()
         });
         met
