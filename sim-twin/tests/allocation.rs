@@ -85,6 +85,7 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         radius_m: 0.005,
         stiffness_npm: 1e6,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };
@@ -220,6 +221,7 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
         radius_m: 3e-3,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };
@@ -303,6 +305,7 @@ fn no_instrument_of_a_linked_tissue_allocates() {
         radius_m: 3e-3,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };

@@ -28,13 +28,15 @@ use super::wield::{self, ToolKind, Wielded, Wielding};
 use crate::config::{Config, ConfigError};
 use crate::console::Answer;
 use crate::console::session::{self, SessionDesk, Sides};
+use crate::input::Pilot;
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
 use crate::replay::same;
 use crate::run::paced::{PacedOptions, Playing, Stage};
 use crate::run::servo::ServoReport;
 use crate::run::side::RECORDING;
-use crate::run::{RunError, file_error};
+use crate::run::{RunError, file_error, hand};
+use crate::trial::psycho::show;
 
 /// Longest attempt that is scored, in ticks: five minutes.
 const ATTEMPT_TICKS: usize = 300_000;
@@ -75,7 +77,8 @@ pub struct Rehearsals {
     pub made: usize,
 }
 
-/// Rehearse until it is ended, or `config` says; `wished` is what the page wishes.
+/// Rehearse until it is ended, or `config` says; `wished` is what the page wishes, and `pilot` the device that leads the
+/// handle, if one does.
 ///
 /// # Errors
 /// [`RunError`] if the first scene cannot be used, or a file not written.
@@ -83,8 +86,10 @@ pub fn rehearse(
     config: &Config,
     options: &LiveOptions,
     (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    pilot: Option<&mut Pilot>,
 ) -> Result<Rehearsals, RunError> {
     let mut room = Room::new(config, options);
+    room.pilot = pilot;
     let mut next = Some((Scene::new(config, &Choice::of(config))?, None));
     while let Some((scene, asked)) = next.take() {
         next = room.play(scene, asked, (desk, wished))?;
@@ -125,6 +130,8 @@ struct Scene {
     solo: Solo,
     tool: &'static ToolKind,
     tools: Vec<&'static ToolKind>,
+    /// Whether it feels two tools at once.
+    second: bool,
     wield: LatestWriter<Wielded>,
     /// What the page is told of it.
     title: String,
@@ -138,7 +145,8 @@ impl Scene {
         solo::alone(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
-        let tools: Vec<_> = wield::tools(&tissue.caps()).collect();
+        let caps = tissue.caps();
+        let tools: Vec<_> = wield::tools(&caps).collect();
         drop(tissue);
         // a task of jaws begins with jaws
         let wanted = match &choice.task {
@@ -151,6 +159,9 @@ impl Scene {
         };
         let radius_m = scene.tool_radius_m * tool.radius;
         config.master.predict.tool_radius_m = radius_m;
+        let own = Some(config.master.predict.tool_shape).filter(|own| own.is_felt(&caps));
+        let shape = tool.shape(scene.tool_radius_m).or(own);
+        config.master.predict.tool_shape = shape.unwrap_or_default();
         if let ScriptParams::Palpation(palpation) = &mut config.operator.script {
             // the handle begins above the surface by this
             palpation.tool_radius_m = radius_m;
@@ -161,7 +172,8 @@ impl Scene {
             name: "stage",
             detail: "its pointer is taken".into(),
         })?;
-        let handle = Wielding::new(params::pointer(&config.operator, aims), wielded);
+        let waits_m = config.operator.script.start_m();
+        let handle = Wielding::new(params::pointer(&config.operator, aims), wielded, waits_m);
         let solo = Solo::with_handle(&config, Box::new(handle))?;
         Ok(Self {
             choice: choice.clone(),
@@ -170,6 +182,7 @@ impl Scene {
             solo,
             tool,
             tools,
+            second: caps.tools_max > 1,
             wield,
             title: scene.name,
         })
@@ -191,9 +204,14 @@ enum Phase {
 /// The session that is being played, as wishes change it.
 struct Now {
     choice: Choice,
+    /// Height of the tool at first contact \[m\].
+    contact_m: f64,
     config: Config,
     tool: &'static ToolKind,
+    /// The one that the hand does not lead.
+    other: &'static ToolKind,
     tools: Vec<&'static ToolKind>,
+    second: bool,
     wield: LatestWriter<Wielded>,
     wielded: Wielded,
     phase: Phase,
@@ -220,6 +238,7 @@ struct Room<'a> {
     known: Known,
     made: usize,
     posed: u64,
+    pilot: Option<&'a mut Pilot>,
 }
 
 impl<'a> Room<'a> {
@@ -233,6 +252,7 @@ impl<'a> Room<'a> {
             known: known.unwrap_or_default(),
             made: 0,
             posed: 0,
+            pilot: None,
         }
     }
 
@@ -259,6 +279,7 @@ impl<'a> Room<'a> {
         };
         let radius_m = config.master.predict.tool_radius_m;
         let mut now = Now {
+            contact_m: show::contact_m(&config),
             phase: match scene.choice.task {
                 Some(_) => Phase::Doing(Vec::new()),
                 None => Phase::Free,
@@ -267,7 +288,9 @@ impl<'a> Room<'a> {
             choice: scene.choice,
             config,
             tool: scene.tool,
+            other: scene.tool,
             tools: scene.tools,
+            second: scene.second,
             wield: scene.wield,
             title: scene.title,
         };
@@ -328,7 +351,9 @@ impl<'a> Room<'a> {
         now: &mut Now,
     ) -> Result<bool, RunError> {
         let mut refused = None;
+        let mut newest = None;
         let running = playing.look(|tick| {
+            newest = Some(*tick);
             if let Err(error) = recorder.push(tick) {
                 refused.get_or_insert(error);
             }
@@ -338,6 +363,9 @@ impl<'a> Room<'a> {
                 ticks.push(*tick);
             }
         });
+        if let (Some(pilot), Some(tick)) = (&mut self.pilot, &newest) {
+            pilot.feel(hand::felt_of(tick, now.contact_m));
+        }
         while let Some((made_ns, stroke)) = playing.stroke() {
             recorder.push_stroke(made_ns, &stroke)?;
         }
@@ -376,6 +404,20 @@ impl<'a> Room<'a> {
                 self.over(&choice, format!("now on {name}"))
             }
             Wish::Tool(name) => self.take_tool(now, name),
+            Wish::Swap => {
+                if !now.second {
+                    return Err("this tissue feels one tool only".into());
+                }
+                std::mem::swap(&mut now.tool, &mut now.other);
+                now.choice.tool = now.tool.name;
+                now.wielded = now.wielded.with(now.tool);
+                now.wielded.swaps = now.wielded.swaps.wrapping_add(1);
+                now.wield.write(now.wielded);
+                Ok(Then::On(format!(
+                    "the {} lies where it was put down; take the other one, a {}",
+                    now.other.name, now.tool.name
+                )))
+            }
             Wish::Undo | Wish::Redo => {
                 let revisions = &mut now.wielded.revisions;
                 let count = match wish {
@@ -434,12 +476,10 @@ impl<'a> Room<'a> {
                 names().join(", ")
             )
         })?;
-        if tool.radius == now.tool.radius {
+        if tool.is_like(now.tool) {
             now.tool = tool;
             now.choice.tool = tool.name;
-            let revisions = now.wielded.revisions;
-            now.wielded = Wielded::new(tool, now.config.master.predict.tool_radius_m);
-            now.wielded.revisions = revisions;
+            now.wielded = now.wielded.with(tool);
             now.wield.write(now.wielded);
             return Ok(Then::On(format!("{name}: {}", tool.about)));
         }
@@ -499,6 +539,7 @@ impl<'a> Room<'a> {
             "scenes": scenes(&self.base.twin),
             "tool": now.tool.name,
             "tools": now.tools.iter().map(|tool| json!({"name": tool.name, "about": tool.about})).collect::<Vec<_>>(),
+            "second": now.second.then(|| json!({"swaps": now.wielded.swaps, "tool": now.other.name})),
             "task": self.task(now),
             "progress": self.progress(),
             "problem": self.known.problem,

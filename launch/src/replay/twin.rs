@@ -72,6 +72,9 @@ impl Twin {
                 reading.instrument
             },
         };
+        if reading.swapped {
+            self.predictor.swap();
+        }
         let prediction = if inputs.masked && self.predictor.may_ask() {
             self.predictor.ask(&self.params, &handle)
         } else {

@@ -19,8 +19,10 @@ use crate::command::{Failure, console};
 use crate::config::Config;
 use crate::console::session::{SessionDesk, Sides};
 use crate::console::{Board, Console};
+use crate::input::Pilot;
 use crate::lab::{PERIOD, Session};
 use crate::rehearsal::library::{self, TaskKind};
+use crate::run::hand;
 use crate::run::paced::{PacedOptions, Stage};
 use crate::trial::person::desk::PersonDesk;
 use crate::trial::person::kept::{Block, Given};
@@ -92,6 +94,8 @@ pub(super) struct Sitting<'a> {
     desk: Arc<PersonDesk>,
     steps: Receiver<Step>,
     console: Console,
+    /// The device that leads the handle in the page's place, if one does.
+    pilot: Option<Pilot>,
     stop: &'a Arc<AtomicBool>,
     place: Place,
 }
@@ -131,6 +135,7 @@ impl<'a> Sitting<'a> {
         let board = Arc::new(Board::blinded(json!(null)));
         let side = SessionDesk::showing((&config, board), Sides::Both, stop);
         let (desk, steps) = PersonDesk::new(Arc::clone(&side));
+        let pilot = hand::pilot(&config, &side).map_err(crate::command::live::failure)?;
         let console = console::serve(arguments, &config, (side.board(), Arc::clone(&desk) as _))?;
         let nothing = || Failure::Refused("no console: a person is asked in its page".into());
         let console = console.ok_or_else(nothing)?;
@@ -141,6 +146,7 @@ impl<'a> Sitting<'a> {
             desk,
             steps,
             console,
+            pilot,
             stop,
             place,
         };
@@ -389,7 +395,11 @@ impl<'a> Sitting<'a> {
             step: None,
             took_s: 0.0,
         };
+        let contact_m = show::contact_m(&config);
         while playing.look(|record| felt.take(record)) {
+            if let (Some(pilot), Some(newest)) = (&mut self.pilot, felt.master.last()) {
+                pilot.feel(hand::felt_of(newest, contact_m));
+            }
             if let Some(step) = self.steps.try_recv().ok().filter(|step| ends(*step)) {
                 felt.step = Some(step);
                 over.store(true, Ordering::Relaxed);
@@ -445,7 +455,7 @@ impl<'a> Sitting<'a> {
         self.side.board().tell(json!({
             "for": "trial",
             "name": self.trial.name,
-            "pointer": true,
+            "pointer": config.operator.device.is_none(),
             "tool_radius_m": config.master.predict.tool_radius_m,
             "start_m": config.operator.script.start_m(),
             "force_n_max": config.master.guard.force_n_max,
@@ -485,11 +495,10 @@ impl Felt {
     }
 }
 
-/// A configuration whose handle the page leads.
+/// A configuration whose handle the page leads, or a device of this machine.
 fn pointed(config: &Config) -> Config {
     let mut config = config.clone();
     config.operator.handle = HandleKind::Pointer;
-    config.operator.device = None;
     config
 }
 

@@ -141,6 +141,53 @@ fn tp_05_forceps_pull_what_they_close_on() {
     }
 }
 
+/// Row S4-P12: smooth jaws slip if and only if the pull is more than twice their coefficient times their grip.
+#[test]
+fn s4_p12_smooth_forceps_slip_where_the_pull_is_more_than_their_friction_on_both_sides() {
+    const JAWS: f64 = 0.4;
+    for squeezed_m in [1.2e-3, 2.0e-3] {
+        let mut tissue = with(LinkedParams {
+            jaw_friction: Some(JAWS),
+            ..LinkedParams::default()
+        });
+        let start_m = Vec3::new(0.0, 0.0, 1e-3);
+        let mut tool = forceps(start_m, false);
+        rest(&mut tissue, &tool, 50);
+        tool.jaws = forceps(start_m, true).jaws;
+        rest(&mut tissue, &tool, 50);
+        for step in 1..=100 {
+            let jaws = tool.jaws.as_mut().expect("jaws");
+            jaws.opening_m = 3e-3 - squeezed_m * f64::from(step) / 100.0;
+            rest(&mut tissue, &tool, 1);
+        }
+        let before = rest(&mut tissue, &tool, 300);
+        assert!(before.grip_n > 0.01, "{before:?}");
+        // along the jaws nothing is held by shape: it is pulled across them
+        let slid_m = |tissue: &Linked, tool: &Tool| {
+            let held = tissue.clings.iter().filter(|cling| cling.grasped());
+            let back =
+                held.map(|c| tool.position_m.y + c.arm_m.y - tissue.elements().at_m(c.element).y);
+            back.fold(0.0_f64, |most, y| most.max(y.abs()))
+        };
+        let (mut most, mut slipping) = (0.0_f64, None);
+        for step in 1..=400 {
+            let to_m = start_m + Vec3::y() * (2e-5 * f64::from(step));
+            lead(&mut tissue, &mut tool, to_m);
+            let felt = rest(&mut tissue, &tool, 20);
+            let across_n = felt.force_n.y.hypot(felt.force_n.z - before.force_n.z);
+            let share = across_n / (2.0 * JAWS * felt.grip_n);
+            assert!(share < 1.05, "{step}: {share} {felt:?}");
+            most = most.max(share);
+            if slipping.is_none() && share > 0.95 {
+                slipping = Some(slid_m(&tissue, &tool));
+            }
+            assert!(out_j(&tissue).abs() < 1e-12);
+        }
+        assert!(most > 0.95, "{most}");
+        assert!(slipping.is_some());
+    }
+}
+
 /// A grip that goes anywhere and comes back has not been paid by the tissue.
 #[test]
 fn tp_05_no_closed_motion_of_jaws_gives_energy() {
