@@ -610,3 +610,88 @@ fn begin_recording(config: &Config, folder: &Path) -> Result<Recorder<BufWriter<
     };
     Ok(Recorder::create(BufWriter::new(file), &description)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use evdev::KeyCode as Key;
+    use palpate_master::device::HandleKind;
+    use palpate_master::device::pointer::Aim;
+    use palpate_transport::clock::pause;
+    use palpate_transport::{Axes, Span};
+
+    use super::*;
+    use crate::console::Desk as _;
+    use crate::input::map::{Lead, Range, Said as Word, Shape};
+    use crate::input::pilot::{Source, Waiting};
+    use crate::rehearsal::desk::RehearsalDesk;
+
+    /// A pad that is held and pressed home, again and again.
+    struct Pressed(u32);
+
+    impl Source for Pressed {
+        fn listen(&mut self, at_most: Span) -> io::Result<Vec<Word>> {
+            pause(at_most);
+            self.0 += 1;
+            Ok(match self.0 % 100 {
+                1 => vec![Word::Button(Key::BTN_SOUTH.0, true)],
+                2 => vec![Word::Axis(5, 255)],
+                0 => vec![Word::Axis(5, 0), Word::Button(Key::BTN_SOUTH.0, false)],
+                _ => Vec::new(),
+            })
+        }
+
+        fn push(&mut self, _: &Axes) {}
+    }
+
+    fn pad() -> Shape {
+        let range = |low| Range {
+            low,
+            high: 255,
+            flat: 0,
+        };
+        let axes = [(0, -255), (1, -255), (3, -255), (4, -255), (5, 0)];
+        let axes = axes.map(|(axis, low)| (axis, range(low)));
+        Shape::of(BTreeMap::from(axes), &[], &[Key::BTN_SOUTH.0]).expect("a pad")
+    }
+
+    #[test]
+    fn a_device_leads_the_handle_of_a_rehearsal_and_no_page_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = Config {
+            duration_s: 4.0,
+            twin: "sheet".into(),
+            ..Config::default()
+        };
+        config.operator.handle = HandleKind::Pointer;
+        config.operator.device = Some("played".into());
+        solo::alone(&mut config);
+        let stop = Arc::new(AtomicBool::new(false));
+        let side = SessionDesk::new(&config, Sides::OperatorOnly, &stop);
+        let (desk, wished) = RehearsalDesk::new(Arc::clone(&side));
+        let told = Arc::clone(&side);
+        let say = Box::new(move |aim: Aim| {
+            told.lead(aim);
+            // a page says the opposite all the time
+            desk.aim(Aim::default(), 0.0);
+        });
+        let start_m = config.operator.script.start_m();
+        let lead = Lead::new(pad(), 0.008, start_m);
+        let waiting = Waiting::saying(Box::new(Pressed(0)), (lead, "a played pad".into()), say);
+        let mut pilot = hand::fly_to(waiting, &side).expect("a thread");
+        let options = LiveOptions {
+            folder: folder.path().into(),
+            attempts: None,
+            stop,
+        };
+        let done = rehearse(&config, &options, (&side, &wished), Some(&mut pilot));
+        assert_eq!(done.expect("it runs").parts.len(), 1);
+        assert!(pilot.land().words > 2);
+        let recording = record::read(&folder.path().join(RECORDING)).expect("recorded");
+        let felt_n = recording.master.iter().map(|r| r.tissue_force_n[2]);
+        let most_n = felt_n.fold(0.0, f64::max);
+        assert!(most_n > 0.3, "{most_n} N at most");
+    }
+}

@@ -129,7 +129,7 @@ const TOOLS: [ToolKind; 10] = [
     ),
     tool(
         "scalpel",
-        "cuts while it works",
+        "cuts while it works: press its tip in, then draw it sideways",
         Needs::Instruments,
         Work::Scalpel,
     ),

@@ -177,6 +177,10 @@ mod tests {
                 felt.last().expect("a tick")
             };
             hold(&at(0.0, deep_m, false), 100);
+            // they close where they are, and then squeeze
+            let mut closing = at(0.0, deep_m, true);
+            closing.position_m[3] = 0.01;
+            hold(&closing, 2);
             hold(&at(0.0, deep_m, true), 200);
             let steps = (1..=200).map(|step| deep_m + 0.005 * f64::from(step) / 200.0);
             let held = steps

@@ -29,6 +29,13 @@ function solid(color, opacity = 1) {
   return new THREE.MeshLambertMaterial({ color, transparent: opacity < 1, opacity, depthWrite: opacity === 1 });
 }
 
+function held() {
+  const shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.0022, 0.0022, 0.06, 12), solid(STEEL, 0.8));
+  shaft.rotation.x = Math.PI / 2;
+  shaft.position.z = 0.03;
+  return shaft;
+}
+
 /** Parts of an instrument about its place; `follow` sets what depends on the opening of the jaws [m]. */
 const PARTS = {
   scalpel: (radius_m) => {
@@ -40,11 +47,11 @@ const PARTS = {
   },
   curette: (radius_m) => ({ parts: [new THREE.Mesh(new THREE.TorusGeometry(0.97 * radius_m, BLADE_M, 8, 40), solid(0xd7dde3))] }),
   tweezers: (radius_m) => {
-    const prong = new THREE.CylinderGeometry(0.6 * PRONG_M, PRONG_M, 0.05, 10);
+    const prong = new THREE.CylinderGeometry(0.6 * PRONG_M, PRONG_M, 0.06, 10);
     const prongs = [1, -1].map(() => new THREE.Mesh(prong, solid(0xd7dde3)));
     for (const one of prongs) {
       one.rotation.x = -Math.PI / 2;
-      one.position.z = 0.025 - 0.6 * radius_m;
+      one.position.z = 0.03 - 0.6 * radius_m;
     }
     const follow = (opening_m) => prongs.forEach((one, nth) => (one.position.x = (nth ? -1 : 1) * (Math.max(0, opening_m) / 2 + PRONG_M)));
     return { parts: prongs, follow };
@@ -59,10 +66,9 @@ export class Tool {
     this.follow = follow ?? (() => {});
     // what works as an instrument presses with its ball only while it does not
     this.ball = new THREE.Mesh(swept(radius_m, edges_m), solid(color, parts.length ? 0.5 * opacity : opacity));
-    const shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.0022, 0.0022, 0.06, 12), solid(STEEL, 0.8));
-    shaft.rotation.x = Math.PI / 2;
-    shaft.position.z = kind === "tweezers" ? 0.075 : 0.03;
-    this.group.add(this.ball, shaft, ...parts);
+    this.group.add(this.ball, ...parts);
+    // tweezers are held by their legs
+    if (kind !== "tweezers") this.group.add(held());
   }
 
   place([x, y, z, opening_m]) {
