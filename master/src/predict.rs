@@ -16,7 +16,7 @@ use palpate_twin::model::linked::edits::Change;
 use palpate_twin::scene::Steps;
 use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
 
-use crate::device::Revisions;
+use crate::device::{Reading, Revisions};
 
 pub mod correction;
 pub mod hands;
@@ -98,8 +98,10 @@ pub struct Prediction {
     pub blunted: bool,
     /// Whether the instrument is of another kind than in the last step: what held the former is gone at once.
     pub relaid: bool,
-    /// The tool that the hand has put down, if it has.
-    pub parked: Option<Parked>,
+    /// The tool that the hand has put down; all 0 if it has not.
+    pub parked: Parked,
+    /// Links that instruments have cut of the twin, less those that they made.
+    pub links_cut: i64,
 }
 
 impl Prediction {
@@ -306,9 +308,18 @@ impl Predictor {
         }
     }
 
-    /// Before a step: the hand puts its tool down where it is, and takes the other one. Only the twin is touched by two.
-    pub fn swap(&mut self) {
-        self.hands.swap();
+    /// Before a step: what the hand holds by a reading. Where that says so it has put its tool down and has the other
+    /// one; only the twin is touched by two.
+    pub fn held(&mut self, reading: &Reading) -> Touch {
+        if reading.swapped {
+            self.hands.swap();
+        }
+        Touch {
+            position_m: reading.position_m,
+            velocity_mps: reading.velocity_mps,
+            closed: reading.closed,
+            instrument: reading.instrument,
+        }
     }
 
     /// Take back, or do again, what the operator asked for: one stroke a tick, after the tick's step, in the order
@@ -410,6 +421,7 @@ impl Predictor {
         let edge = felt.edge_n;
         let costs = Prediction {
             edge_n: [edge.x, edge.y, edge.z, 0.0],
+            links_cut: self.strokes.as_ref().map_or(0, Strokes::links_cut),
             update_energy_j: self.went[0] + sum(Correction::energy_j),
             corrected: self.went[1] + sum(Correction::corrected),
             confidence,

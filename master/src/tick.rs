@@ -154,12 +154,6 @@ impl State {
         strokes.map_or(0, crate::predict::strokes::Strokes::made)
     }
 
-    /// Links that instruments have cut of the twin, less those that they made.
-    fn links_cut(&self) -> i64 {
-        let strokes = self.predictor().and_then(Predictor::strokes);
-        strokes.map_or(0, crate::predict::strokes::Strokes::links_cut)
-    }
-
     /// Which elements of the twin are there, linked and held.
     fn topology(&self) -> u64 {
         self.predictor().map_or(0, Predictor::topology)
@@ -353,15 +347,7 @@ impl State {
         if !coupling.needs_twin() && coupling.switch.is_empty() && !opened {
             return unfelt;
         }
-        let handle = Touch {
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
-            closed: reading.closed,
-            instrument: reading.instrument,
-        };
-        if reading.swapped {
-            predictor.swap();
-        }
+        let handle = predictor.held(reading);
         if inputs.masked && predictor.may_ask() {
             return predictor.ask(&params.predict, &handle);
         }
@@ -570,9 +556,9 @@ impl State {
             held_to_m: self.held_to_m,
             strokes: self.strokes(),
             topology: self.topology(),
-            links_cut: self.links_cut(),
-            parked_m: prediction.parked.map_or([0.0; AXES], |it| it.position_m),
-            parked_n: prediction.parked.map_or([0.0; AXES], |it| it.force_n),
+            links_cut: prediction.links_cut,
+            parked_m: prediction.parked.position_m,
+            parked_n: prediction.parked.force_n,
             ..TickRecord::default()
         }
     }

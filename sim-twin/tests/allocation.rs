@@ -92,8 +92,7 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
     let mut tissue = block();
     let mut copy = tissue.clone();
     let mut reactions = [Reaction::default(); 4];
-    let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
+    let mut snapshot = Snapshot::of(&tissue);
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
     let (mut most_kg, mut changed) = (0.0_f64, 0);

@@ -50,10 +50,10 @@ impl Hands {
         tissue: &mut dyn Tissue,
         params: &PredictParams,
         (handle, dt_s): (&Touch, f64),
-    ) -> (Reaction, Option<Parked>) {
+    ) -> (Reaction, Parked) {
         self.last = Some(*handle);
         let Some(parked) = self.parked else {
-            return (touch(tissue, params, handle, dt_s), None);
+            return (touch(tissue, params, handle, dt_s), Parked::default());
         };
         let mut tools = [tool(params, handle); 2];
         tools[1 - self.led] = tool(params, &parked);
@@ -63,7 +63,7 @@ impl Hands {
             position_m: parked.position_m,
             force_n: axes(&felt[1 - self.led]),
         };
-        (felt[self.led], Some(there))
+        (felt[self.led], there)
     }
 }
 
@@ -134,9 +134,8 @@ mod tests {
                 felt.last().expect("a tick")
             };
             let (first, none) = hold(&at(-0.02, deep_m, false), false, 400);
-            assert!(first.force_n.z > 0.1 && none.is_none(), "{name}");
+            assert!(first.force_n.z > 0.1 && none == Parked::default(), "{name}");
             let (away, left) = hold(&at(0.02, 0.05, false), true, 400);
-            let left = left.expect("one lies");
             assert_eq!(away.force_n, Vec3::zeros(), "{name}");
             assert_eq!(left.position_m, at(-0.02, deep_m, false).position_m);
             assert!(
@@ -144,7 +143,6 @@ mod tests {
                 "{name}: {left:?}"
             );
             let (second, left) = hold(&at(0.02, deep_m, false), false, 400);
-            let left = left.expect("still");
             assert!(second.force_n.z > 0.1 && left.force_n[2] > 0.1, "{name}");
             // back in the hand, with the force that it had
             let (again, other) = hold(&at(-0.02, deep_m, false), true, 400);
@@ -152,7 +150,6 @@ mod tests {
                 (again.force_n.z / left.force_n[2] - 1.0).abs() < 0.01,
                 "{name}"
             );
-            let other = other.expect("the second one");
             assert!(
                 (other.force_n[2] / second.force_n.z - 1.0).abs() < 0.01,
                 "{name}"
@@ -190,13 +187,12 @@ mod tests {
                 .0;
             assert!(held.force_n.z < -0.01, "{name}: it pulls back {held:?}");
             hands.swap();
-            let mut last = None;
+            let mut left = Parked::default();
             for _ in 0..1000 {
-                last = hands
+                left = hands
                     .touch(tissue.as_mut(), &params, (&at(0.03, 0.05, false), 1e-3))
                     .1;
             }
-            let left = last.expect("it lies there");
             assert!(
                 left.force_n[2] < 0.5 * held.force_n.z,
                 "{name}: {left:?} {held:?}"
