@@ -1,5 +1,6 @@
 //! The remote tissue as the simulated robot meets it: `Tissue` behind the robot's `Environment`.
 
+use palpate_master::predict::ToolShape;
 use palpate_slave::robot::{Environment, Opened, Probe, StrokeRefusal};
 use palpate_transport::stroke::STROKE_CHANGES;
 use palpate_transport::{Axes, Stroke};
@@ -17,6 +18,7 @@ pub struct TissueEnvironment {
     tissue: Box<dyn Tissue>,
     radius_m: f64,
     stiffness_npm: f64,
+    shape: ToolShape,
     /// Step at which the tissue goes \[s\].
     pace_s: f64,
     /// Time since its last step \[s\].
@@ -42,6 +44,7 @@ impl TissueEnvironment {
             tissue,
             radius_m,
             stiffness_npm,
+            shape: ToolShape::Ball,
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
@@ -49,18 +52,26 @@ impl TissueEnvironment {
             changes: Vec::with_capacity(STROKE_CHANGES),
         }
     }
+
+    /// The same, touched by a probe of another shape.
+    #[must_use]
+    pub fn touched_by(self, shape: ToolShape) -> Self {
+        Self { shape, ..self }
+    }
 }
 
 impl Environment for TissueEnvironment {
     fn step(&mut self, probe: &Probe, dt_s: f64) -> Axes {
         let [x, y, z, opening_m] = probe.position_m;
         let [vx, vy, vz, opening_velocity_mps] = probe.velocity_mps;
+        let [shaft_m, side_m] = self.shape.edges_m();
         let tool = Tool {
-            position_m: Vec3::new(x, y, z),
+            position_m: Vec3::new(x, y, z) - 0.5 * (shaft_m + side_m),
             velocity_mps: Vec3::new(vx, vy, vz),
             radius_m: self.radius_m,
             stiffness_npm: self.stiffness_npm,
-            shaft_m: Vec3::zeros(),
+            shaft_m,
+            side_m,
             instrument: Instrument::Blunt,
             jaws: Some(Jaws {
                 opening_m,

@@ -179,6 +179,7 @@ impl Handle for TracedHandle {
                 Instrument::Blunt
             },
             revisions: Revisions::default(),
+            swapped: false,
             present: held && meant.present,
             intended_m: if held {
                 meant.position_m

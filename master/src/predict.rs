@@ -7,7 +7,7 @@
 //! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
 //! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
 //! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
-//! [`strokes`] what instruments did, [`params`] are the numbers that may be set.
+//! [`strokes`] what instruments did, [`hands`] a second tool, [`shape`] what tools look like, [`params`] are the numbers that may be set.
 
 use std::collections::VecDeque;
 
@@ -15,26 +15,30 @@ use palpate_transport::frame::FrameFlags;
 use palpate_transport::{Axes, HapticFrame};
 use palpate_twin::model::linked::edits::{Change, Part};
 use palpate_twin::scene::Steps;
-use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
 
 use crate::device::{Reading, Revisions};
 
 pub mod correction;
+pub mod hands;
 pub mod hunt_crossley;
 pub mod learning;
 pub mod lessons;
 pub mod local;
 pub mod met;
 pub mod params;
+pub mod shape;
 pub mod strokes;
 mod towards;
 
 use correction::Correction;
+use hands::{Hands, Parked, touch};
 use hunt_crossley::Contact;
 use learning::Learning;
 use local::{Local, LocalModel};
 use met::Met;
 pub use params::{PredictError, PredictParams};
+pub use shape::ToolShape;
 use strokes::{RemoteStrokes, Strokes};
 use towards::Towards;
 
@@ -136,6 +140,10 @@ pub struct Prediction {
     pub blunted: bool,
     /// Whether the instrument is of another kind than in the last step: what held the former is gone at once.
     pub relaid: bool,
+    /// The tool that the hand has put down; all 0 if it has not.
+    pub parked: Parked,
+    /// Links that instruments have cut of the twin, less those that they made.
+    pub links_cut: i64,
 }
 
 impl Prediction {
@@ -188,6 +196,8 @@ pub struct Predictor {
     wishes: VecDeque<Wish>,
     /// Whether the hand touches the twin.
     touched: bool,
+    /// Which of two tools is led, and where the other one lies.
+    hands: Hands,
     /// What the tool did in the last step.
     wielded: Instrument,
     /// What instruments did, if they do anything to the twin.
@@ -212,6 +222,7 @@ impl Predictor {
             heard: None,
             wishes: VecDeque::with_capacity(WISHES),
             touched: false,
+            hands: Hands::default(),
             wielded: Instrument::Blunt,
         }
     }
@@ -285,7 +296,9 @@ impl Predictor {
         // be more than its stability allows
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
         let (handle, blunted) = &self.allowed(handle);
-        let felt = touch(self.twin.as_mut(), params, handle, step_s);
+        let (felt, parked) = self
+            .hands
+            .touch(self.twin.as_mut(), params, (handle, step_s));
         if let Some(strokes) = &mut self.strokes
             && step_s > 0.0
         {
@@ -334,8 +347,18 @@ impl Predictor {
             relaid: kinds[0] != kinds[1],
             updated: learnt || changed,
             blunted: *blunted,
+            parked,
             ..self.prediction(params, handle, &felt)
         }
+    }
+
+    /// Before a step: what the hand holds by a reading. Where that says so it has put its tool down and has the other
+    /// one; only the twin is touched by two.
+    pub fn held(&mut self, reading: &Reading, blunt: bool) -> Touch {
+        if reading.swapped {
+            self.hands.swap();
+        }
+        Touch::of(reading, blunt)
     }
 
     /// Take back, or do again, what the operator asked for: one stroke a tick, after the tick's step, in the order
@@ -410,11 +433,12 @@ impl Predictor {
     /// shadow and learning. The next tick steps as usual.
     pub fn ask(&mut self, params: &PredictParams, handle: &Touch) -> Prediction {
         let (handle, blunted) = &self.allowed(handle);
-        let felt = touch(self.twin.as_mut(), params, handle, 0.0);
+        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, (handle, 0.0));
         self.asked = true;
         Prediction {
             masked: true,
             blunted: *blunted,
+            parked,
             ..self.prediction(params, handle, &felt)
         }
     }
@@ -441,6 +465,7 @@ impl Predictor {
         let costs = Prediction {
             edge_n,
             edge_j,
+            links_cut: self.strokes.as_ref().map_or(0, Strokes::links_cut),
             update_energy_j: self.went[0] + sum(Correction::energy_j),
             corrected: self.went[1] + sum(Correction::corrected),
             confidence,
@@ -530,28 +555,6 @@ fn hear(params: &PredictParams, learning: &mut Learning, expected: &Reaction, re
     } else if expected.contacts == 0 {
         learning.close();
     }
-}
-
-/// Touch a tissue with a tool for one tick.
-fn touch(tissue: &mut dyn Tissue, params: &PredictParams, touch: &Touch, dt_s: f64) -> Reaction {
-    let [x, y, z, opening_m] = touch.position_m;
-    let [vx, vy, vz, opening_velocity_mps] = touch.velocity_mps;
-    let tool = Tool {
-        position_m: Vec3::new(x, y, z),
-        velocity_mps: Vec3::new(vx, vy, vz),
-        radius_m: params.tool_radius_m,
-        stiffness_npm: params.tool_stiffness_npm,
-        shaft_m: Vec3::zeros(),
-        instrument: touch.instrument,
-        jaws: Some(Jaws {
-            opening_m,
-            opening_velocity_mps,
-            closed: touch.closed,
-        }),
-    };
-    let mut reactions = [Reaction::default()];
-    tissue.step(&[tool], dt_s, &mut reactions);
-    reactions[0]
 }
 
 /// A reaction as four port axes \[N\].

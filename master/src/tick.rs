@@ -348,7 +348,7 @@ impl State {
         }
         // what the hand is not let feel does nothing
         let faded = self.fault || faded(coupling.mode, (reading, stale), inputs);
-        let handle = Touch::of(reading, faded);
+        let handle = predictor.held(reading, faded);
         let withheld = handle.instrument != reading.instrument;
         let prediction = if inputs.masked && predictor.may_ask() {
             predictor.ask(&params.predict, &handle)
@@ -549,6 +549,9 @@ impl State {
             held_to_m: self.held_to_m,
             strokes: self.strokes(),
             topology: self.topology(),
+            links_cut: prediction.links_cut,
+            parked_m: prediction.parked.position_m,
+            parked_n: prediction.parked.force_n,
             ..TickRecord::default()
         }
     }

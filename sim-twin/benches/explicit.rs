@@ -81,6 +81,7 @@ fn tool(depth_m: f64) -> Tool {
         radius_m: RADIUS_M,
         stiffness_npm: 1e9,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     }

@@ -64,6 +64,7 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
             radius_m: RADIUS_M,
             stiffness_npm: 1e6,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: Instrument::Blunt,
             jaws: None,
         };

@@ -264,6 +264,7 @@ impl Scene {
             radius_m: self.tool_radius_m,
             stiffness_npm: self.tool_stiffness_npm,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: Instrument::Blunt,
             jaws: None,
         }

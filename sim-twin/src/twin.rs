@@ -7,7 +7,7 @@ use crate::Vec3;
 use crate::mesh::region::Shape;
 use crate::model::linked::edits::{Change, Part};
 
-/// What touches the tissue during one step: a sphere, a rod or a point, with jaws when it can pinch and an
+/// What touches the tissue during one step: a sphere, a rod, a plate or a point, with jaws when it can pinch and an
 /// instrument when it can do more than press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
@@ -24,6 +24,10 @@ pub struct Tool {
     /// From the centre to the other end of the tool's axis \[m\]: a rounded rod, such as the shaft
     /// of a stylus; zero for a sphere. Models without [`Caps::shafts`] feel the sphere only.
     pub shaft_m: Vec3,
+    /// From its axis to that of its other edge \[m\], perpendicular to [`Self::shaft_m`]: a plate with round edges, as
+    /// thick as a rod of its radius, such as a spatula; zero for a rod or a sphere. Models without [`Caps::plates`]
+    /// feel no more than the axis.
+    pub side_m: Vec3,
     /// Jaws of a gripper or tweezers, if the tool has them.
     pub jaws: Option<Jaws>,
     /// What it does to the tissue beside pressing; models without [`Caps::instruments`] feel it as blunt.
@@ -209,6 +213,8 @@ pub struct Caps {
     pub tools_max: usize,
     /// Whether [`Tool::shaft_m`] is felt.
     pub shafts: bool,
+    /// Whether [`Tool::side_m`] is felt.
+    pub plates: bool,
     /// Whether a tool without a radius is felt. No scene has one: this is for callers of the library.
     pub points: bool,
     /// Whether [`Tool::jaws`] are felt.

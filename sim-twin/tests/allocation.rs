@@ -85,14 +85,14 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         radius_m: 0.005,
         stiffness_npm: 1e6,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };
     let mut tissue = block();
     let mut copy = tissue.clone();
     let mut reactions = [Reaction::default(); 4];
-    let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
+    let mut snapshot = Snapshot::of(&tissue);
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
     let (mut most_kg, mut changed) = (0.0_f64, 0);
@@ -220,6 +220,7 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
         radius_m: 3e-3,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };
@@ -303,6 +304,7 @@ fn no_instrument_of_a_linked_tissue_allocates() {
         radius_m: 3e-3,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };

@@ -24,10 +24,10 @@ FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-
 PLAIN = ["--no-sandbox", "--enable-unsafe-swiftshader"]
 STAND_IN = """
 (() => {
-  const FIELDS = 62, SIDE = __SIDE__;
+  const FIELDS = 71, SIDE = __SIDE__;
   const frame = (kind, nodes, faces, bytes) => {
     const buffer = new ArrayBuffer(32 + bytes), view = new DataView(buffer);
-    view.setUint32(0, 0x43504c50, true); view.setUint16(4, 1, true); view.setUint16(6, kind, true);
+    view.setUint32(0, 0x43504c50, true); view.setUint16(4, 2, true); view.setUint16(6, kind, true);
     view.setUint32(12, nodes, true); view.setUint32(16, faces, true); view.setUint32(20, 1, true);
     view.setFloat64(24, performance.now() / 1000, true);
     return [buffer, view];
@@ -185,7 +185,7 @@ def cursor(look, numbers):
     look.js("palpate.scene.afford = () => {}")
     counts = {}
     for radius_mm, depth_mm in [(8, 0), (8, 7), (3, 7), (12, 7)]:
-        look.js(f"fake.radius_m = {radius_mm / 1e3}; fake.depth_m = {depth_mm / 1e3}; palpate.scene.props({radius_mm / 1e3});"
+        look.js(f"fake.radius_m = {radius_mm / 1e3}; fake.depth_m = {depth_mm / 1e3}; palpate.scene.props({{radius_m: {radius_mm / 1e3}}});"
                 "palpate.scene.arrow.scale.setScalar(1e-6)")
         # the force's arrow begins at the diamond, and is not what is looked at
         look.js("palpate.scene.arrow.visible = false; palpate.scene.tools.remove(palpate.scene.arrow)")
@@ -197,7 +197,7 @@ def cursor(look, numbers):
     numbers["diamond_pixels"] = counts
     hold(min(counts.values()) > 10, f"the diamond is seen: {counts}")
     hold(max(counts.values()) <= 1.35 * min(counts.values()), f"its size is its own: {counts}")
-    look.js("fake.radius_m = 0.008; fake.depth_m = 0.006; palpate.scene.props(0.008)")
+    look.js("fake.radius_m = 0.008; fake.depth_m = 0.006; palpate.scene.props({radius_m: 0.008})")
 
 
 def stereo(look, numbers, out):

@@ -100,6 +100,7 @@ fn a_tick_that_threads_share_allocates_nothing_on_the_one_that_steps() {
             radius_m: 5e-3,
             stiffness_npm: 1e6,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: Instrument::Blunt,
             jaws: None,
         };

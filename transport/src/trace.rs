@@ -97,6 +97,8 @@ impl Given {
     pub const LET_GO: u32 = 1 << 9;
     /// The stroke [`TickRecord::strokes`] had come in order and was refused by the tissue (slave).
     pub const REFUSED: u32 = 1 << 10;
+    /// The hand put its tool down and took the other one.
+    pub const SWAPPED: u32 = 1 << 11;
 }
 
 /// One tick of one side, of fixed size; what a field means on each side is said there.
@@ -190,4 +192,10 @@ pub struct TickRecord {
     pub strokes: u64,
     /// Which elements are there, linked and held after those, see [`crate::HapticFrame::topology`].
     pub topology: u64,
+    /// Links that instruments have cut, less those that they made.
+    pub links_cut: i64,
+    /// Where the tool is that the hand has put down, and the opening of its jaws \[m\]; all 0 of none.
+    pub parked_m: Axes,
+    /// Force of the tissue on that tool, and on its jaws \[N\].
+    pub parked_n: Axes,
 }

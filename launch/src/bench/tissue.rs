@@ -269,6 +269,7 @@ pub(super) fn press(
             radius_m: 5e-3,
             stiffness_npm: 1e9,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: palpate_twin::Instrument::Blunt,
             jaws: None,
         };

@@ -407,7 +407,7 @@ fn impedance(text: &str) -> Result<f64, String> {
 }
 
 /// A file of a device; the folder of the script or of the configuration does not matter.
-fn device(text: &str) -> Result<String, String> {
+pub(super) fn device(text: &str) -> Result<String, String> {
     let absolute = text.starts_with('/') || text == input::AUTO;
     let expected = || {
         format!(

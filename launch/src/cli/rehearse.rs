@@ -39,6 +39,15 @@ pub struct RehearseArgs {
     /// Rehearse with the pointer on the console's page, by the clock [default: at a terminal, without a script]
     #[arg(long, conflicts_with_all = ["no_console", "script", "no_recording"])]
     pub console: bool,
+    /// Who leads the handle on that page: the pointer, or a gamepad or 3-D mouse of this machine [default: pointer]
+    #[arg(long, value_name = "WHO", value_parser = ["pointer", "evdev"],
+        conflicts_with_all = ["no_console", "script", "no_recording"])]
+    pub operator: Option<String>,
+    /// The device of `--operator evdev`, such as /dev/input/event5; `palpate doctor` lists them
+    /// [default: the first that can]
+    #[arg(long, value_name = "FILE", value_parser = super::flags::device,
+        conflicts_with_all = ["no_console", "script", "no_recording"])]
+    pub device: Option<String>,
     /// The page.
     #[command(flatten)]
     pub page: ConsoleArgs,
@@ -63,6 +72,8 @@ impl RehearseArgs {
                 script: self.script.clone(),
                 twin: self.twin.clone(),
                 grip: self.grip.clone(),
+                operator: self.operator.clone(),
+                device: self.device.clone(),
                 ..MethodArgs::default()
             },
             ..SessionArgs::default()

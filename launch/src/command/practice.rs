@@ -14,6 +14,7 @@ use super::{Done, Failure, console, interrupt, output, rehearse, truth};
 use crate::bench::timer::BareTimer;
 use crate::cli::RehearseArgs;
 use crate::console::session::{SessionDesk, Sides};
+use crate::input::{InputReport, Pilot};
 use crate::lab::PERIOD;
 use crate::metrics::{LiveFacts, SessionFacts};
 use crate::progress::Progress;
@@ -23,8 +24,8 @@ use crate::rehearsal::desk::RehearsalDesk;
 use crate::rehearsal::live::{self, LiveOptions, Part, Rehearsals};
 use crate::rehearsal::solo;
 use crate::rehearsal::task::Attempts;
-use crate::run::RunError;
 use crate::run::side::RECORDING;
+use crate::run::{RunError, hand};
 use crate::summary::Ending;
 
 /// Length of a rehearsal if nothing is said \[s\].
@@ -36,7 +37,8 @@ pub(super) fn wanted(arguments: &RehearseArgs) -> bool {
     let scripted = arguments.script.is_some() || arguments.page.no_console;
     let plain = !scripted && !arguments.no_recording && !arguments.output.json;
     let terminal = || std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    arguments.console || (plain && terminal())
+    let led = arguments.operator.is_some() || arguments.device.is_some();
+    arguments.console || led || (plain && terminal())
 }
 
 /// Rehearse with a person, write the folders, and say how it went.
@@ -67,7 +69,9 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     };
     let progress = Progress::line("rehearse", wanted.quiet || wanted.json);
     let bare_timer = BareTimer::start(config.realtime.servo_priority);
-    let rehearsals = live::rehearse(&config, &options, (&side, &wished));
+    let mut pilot = hand::pilot(&config, &side).map_err(failure)?;
+    let rehearsals = live::rehearse(&config, &options, (&side, &wished), pilot.as_mut());
+    let input = pilot.map(Pilot::land);
     let bare_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
     let rehearsals = rehearsals.map_err(failure)?;
     // the page is told that it is over before its numbers are
@@ -78,7 +82,7 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     progress.say("judging");
     let mut first = None;
     for (index, part) in rehearsals.parts.iter().enumerate() {
-        let concluded = judge(part, index, &rehearsals, bare_us_p99)?;
+        let concluded = judge(part, index, (&rehearsals, input.as_ref()), bare_us_p99)?;
         if concluded.is_none() && index == 0 {
             return Err(Failure::Refused("nothing was recorded".into()));
         }
@@ -93,7 +97,7 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
 fn judge(
     part: &Part,
     index: usize,
-    rehearsals: &Rehearsals,
+    (rehearsals, input): (&Rehearsals, Option<&InputReport>),
     bare_us_p99: Option<f64>,
 ) -> Result<Option<Concluded>, Failure> {
     let path = part.folder.join(RECORDING);
@@ -133,7 +137,8 @@ fn judge(
         }),
         ..SessionFacts::default()
     };
-    let remarks = remarks(part, index, rehearsals);
+    let mut remarks = remarks(part, index, rehearsals);
+    remarks.extend(input.map(InputReport::words));
     let evidence = Evidence {
         config,
         master: &recording.master,

@@ -33,6 +33,7 @@ const ASSETS: &[Asset] = &[
     asset!("wire.js", SCRIPT),
     asset!("link.js", SCRIPT),
     asset!("scene.js", SCRIPT),
+    asset!("tool.js", SCRIPT),
     asset!("felt.js", SCRIPT),
     asset!("viewer.js", SCRIPT),
     asset!("trial.js", SCRIPT),

@@ -360,6 +360,15 @@ impl SessionDesk {
     }
 }
 
+impl SessionDesk {
+    /// Lead the handle by a device of this machine, where no page does.
+    pub fn lead(&self, aim: Aim) {
+        if !by_page(&self.config) {
+            self.tell(Side::Master, Kind::Aim, &wire::aim_bytes(&aim, f64::NAN));
+        }
+    }
+}
+
 impl Desk for SessionDesk {
     fn take(&self, order: &Order) -> Answer {
         match *order {
@@ -486,6 +495,7 @@ pub(crate) fn facts(config: &Config, sides: Sides) -> Value {
         "impedance_nspm": config.coupling.impedance_nspm,
         "link": if alone { Value::Null } else { links },
         "tool_radius_m": config.master.predict.tool_radius_m,
+        "tool_edges_m": config.master.predict.tool_shape.edges_m().map(|edge_m| [edge_m.x, edge_m.y, edge_m.z]),
         "start_m": config.operator.script.start_m(),
         "force_n_max": config.master.guard.force_n_max,
         "let_go_s": config.operator.let_go_s,

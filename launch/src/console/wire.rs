@@ -21,7 +21,7 @@ use palpate_transport::AXES;
 use palpate_transport::trace::TickRecord;
 
 /// Version of the layout.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// First bytes of every frame.
 pub const MAGIC: [u8; 4] = *b"PLPC";
@@ -33,7 +33,7 @@ pub const HEADER: usize = 32;
 pub const PLACE: usize = 7;
 
 /// Numbers of one side in a state.
-pub const FIELDS: usize = 62;
+pub const FIELDS: usize = 71;
 
 /// Length of an aim \[bytes\].
 pub const AIM: usize = 56;
@@ -123,7 +123,8 @@ impl Side {
     /// sent, energy received and intended position (4 each); tissue energy, update energy \[J\], relative
     /// corrections, confidence, twin's share; age of the newest frame, one-way delay, its bound, round trip \[s\];
     /// frames received, compute time \[us\], impedance \[N s/m\], mode, age \[s\], rate \[Hz\] and time \[ms\] of the
-    /// pointer, force known, state that it was told to be in. Not-a-number is unknown.
+    /// pointer, force known, state that it was told to be in, links cut; place of and force on a tool that the hand has
+    /// put down (4 each, 0 of none). Not-a-number is unknown.
     #[must_use]
     pub fn numbers(&self) -> [f64; FIELDS] {
         let record = &self.record;
@@ -166,6 +167,9 @@ impl Side {
         put(&[self.impedance_nspm, f64::from(self.mode)]);
         put(&pointer);
         put(&[flag(self.force_known), f64::from(self.ordered)]);
+        put(&[record.links_cut as f64]);
+        put(&record.parked_m);
+        put(&record.parked_n);
         numbers
     }
 
@@ -201,7 +205,7 @@ pub fn aim(bytes: &[u8]) -> Result<(Aim, f64), &'static str> {
         u16::from_le_bytes([kind_low, kind_high]),
     );
     if head != (MAGIC, VERSION, AIM_KIND) {
-        return Err("expected PLPC, version 1, kind 16");
+        return Err("expected PLPC, version 2, kind 16");
     }
     let flags = u32::from_le_bytes(word(12));
     let position_m: [f64; AXES] = core::array::from_fn(|axis| number(24 + 8 * axis));
@@ -256,7 +260,7 @@ mod tests {
         let mut bytes = Vec::new();
         header.put(&mut bytes);
         assert_eq!(bytes.len(), HEADER);
-        assert_eq!(&bytes[..8], b"PLPC\x01\x00\x03\x00");
+        assert_eq!(&bytes[..8], b"PLPC\x02\x00\x03\x00");
         assert_eq!(
             bytes[8..24],
             [7, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]
@@ -273,6 +277,9 @@ mod tests {
         side.record.tick = 12;
         side.record.port_force_n = [1.0, 2.0, 3.0, 4.0];
         side.record.oneway_ns = -1;
+        side.record.links_cut = -3;
+        side.record.parked_m[0] = 0.01;
+        side.record.parked_n[3] = 0.5;
         side.record.rtt_ns = 100_000_000;
         let block = side.block();
         let number = |index: usize| f64_at(&block, 8 * index);
@@ -280,7 +287,8 @@ mod tests {
         assert_eq!([20, 21, 22, 23].map(number), [1.0, 2.0, 3.0, 4.0]);
         assert!(number(50).is_nan() && (number(52) - 0.1).abs() < 1e-12);
         assert!(number(57).is_nan());
-        assert_eq!(number(FIELDS - 1), 2.0);
+        assert_eq!(number(61), 2.0);
+        assert_eq!([62, 63, FIELDS - 1].map(number), [-3.0, 0.01, 0.5]);
     }
 
     #[test]
@@ -292,10 +300,10 @@ mod tests {
             closed: true,
         };
         let mut bytes = aim_bytes(&written, 12.5);
-        assert_eq!(&bytes[..8], b"PLPC\x01\x00\x10\x00");
+        assert_eq!(&bytes[..8], b"PLPC\x02\x00\x10\x00");
         assert_eq!(super::aim(&bytes), Ok((written, 12.5)));
         assert!(super::aim(&bytes[..55]).is_err() && super::aim(&[]).is_err());
-        for (at, value) in [(0, b'X'), (4, 2), (6, 1)] {
+        for (at, value) in [(0, b'X'), (4, 1), (6, 1)] {
             let mut bad = bytes.clone();
             bad[at] = value;
             assert!(super::aim(&bad).is_err(), "byte {at}");

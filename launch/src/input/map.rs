@@ -279,6 +279,11 @@ impl Lead {
         core::mem::take(&mut self.stop)
     }
 
+    /// The tissue is another from now on, touched at this height \[m\].
+    pub fn touches_at(&mut self, contact_m: f64) {
+        self.contact_m = contact_m;
+    }
+
     /// The aim `dt_s` later \[s\], at `now`; `tool_m` is where the tool is, if that is known.
     pub fn aim(&mut self, now: Time, dt_s: f64, tool_m: Option<Axes>) -> Aim {
         for (push, moved) in self.push.iter_mut().zip(&mut self.moved) {

@@ -40,6 +40,8 @@ pub struct Felt {
     pub force_n: Axes,
     /// Where the tool is \[m\].
     pub tool_m: Axes,
+    /// Height of the tool at first contact \[m\], where that is another than when the device was opened.
+    pub contact_m: Option<f64>,
 }
 
 /// Something that is read as a device is.
@@ -129,18 +131,31 @@ pub struct Waiting {
     source: Box<dyn Source>,
     lead: Lead,
     name: String,
-    aims: LatestWriter<Aim>,
+    say: Say,
 }
+
+/// Where the aims of a device go.
+pub type Say = Box<dyn FnMut(Aim) + Send>;
 
 /// Open the device of this name ([`found::open`]), for a handle that begins at a place and a tissue that is touched at
 /// a height \[m\].
 ///
 /// # Errors
 /// [`InputError`] if it cannot be read.
-pub fn prepare(
+pub fn prepare(wanted: &str, places: (f64, Axes)) -> Result<(Aims, Waiting), InputError> {
+    let (aims, say) = cell();
+    Ok((aims, prepare_saying(wanted, places, say)?))
+}
+
+/// The same, whose aims go where `say` has them.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_saying(
     wanted: &str,
     (contact_m, start_m): (f64, Axes),
-) -> Result<(Aims, Waiting), InputError> {
+    say: Say,
+) -> Result<Waiting, InputError> {
     let (device, shape, path) = found::open(wanted)?;
     let refused = |source| InputError::File {
         path: path.clone(),
@@ -149,21 +164,33 @@ pub fn prepare(
     device.set_nonblocking(true).map_err(refused)?;
     let name = found::name(&device);
     let lead = Lead::new(shape, contact_m, start_m);
-    Ok(Waiting::new(Box::new(Evdev::new(device)), (lead, name)))
+    let source = Box::new(Evdev::new(device));
+    Ok(Waiting::saying(source, (lead, name), say))
+}
+
+/// A cell for aims, and how one is told there.
+fn cell() -> (Aims, Say) {
+    let (mut aims, newest) = latest(Aim::default());
+    (Aims(newest), Box::new(move |aim| aims.write(aim)))
 }
 
 impl Waiting {
     /// Any source, what it means and what it is called, and where its aims are found.
     #[must_use]
     pub fn new(source: Box<dyn Source>, (lead, name): (Lead, String)) -> (Aims, Self) {
-        let (aims, newest) = latest(Aim::default());
-        let waiting = Self {
+        let (aims, say) = cell();
+        (aims, Self::saying(source, (lead, name), say))
+    }
+
+    /// The same, whose aims go where `say` has them.
+    #[must_use]
+    pub fn saying(source: Box<dyn Source>, (lead, name): (Lead, String), say: Say) -> Self {
+        Self {
             source,
             lead,
             name,
-            aims,
-        };
-        (Aims(newest), waiting)
+            say,
+        }
     }
 
     /// Read it from now on.
@@ -179,7 +206,7 @@ impl Waiting {
         let flight = Flight {
             source: self.source,
             lead: self.lead,
-            aims: self.aims,
+            say: self.say,
             feels,
             tells,
             report: InputReport {
@@ -201,7 +228,7 @@ impl Waiting {
 struct Flight {
     source: Box<dyn Source>,
     lead: Lead,
-    aims: LatestWriter<Aim>,
+    say: Say,
     feels: LatestReader<Felt>,
     tells: Tells,
     report: InputReport,
@@ -224,8 +251,11 @@ impl Flight {
             self.take(&said, now);
             let felt = *self.feels.read();
             let tool_m = (felt != Felt::default()).then_some(felt.tool_m);
+            if let Some(contact_m) = felt.contact_m {
+                self.lead.touches_at(contact_m);
+            }
             let aim = self.lead.aim(now, (now - before).s(), tool_m);
-            self.aims.write(aim);
+            (self.say)(aim);
             before = now;
             if now - shaken > SHAKE {
                 shaken = now;
@@ -264,7 +294,7 @@ impl Flight {
 
     /// It is gone: nobody holds the handle.
     fn lose(&mut self) {
-        self.aims.write(self.lead.gone());
+        (self.say)(self.lead.gone());
         self.report.lost = true;
         let text = format!(
             "palpate: {} is gone; the handle is let go",
@@ -455,6 +485,7 @@ mod tests {
         pilot.feel(Felt {
             force_n: [0.0, 0.0, 2.0, 0.0],
             tool_m: start_m,
+            contact_m: None,
         });
         let mut handle = PointerHandle::new(aims, start_m, Grip::Firm.hand());
         let clock = MonotonicClock;

@@ -25,6 +25,8 @@ pub enum Wish {
     Scene(String),
     /// Take another tool.
     Tool(String),
+    /// Put the tool down where it is, and take the other one.
+    Swap,
     /// Take back what an instrument did last.
     Undo,
     /// Do it again.

@@ -29,13 +29,15 @@ use super::wield::{self, ToolKind, Wielded, Wielding};
 use crate::config::{Config, ConfigError};
 use crate::console::Answer;
 use crate::console::session::{self, SessionDesk, Sides};
+use crate::input::Pilot;
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
 use crate::replay::same;
 use crate::run::paced::{Lying, PacedOptions, Playing, Stage};
 use crate::run::servo::ServoReport;
 use crate::run::side::RECORDING;
-use crate::run::{RunError, file_error};
+use crate::run::{RunError, file_error, hand};
+use crate::trial::psycho::show;
 
 /// Longest attempt that is scored, in ticks: five minutes.
 const ATTEMPT_TICKS: usize = 300_000;
@@ -78,7 +80,8 @@ pub struct Rehearsals {
     pub made: usize,
 }
 
-/// Rehearse until it is ended, or `config` says; `wished` is what the page wishes.
+/// Rehearse until it is ended, or `config` says; `wished` is what the page wishes, and `pilot` the device that leads the
+/// handle, if one does.
 ///
 /// # Errors
 /// [`RunError`] if the first scene cannot be used, or a file not written.
@@ -86,8 +89,10 @@ pub fn rehearse(
     config: &Config,
     options: &LiveOptions,
     (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    pilot: Option<&mut Pilot>,
 ) -> Result<Rehearsals, RunError> {
     let mut room = Room::new(config, options);
+    room.pilot = pilot;
     let mut next = Some((Scene::new(config, &Choice::of(config))?, None));
     while let Some((scene, asked)) = next.take() {
         next = room.play(scene, asked, (desk, wished))?;
@@ -128,6 +133,8 @@ struct Scene {
     solo: Solo,
     tool: &'static ToolKind,
     tools: Vec<&'static ToolKind>,
+    /// Whether it feels two tools at once.
+    second: bool,
     wield: LatestWriter<Wielded>,
     /// What the page is told of it.
     title: String,
@@ -141,7 +148,8 @@ impl Scene {
         solo::alone(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
-        let tools: Vec<_> = wield::tools(&tissue.caps()).collect();
+        let caps = tissue.caps();
+        let tools: Vec<_> = wield::tools(&caps).collect();
         drop(tissue);
         // a task of jaws begins with jaws
         let wanted = match &choice.task {
@@ -154,6 +162,9 @@ impl Scene {
         };
         let radius_m = scene.tool_radius_m * tool.radius;
         config.master.predict.tool_radius_m = radius_m;
+        let own = Some(config.master.predict.tool_shape).filter(|own| own.is_felt(&caps));
+        let shape = tool.shape(scene.tool_radius_m).or(own);
+        config.master.predict.tool_shape = shape.unwrap_or_default();
         if let ScriptParams::Palpation(palpation) = &mut config.operator.script {
             // the handle begins above the surface by this
             palpation.tool_radius_m = radius_m;
@@ -164,7 +175,8 @@ impl Scene {
             name: "stage",
             detail: "its pointer is taken".into(),
         })?;
-        let handle = Wielding::new(params::pointer(&config.operator, aims), wielded);
+        let waits_m = config.operator.script.start_m();
+        let handle = Wielding::new(params::pointer(&config.operator, aims), wielded, waits_m);
         let solo = Solo::with_handle(&config, Box::new(handle))?;
         Ok(Self {
             choice: choice.clone(),
@@ -173,6 +185,7 @@ impl Scene {
             solo,
             tool,
             tools,
+            second: caps.tools_max > 1,
             wield,
             title: scene.name,
         })
@@ -194,9 +207,14 @@ enum Phase {
 /// The session that is being played, as wishes change it.
 struct Now {
     choice: Choice,
+    /// Height of the tool at first contact \[m\].
+    contact_m: f64,
     config: Config,
     tool: &'static ToolKind,
+    /// The one that the hand does not lead.
+    other: &'static ToolKind,
     tools: Vec<&'static ToolKind>,
+    second: bool,
     wield: LatestWriter<Wielded>,
     wielded: Wielded,
     phase: Phase,
@@ -223,6 +241,7 @@ struct Room<'a> {
     known: Known,
     made: usize,
     posed: u64,
+    pilot: Option<&'a mut Pilot>,
 }
 
 impl<'a> Room<'a> {
@@ -236,6 +255,7 @@ impl<'a> Room<'a> {
             known: known.unwrap_or_default(),
             made: 0,
             posed: 0,
+            pilot: None,
         }
     }
 
@@ -262,6 +282,7 @@ impl<'a> Room<'a> {
         };
         let radius_m = config.master.predict.tool_radius_m;
         let mut now = Now {
+            contact_m: show::contact_m(&config),
             phase: match scene.choice.task {
                 Some(_) => Phase::Doing(Vec::new()),
                 None => Phase::Free,
@@ -270,7 +291,9 @@ impl<'a> Room<'a> {
             choice: scene.choice,
             config,
             tool: scene.tool,
+            other: scene.tool,
             tools: scene.tools,
+            second: scene.second,
             wield: scene.wield,
             title: scene.title,
         };
@@ -340,7 +363,9 @@ impl<'a> Room<'a> {
         now: &mut Now,
     ) -> Result<bool, RunError> {
         let mut refused = None;
+        let mut newest = None;
         let running = playing.look(|tick| {
+            newest = Some(*tick);
             if let Err(error) = recorder.push(tick) {
                 refused.get_or_insert(error);
             }
@@ -350,6 +375,9 @@ impl<'a> Room<'a> {
                 ticks.push(*tick);
             }
         });
+        if let (Some(pilot), Some(tick)) = (&mut self.pilot, &newest) {
+            pilot.feel(hand::felt_of(tick, now.contact_m));
+        }
         while let Some((made_ns, stroke)) = playing.stroke() {
             recorder.push_stroke(made_ns, &stroke)?;
         }
@@ -388,6 +416,20 @@ impl<'a> Room<'a> {
                 self.over(&choice, format!("now on {name}"))
             }
             Wish::Tool(name) => self.take_tool(now, name),
+            Wish::Swap => {
+                if !now.second {
+                    return Err("this tissue feels one tool only".into());
+                }
+                std::mem::swap(&mut now.tool, &mut now.other);
+                now.choice.tool = now.tool.name;
+                now.wielded = now.wielded.with(now.tool);
+                now.wielded.swaps = now.wielded.swaps.wrapping_add(1);
+                now.wield.write(now.wielded);
+                Ok(Then::On(format!(
+                    "the {} lies where it was put down; take the other one, a {}",
+                    now.other.name, now.tool.name
+                )))
+            }
             Wish::Undo | Wish::Redo => {
                 let revisions = &mut now.wielded.revisions;
                 let count = match wish {
@@ -448,12 +490,10 @@ impl<'a> Room<'a> {
                 names().join(", ")
             )
         })?;
-        if tool.radius == now.tool.radius {
+        if tool.is_like(now.tool) {
             now.tool = tool;
             now.choice.tool = tool.name;
-            let revisions = now.wielded.revisions;
-            now.wielded = Wielded::new(tool, now.config.master.predict.tool_radius_m);
-            now.wielded.revisions = revisions;
+            now.wielded = now.wielded.with(tool);
             now.wield.write(now.wielded);
             return Ok(Then::On(format!("{name}: {}", tool.about)));
         }
@@ -514,6 +554,7 @@ impl<'a> Room<'a> {
             "scenes": scenes(&self.base.twin),
             "tool": now.tool.name,
             "tools": now.tools.iter().map(|tool| json!({"name": tool.name, "about": tool.about})).collect::<Vec<_>>(),
+            "second": now.second.then(|| json!({"swaps": now.wielded.swaps, "tool": now.other.name})),
             "task": self.task(now),
             "progress": self.progress(),
             "problem": self.known.problem,
@@ -585,4 +626,89 @@ fn begin_recording(config: &Config, folder: &Path) -> Result<Recorder<BufWriter<
         facts: [(same::COMMAND.to_owned(), "rehearse".to_owned())].into(),
     };
     Ok(Recorder::create(BufWriter::new(file), &description)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use evdev::KeyCode as Key;
+    use palpate_master::device::HandleKind;
+    use palpate_master::device::pointer::Aim;
+    use palpate_transport::clock::pause;
+    use palpate_transport::{Axes, Span};
+
+    use super::*;
+    use crate::console::Desk as _;
+    use crate::input::map::{Lead, Range, Said as Word, Shape};
+    use crate::input::pilot::{Source, Waiting};
+    use crate::rehearsal::desk::RehearsalDesk;
+
+    /// A pad that is held and pressed home, again and again.
+    struct Pressed(u32);
+
+    impl Source for Pressed {
+        fn listen(&mut self, at_most: Span) -> io::Result<Vec<Word>> {
+            pause(at_most);
+            self.0 += 1;
+            Ok(match self.0 % 100 {
+                1 => vec![Word::Button(Key::BTN_SOUTH.0, true)],
+                2 => vec![Word::Axis(5, 255)],
+                0 => vec![Word::Axis(5, 0), Word::Button(Key::BTN_SOUTH.0, false)],
+                _ => Vec::new(),
+            })
+        }
+
+        fn push(&mut self, _: &Axes) {}
+    }
+
+    fn pad() -> Shape {
+        let range = |low| Range {
+            low,
+            high: 255,
+            flat: 0,
+        };
+        let axes = [(0, -255), (1, -255), (3, -255), (4, -255), (5, 0)];
+        let axes = axes.map(|(axis, low)| (axis, range(low)));
+        Shape::of(BTreeMap::from(axes), &[], &[Key::BTN_SOUTH.0]).expect("a pad")
+    }
+
+    #[test]
+    fn a_device_leads_the_handle_of_a_rehearsal_and_no_page_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = Config {
+            duration_s: 4.0,
+            twin: "sheet".into(),
+            ..Config::default()
+        };
+        config.operator.handle = HandleKind::Pointer;
+        config.operator.device = Some("played".into());
+        solo::alone(&mut config);
+        let stop = Arc::new(AtomicBool::new(false));
+        let side = SessionDesk::new(&config, Sides::OperatorOnly, &stop);
+        let (desk, wished) = RehearsalDesk::new(Arc::clone(&side));
+        let told = Arc::clone(&side);
+        let say = Box::new(move |aim: Aim| {
+            told.lead(aim);
+            // a page says the opposite all the time
+            desk.aim(Aim::default(), 0.0);
+        });
+        let start_m = config.operator.script.start_m();
+        let lead = Lead::new(pad(), 0.008, start_m);
+        let waiting = Waiting::saying(Box::new(Pressed(0)), (lead, "a played pad".into()), say);
+        let mut pilot = hand::fly_to(waiting, &side).expect("a thread");
+        let options = LiveOptions {
+            folder: folder.path().into(),
+            attempts: None,
+            stop,
+        };
+        let done = rehearse(&config, &options, (&side, &wished), Some(&mut pilot));
+        assert_eq!(done.expect("it runs").parts.len(), 1);
+        assert!(pilot.land().words > 2);
+        let recording = record::read(&folder.path().join(RECORDING)).expect("recorded");
+        let felt_n = recording.master.iter().map(|r| r.tissue_force_n[2]);
+        let most_n = felt_n.fold(0.0, f64::max);
+        assert!(most_n > 0.3, "{most_n} N at most");
+    }
 }

@@ -20,6 +20,7 @@ pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
     set(record, Given::REARM, inputs.rearm);
     set(record, Given::PRESENT, reading.present);
     set(record, Given::CLOSED, reading.closed);
+    set(record, Given::SWAPPED, reading.swapped);
     set(record, Given::USABLE, reading.is_plausible());
     set(record, Given::LET_GO, reading.let_go_m.is_some());
     (record.instrument, record.instrument_m) = instrument_noted(&reading.instrument);
@@ -69,6 +70,7 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
             undo: record.revisions[0],
             redo: record.revisions[1],
         },
+        swapped: has(record, Given::SWAPPED),
         present: has(record, Given::PRESENT),
         intended_m: record.intended_m,
         phase: record.phase,
@@ -137,6 +139,7 @@ mod tests {
             paused: true,
             reading: palpate_master::device::Reading {
                 closed: true,
+                swapped: true,
                 present: true,
                 phase: 9,
                 ..palpate_master::device::Reading::default()

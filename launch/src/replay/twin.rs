@@ -6,7 +6,7 @@
 //! twin is in the record.
 
 use palpate_master::device::Reading;
-use palpate_master::predict::{Predictor, Touch};
+use palpate_master::predict::Predictor;
 use palpate_transport::trace::{Events, TickRecord};
 use palpate_twin::{Instrument, View};
 
@@ -62,16 +62,10 @@ impl Twin {
             },
         };
         let blunted = record.events & Events::BLUNTED != 0;
-        let handle = Touch {
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
-            closed: reading.closed,
-            instrument: if blunted {
-                Instrument::Blunt
-            } else {
-                reading.instrument
-            },
-        };
+        let mut handle = self.predictor.held(&reading);
+        if blunted {
+            handle.instrument = Instrument::Blunt;
+        }
         let prediction = if inputs.masked && self.predictor.may_ask() {
             self.predictor.ask(&self.params, &handle)
         } else {

@@ -1,4 +1,5 @@
-//! Who leads the handle of a live operator's side: its script, a page, or a device of this machine.
+//! Who leads the handle of a live operator's side, or of sessions by the clock: a script, a page, or a device of this
+//! machine.
 //!
 //! Source: ours.
 
@@ -10,12 +11,14 @@ use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::session::Bus;
 use palpate_transport::session::command::CommandClient;
-use palpate_transport::trace::Side;
+use palpate_transport::trace::{Side, TickRecord};
 
 use super::duty::Duty;
 use super::face::Shown;
 use super::{RunError, file_error};
 use crate::config::Config;
+use crate::console::Desk as _;
+use crate::console::session::SessionDesk;
 use crate::console::window::{Aims, Heard};
 use crate::input::pilot::{self, Felt, Pilot, Tells, Waiting};
 use crate::trial::psycho::show;
@@ -84,8 +87,43 @@ fn halt(remote: Arc<Mutex<CommandClient>>) {
 /// What a device is given to feel of what the servo showed.
 pub(super) fn felt(shown: &Shown) -> Felt {
     Felt {
-        // the port pushes into the channel what the hand pushes
-        force_n: shown.record.port_force_n.map(|force| -force),
-        tool_m: shown.record.position_m,
+        contact_m: None,
+        ..felt_of(&shown.record, 0.0)
     }
+}
+
+/// What a device is given to feel of a tick of a session whose tissue is touched at a height \[m\].
+pub(crate) fn felt_of(record: &TickRecord, contact_m: f64) -> Felt {
+    Felt {
+        // the port pushes into the channel what the hand pushes
+        force_n: record.port_force_n.map(|force| -force),
+        tool_m: record.position_m,
+        contact_m: Some(contact_m),
+    }
+}
+
+/// The device that leads the handle of sessions by the clock, one after another, before `side`'s desk; none if a page
+/// does. Its stop is the desk's.
+///
+/// # Errors
+/// [`RunError`] if there is no such device, or the system has no more threads.
+pub(crate) fn pilot(config: &Config, side: &Arc<SessionDesk>) -> Result<Option<Pilot>, RunError> {
+    let Some(device) = &config.operator.device else {
+        return Ok(None);
+    };
+    let places = (show::contact_m(config), config.operator.script.start_m());
+    let told = Arc::clone(side);
+    let say = Box::new(move |aim| told.lead(aim));
+    fly_to(pilot::prepare_saying(device, places, say)?, side).map(Some)
+}
+
+/// Read a device whose aims go to `side`'s desk.
+pub(crate) fn fly_to(waiting: Waiting, side: &Arc<SessionDesk>) -> Result<Pilot, RunError> {
+    let stopped = Arc::clone(side);
+    let tells = Tells {
+        heard: None,
+        stop: Box::new(move || stopped.stop()),
+    };
+    let place = Path::new("the thread of the input device");
+    waiting.fly(tells).map_err(file_error(place))
 }

@@ -9,7 +9,7 @@ pub mod agreement;
 pub mod allocation;
 pub mod duty;
 pub mod face;
-mod hand;
+pub(crate) mod hand;
 pub mod paced;
 pub mod realtime;
 pub mod servo;

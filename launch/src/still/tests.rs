@@ -123,6 +123,7 @@ fn a_picture_is_a_png_with_all_that_stands_in_it() {
         radius_m: 0.004,
         stiffness_npm: 1000.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     };

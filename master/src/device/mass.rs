@@ -119,6 +119,7 @@ impl Handle for MassHandle {
             closed: present && intent.closed,
             instrument: intent.instrument_if(present),
             revisions: intent.revisions,
+            swapped: false,
             present,
             intended_m: if present {
                 intent.position_m

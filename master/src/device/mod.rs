@@ -65,6 +65,8 @@ pub struct Reading {
     pub instrument: Instrument,
     /// What the operator has asked to be taken back or done again.
     pub revisions: Revisions,
+    /// Whether the hand has put its tool down since the last reading, where that was then, and has the other one.
+    pub swapped: bool,
     /// Whether the operator is present.
     pub present: bool,
     /// Where a simulated operator means to be \[m\]; the position itself for a real one.

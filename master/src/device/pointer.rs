@@ -118,6 +118,13 @@ impl<P: Pointer> PointerHandle<P> {
         self
     }
 
+    /// Go on at another place, at rest and held by nobody: only a new grasp takes it there.
+    pub fn carry(&mut self, to_m: Axes) {
+        self.mass = Mass::at(to_m, brake(self.hand));
+        self.intent = at_rest(to_m);
+        (self.held, self.lost) = (false, true);
+    }
+
     /// Take what the pointer says now.
     fn listen(&mut self, now: Time) {
         let newest = self.pointer.newest();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::local::LocalModel;
+use super::shape::ToolShape;
 
 /// Parameters of prediction and learning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -12,6 +13,8 @@ pub struct PredictParams {
     pub tool_radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\].
     pub tool_stiffness_npm: f64,
+    /// What its sphere is swept over; tissue that cannot feel that feels the sphere.
+    pub tool_shape: ToolShape,
     /// Whether the twin learns from what the robot feels.
     pub update: bool,
     /// Whether one contact law is fitted to what the robot meets (teleop E15), for the summary and for
@@ -41,6 +44,7 @@ impl Default for PredictParams {
         Self {
             tool_radius_m: 0.008,
             tool_stiffness_npm: 3000.0,
+            tool_shape: ToolShape::Ball,
             update: true,
             estimate: true,
             local: LocalModel::Twin,
@@ -78,6 +82,7 @@ impl PredictParams {
         let rows = [
             ("tool_radius_m", self.tool_radius_m, 1e-4, 0.1),
             ("tool_stiffness_npm", self.tool_stiffness_npm, 1.0, 1e5),
+            ("tool_shape", self.tool_shape.longest_m(), 0.0, 0.1),
             ("damped_s", self.damped_s, 0.0, 0.02),
             ("update_radius_m", self.update_radius_m, 1e-3, 0.5),
             ("update_hz", self.update_hz, 0.0, 50.0),

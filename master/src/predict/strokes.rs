@@ -212,6 +212,7 @@ mod tests {
                 radius_m: 0.004,
                 stiffness_npm: 3000.0,
                 shaft_m: Vec3::zeros(),
+                side_m: Vec3::zeros(),
                 jaws: None,
                 instrument: strokes.allowed(Instrument::Scalpel {
                     edge_m: Vec3::new(0.0, 0.0, -0.016),

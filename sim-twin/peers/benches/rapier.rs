@@ -138,6 +138,7 @@ fn ours(edges: usize) -> Row {
             radius_m: 5e-3,
             stiffness_npm: 1e9,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: Instrument::Blunt,
             jaws: None,
         };

@@ -3,7 +3,7 @@
 //! Source: seed-004 3.5 (rows S4-16 to S4-18). [`node`] is the point-in-sphere penalty of the
 //! source, [`face`] the continuous contact with triangles; both are for the springs of
 //! [`crate::model::idms`], [`skin`] is what they know of the surface in advance, [`near`] the short
-//! list of elements worth testing. The continuum brings its own: `skin` of
+//! list of elements worth testing, [`span`] what makes a rod or a plate of a sphere. The continuum brings its own: `skin` of
 //! [`crate::model::fem::explicit`], which feels points too, and [`crate::model::fem::probe`] for the
 //! implicit solver and the offline truth.
 
@@ -12,14 +12,16 @@ pub mod grid;
 pub mod near;
 pub mod node;
 pub mod skin;
+pub mod span;
 pub mod triangle;
 
 pub use near::Near;
 pub use skin::Skin;
+pub use span::Span;
 
 use crate::{Tool, Vec3};
 
-/// The part of a tool that contact sees.
+/// The part of a tool that contact sees: a sphere, or all places of one that is swept along a rod or over a plate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sphere {
     /// Centre \[m\].
@@ -28,6 +30,16 @@ pub struct Sphere {
     pub radius_m: f64,
     /// Stiffness of the boundary \[N/m\].
     pub stiffness_npm: f64,
+    /// How far it is swept: [`face`] knows balls only.
+    pub span: Span,
+}
+
+impl Sphere {
+    /// How far from its centre any of it may be \[m\].
+    #[must_use]
+    pub fn reach_m(&self) -> f64 {
+        self.radius_m + self.span.size_m()
+    }
 }
 
 /// What one sphere does to a surface at one instant.
@@ -75,7 +87,7 @@ pub fn usable(tool: &Tool) -> bool {
 /// Whether a tool is a point, all other numbers of which are as [`usable`] wants them; a line is none.
 #[must_use]
 pub fn is_point(tool: &Tool) -> bool {
-    tool.radius_m == 0.0 && tool.shaft_m == Vec3::zeros() && sound(tool)
+    tool.radius_m == 0.0 && Span::of(tool) == Span::default() && sound(tool)
 }
 
 /// Everything but the radius.
@@ -86,7 +98,9 @@ fn sound(tool: &Tool) -> bool {
         .iter()
         .chain(tool.velocity_mps.iter())
         .chain(tool.shaft_m.iter())
+        .chain(tool.side_m.iter())
         .all(|&value| within(value))
+        && Span::of(tool).is_square()
         && positive(tool.stiffness_npm)
         && tool
             .jaws
@@ -120,6 +134,7 @@ mod tests {
             radius_m: 0.01,
             stiffness_npm: 100.0,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: crate::Instrument::Blunt,
             jaws: Some(Jaws {
                 opening_m: 0.01,
@@ -159,6 +174,7 @@ mod tests {
             radius_m: 0.0,
             stiffness_npm: 100.0,
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             instrument: crate::Instrument::Blunt,
             jaws: None,
         };

@@ -1,7 +1,7 @@
 //! The point-in-sphere penalty of the source: every surface node inside the sphere is pushed out.
 //!
 //! Source: seed-004 3.5 (rows S4-17, S4-18), with the spurious `/(r)` of the print left out and
-//! the loop over the whole list. Used by the seed mode; [`crate::contact::face`] is the default.
+//! the loop over the whole list, and from the nearest place of a rod or a plate (row S4-P30). Used by the seed mode; [`crate::contact::face`] is the default.
 
 use crate::Vec3;
 use crate::contact::{Near, Skin, Sphere, Touch};
@@ -9,8 +9,8 @@ use crate::contact::{Near, Skin, Sphere, Touch};
 /// Make the list of nodes that `sphere` may reach.
 pub fn gather(near: &mut Near, skin: &Skin, positions_m: &[Vec3], sphere: &Sphere, travel_m: f64) {
     let slack_m = skin.slack_m();
-    near.restart(sphere.center_m, travel_m, sphere.radius_m, slack_m);
-    let reach_m = sphere.radius_m + slack_m;
+    near.restart(sphere.center_m, travel_m, sphere.reach_m(), slack_m);
+    let reach_m = sphere.reach_m() + slack_m;
     let drift_m = skin.drift_m(&positions_m[..skin.nodes()]);
     skin.for_nodes(&sphere.center_m, reach_m + drift_m, |node| {
         if (positions_m[node as usize] - sphere.center_m).norm() < reach_m {
@@ -34,7 +34,8 @@ pub fn press(
     let mut touch = Touch::none(last_normal);
     let mut nearest_m = f64::INFINITY;
     for &node in nodes {
-        let away = positions_m[node as usize] - sphere.center_m;
+        let off_m = positions_m[node as usize] - sphere.center_m;
+        let away = off_m - sphere.span.nearest_m(&off_m);
         let distance_m = away.norm();
         let depth_m = sphere.radius_m - distance_m;
         if depth_m <= 0.0 {
@@ -64,6 +65,7 @@ pub fn press(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contact::Span;
     use crate::mesh::fixture;
     use rand_like::Sequence;
 
@@ -81,8 +83,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn s4_17_point_in_sphere_matches_brute_force() {
+    /// Every node that the list and the press find is inside by plain distances, and no other.
+    fn matches_brute_force(poses: u32, shape: impl Fn(&mut Sequence) -> Span) {
         let lattice = fixture::regular();
         let rest: Vec<Vec3> = lattice.atoms[..22]
             .iter()
@@ -93,7 +95,7 @@ mod tests {
         let mut random = Sequence(4);
         let mut now = rest.clone();
         let mut touched = 0;
-        for pose in 0..100_000 {
+        for pose in 0..poses {
             if pose % 1000 == 0 {
                 for (now, rest) in now.iter_mut().zip(&rest) {
                     *now = rest + Vec3::from_fn(|_, _| random.next(-0.3, 0.3));
@@ -108,21 +110,109 @@ mod tests {
                 ),
                 radius_m: random.next(0.05, 1.8),
                 stiffness_npm: 400.0,
+                span: shape(&mut random),
             };
-            if !near.covers(&sphere.center_m, 0.0, sphere.radius_m) {
+            if !near.covers(&sphere.center_m, 0.0, sphere.reach_m()) {
                 gather(&mut near, &skin, &now, &sphere, 0.0);
             }
             let mut found = Vec::new();
             press(near.items(), &now, &sphere, Vec3::z(), |node, _| {
                 found.push(node)
             });
-            let inside =
-                |&node: &u32| (now[node as usize] - sphere.center_m).norm() < sphere.radius_m;
+            let far_m = |at_m: Vec3| far_from(&sphere.span, &(at_m - sphere.center_m));
+            let inside = |&node: &u32| far_m(now[node as usize]) < sphere.radius_m;
             let oracle: Vec<u32> = (0..22).filter(inside).collect();
             assert_eq!(found, oracle, "pose {pose} {sphere:?}");
             touched += found.len();
         }
-        assert!(touched > 50_000, "the poses hardly touch: {touched}");
+        assert!(
+            2 * touched > poses as usize,
+            "the poses hardly touch: {touched}"
+        );
+    }
+
+    /// How far a place is from a span, found in its own axes: over it, beside an edge, or off a corner.
+    fn far_from(span: &Span, off_m: &Vec3) -> f64 {
+        let mut rest_m = *off_m;
+        let mut beside2_m2 = 0.0;
+        for edge_m in [span.shaft_m, span.side_m] {
+            let Some(along) = edge_m.try_normalize(0.0) else {
+                continue;
+            };
+            let way_m = off_m.dot(&along);
+            rest_m -= along * way_m;
+            let beside_m = (-way_m).max(way_m - edge_m.norm()).max(0.0);
+            beside2_m2 += beside_m * beside_m;
+        }
+        (rest_m.norm_squared() + beside2_m2).sqrt()
+    }
+
+    fn any(random: &mut Sequence) -> Vec3 {
+        Vec3::from_fn(|_, _| random.next(-1.5, 1.5))
+    }
+
+    fn plate(random: &mut Sequence) -> Span {
+        let (shaft_m, other_m) = (any(random), any(random));
+        let along = other_m.dot(&shaft_m) / shaft_m.norm_squared();
+        Span {
+            shaft_m,
+            side_m: other_m - shaft_m * along,
+        }
+    }
+
+    #[test]
+    fn s4_17_point_in_sphere_matches_brute_force() {
+        matches_brute_force(100_000, |_| Span::default());
+    }
+
+    #[test]
+    fn s4_p30_points_in_a_capsule_and_in_a_box_match_brute_force() {
+        matches_brute_force(100_000, |random| Span {
+            shaft_m: any(random),
+            side_m: Vec3::zeros(),
+        });
+        matches_brute_force(100_000, plate);
+    }
+
+    #[test]
+    fn s4_p30_a_capsule_and_a_box_push_along_the_way_out_by_their_depth() {
+        let mut random = Sequence(9);
+        for round in 0..1000 {
+            let span = if round % 2 == 0 {
+                Span {
+                    shaft_m: any(&mut random),
+                    side_m: Vec3::zeros(),
+                }
+            } else {
+                plate(&mut random)
+            };
+            let sphere = Sphere {
+                center_m: any(&mut random),
+                radius_m: 0.8,
+                stiffness_npm: 400.0,
+                span,
+            };
+            // somewhere in it, on any side of its middle
+            let inner_m =
+                span.shaft_m * random.next(0.0, 1.0) + span.side_m * random.next(0.0, 1.0);
+            let node_m = sphere.center_m + inner_m + 0.3 * any(&mut random);
+            let mut on_node = Vec3::zeros();
+            let touch = press(&[0], &[node_m], &sphere, Vec3::z(), |_, force_n| {
+                on_node += force_n
+            });
+            let depth = |at_m: Vec3| sphere.radius_m - far_from(&span, &(at_m - sphere.center_m));
+            let depth_m = depth(node_m);
+            assert!(
+                (touch.force_n.norm() - 400.0 * depth_m.max(0.0)).abs() < 1e-9,
+                "{touch:?}"
+            );
+            assert_eq!(touch.force_n, -on_node);
+            if touch.contacts > 0 {
+                // the shortest way out: all of the depth is gone there
+                let out_m = node_m + on_node.normalize() * depth_m;
+                assert!(depth(out_m).abs() < 1e-9, "{sphere:?}");
+            }
+        }
     }
 
     #[test]
@@ -131,6 +221,7 @@ mod tests {
             center_m: Vec3::new(0.0, 0.0, 1.0),
             radius_m: 1.5,
             stiffness_npm: 400.0,
+            span: Span::default(),
         };
         let mut on_node = Vec3::zeros();
         let touch = press(&[0], &[Vec3::zeros()], &sphere, Vec3::z(), |_, force| {

@@ -351,6 +351,7 @@ impl Tissue for Flat {
             elements: self.faces.len(),
             tools_max: TOOLS,
             shafts: false,
+            plates: false,
             points: false,
             jaws: true,
             dt_s_max: 1.0,

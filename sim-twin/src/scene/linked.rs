@@ -203,7 +203,7 @@ pub(super) const COUNT_MAX: f64 = 4e6;
 
 /// The table `[linked]`: `size_m` and `spacing_m` of a block of layers (of voxels `spacing_m` only, if it is not
 /// theirs), `sweep_s` and `over_relaxation` of [`LinkedParams`], `friction`, Coulomb's coefficient of what tools
-/// press, `tears`, whether links break that what jaws pull has stretched as far as they go, and `curette_share` of
+/// press, `jaw_friction`, that of jaws if they are smooth, `tears`, whether links break that what jaws pull has stretched as far as they go, and `curette_share` of
 /// [`LinkedParams`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -213,6 +213,7 @@ pub(super) struct LinkedText {
     sweep_s: Option<f64>,
     over_relaxation: Option<f32>,
     friction: Option<f64>,
+    jaw_friction: Option<f64>,
     tears: Option<bool>,
     curette_share: Option<f64>,
 }
@@ -307,6 +308,7 @@ impl LinkedText {
             sweep_s: self.sweep_s.unwrap_or(ours.sweep_s),
             omega: self.over_relaxation.unwrap_or(ours.omega),
             friction: self.friction.unwrap_or(ours.friction),
+            jaw_friction: self.jaw_friction,
             tears: self.tears.unwrap_or(ours.tears),
             curette_share: self.curette_share.unwrap_or(ours.curette_share),
             ..ours
@@ -411,6 +413,10 @@ mod tests {
             for (keys, told) in [
                 ("friction = -0.1", "`friction` is -0.1; expected 0 to 10"),
                 ("friction = nan", "`friction` is NaN; expected 0 to 10"),
+                (
+                    "jaw_friction = -1",
+                    "`jaw_friction` is -1; expected 0 to 10",
+                ),
                 ("friction = inf", "`friction` is inf; expected 0 to 10"),
                 ("tears = 1", "tears"),
                 ("curette_share = 2", "`curette_share` is 2; expected 0 to 1"),

@@ -347,6 +347,9 @@ describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
     revisions: [u16; 2],
     strokes: u64,
     topology: u64,
+    links_cut: i64,
+    parked_m: crate::Axes,
+    parked_n: crate::Axes,
 });
 
 #[cfg(test)]

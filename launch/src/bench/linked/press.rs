@@ -130,6 +130,7 @@ pub(super) fn ball(x_m: f64, depth_m: f64) -> Tool {
         radius_m,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     }

@@ -19,8 +19,10 @@ use crate::command::{Failure, console};
 use crate::config::Config;
 use crate::console::session::{SessionDesk, Sides};
 use crate::console::{Board, Console};
+use crate::input::Pilot;
 use crate::lab::{PERIOD, Session};
 use crate::rehearsal::library::{self, TaskKind};
+use crate::run::hand;
 use crate::run::paced::{PacedOptions, Stage};
 use crate::trial::person::desk::PersonDesk;
 use crate::trial::person::kept::{Block, Given};
@@ -92,6 +94,8 @@ pub(super) struct Sitting<'a> {
     desk: Arc<PersonDesk>,
     steps: Receiver<Step>,
     console: Console,
+    /// The device that leads the handle in the page's place, if one does.
+    pilot: Option<Pilot>,
     stop: &'a Arc<AtomicBool>,
     place: Place,
 }
@@ -103,6 +107,8 @@ struct Felt {
     keeps: bool,
     master: Vec<TickRecord>,
     slave: Vec<TickRecord>,
+    /// The newest tick at the handle.
+    newest: Option<TickRecord>,
     /// Largest force of the port at the handle \[N\].
     peak_force_n: f64,
     /// What was said to end it, if anything was.
@@ -136,6 +142,7 @@ impl<'a> Sitting<'a> {
         let board = Arc::new(Board::blinded(json!(null)));
         let side = SessionDesk::showing((&config, board), Sides::Both, stop);
         let (desk, steps) = PersonDesk::new(Arc::clone(&side));
+        let pilot = hand::pilot(&config, &side).map_err(crate::command::live::failure)?;
         let console = console::serve(arguments, &config, (side.board(), Arc::clone(&desk) as _))?;
         let nothing = || Failure::Refused("no console: a person is asked in its page".into());
         let console = console.ok_or_else(nothing)?;
@@ -146,6 +153,7 @@ impl<'a> Sitting<'a> {
             desk,
             steps,
             console,
+            pilot,
             stop,
             place,
         };
@@ -417,7 +425,11 @@ impl<'a> Sitting<'a> {
         let mut playing = stage.play(&self.side, session, &options).map_err(failed)?;
         let begun = MonotonicClock.now();
         let mut stopped = false;
+        let contact_m = show::contact_m(&config);
         while playing.look(|record| felt.take(record)) {
+            if let (Some(pilot), Some(newest)) = (&mut self.pilot, &felt.newest) {
+                pilot.feel(hand::felt_of(newest, contact_m));
+            }
             if let Some(step) = self.steps.try_recv().ok().filter(|step| ends(*step)) {
                 felt.step = Some(step);
                 over.store(true, Ordering::Relaxed);
@@ -475,7 +487,7 @@ impl<'a> Sitting<'a> {
         self.side.board().tell(json!({
             "for": "trial",
             "name": self.trial.name,
-            "pointer": true,
+            "pointer": config.operator.device.is_none(),
             "tool_radius_m": config.master.predict.tool_radius_m,
             "start_m": config.operator.script.start_m(),
             "force_n_max": config.master.guard.force_n_max,
@@ -516,6 +528,7 @@ impl Felt {
             let [x_n, y_n, z_n, _] = record.port_force_n;
             let force_n = libm::sqrt(x_n * x_n + y_n * y_n + z_n * z_n);
             self.peak_force_n = self.peak_force_n.max(force_n);
+            self.newest = Some(*record);
         }
         if !self.keeps {
             return;
@@ -531,11 +544,10 @@ impl Felt {
     }
 }
 
-/// A configuration whose handle the page leads.
+/// A configuration whose handle the page leads, or a device of this machine.
 fn pointed(config: &Config) -> Config {
     let mut config = config.clone();
     config.operator.handle = HandleKind::Pointer;
-    config.operator.device = None;
     config
 }
 

@@ -73,7 +73,8 @@ let version = "";
 function session(facts) {
   document.body.dataset.for = facts?.for ?? "session";
   controls.hello({ session: facts, version });
-  if (facts?.tool_radius_m && facts.tool_radius_m !== scene.radius_m) scene.props(facts.tool_radius_m);
+  const { tool, second } = facts?.rehearsal ?? {};
+  if (facts?.tool_radius_m) scene.wield({ radius_m: facts.tool_radius_m, edges_m: facts.tool_edges_m, kind: tool, other: second?.tool });
   practice.facts(facts);
   trial.told(facts?.trial ?? null);
   strips.resize();
@@ -114,6 +115,9 @@ function picture(now_ms) {
     scene.state(frame, Boolean(controls.facts?.pointer));
     letGo(now_ms, frame);
     write("force", force_n.toFixed(2));
+    const parked_n = Math.hypot(...frame.master.parked_n.slice(0, 3));
+    at("parked").hidden = !scene.parked.group.visible;
+    write("parked-force", parked_n.toFixed(2));
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
     write("depth", Number.isFinite(depth_m) ? Math.max(0, 1e3 * depth_m).toFixed(1) : "–");
   }

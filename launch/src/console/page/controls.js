@@ -166,6 +166,8 @@ export class Controls {
       for (const name of BETWEEN) delete rows[name];
       for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ ([\d.]+|–)/, "");
     }
+    const cut = master.links_cut;
+    at("cut").value = cut > 0 ? `${cut} links cut` : cut < 0 ? `${-cut} links made` : "nothing cut";
     table(rows);
   }
 

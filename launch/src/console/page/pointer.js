@@ -9,6 +9,7 @@ const KEY_M = 0.001;
 const REACH_M = 0.045;
 const OPEN_M = 0.02;
 const CLOSED_M = 0.003;
+const REST_MS = 300;
 
 export class Pointer {
   /** `say` is told the aim 60 times a second while the handle is held, and once when it is let go. */
@@ -19,6 +20,7 @@ export class Pointer {
     this.jaws = true;
     this.closed_m = CLOSED_M;
     this.by = null;
+    this.rests_until = 0;
     this.scale = 1;
     this.tool_m = [0, 0, 0.03, OPEN_M];
     this.aim_m = [0, 0, 0.03, OPEN_M];
@@ -41,7 +43,7 @@ export class Pointer {
 
   /** Take the handle where it is; its aim comes down to just above the surface. */
   take(by) {
-    if (!this.enabled || this.held) return;
+    if (!this.enabled || this.held || performance.now() < this.rests_until) return;
     this.held = true;
     this.by = by;
     this.aim_m = [...this.tool_m];
@@ -56,6 +58,11 @@ export class Pointer {
     this.by = null;
     delete this.canvas.dataset.held;
     this.tell();
+  }
+
+  /** Not to be taken until the page has seen where the handle is now. */
+  rest() {
+    this.rests_until = performance.now() + REST_MS;
   }
 
   tell() {

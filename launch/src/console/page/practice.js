@@ -25,6 +25,7 @@ export class Practice {
     at("rehearsal-scene").addEventListener("change", ({ target }) => this.wish({ scene: target.value }));
     at("rehearsal-anew").addEventListener("click", () => this.wish({ scene: this.now.scene }));
     at("rehearsal-tool").addEventListener("change", ({ target }) => this.wish({ tool: target.value }));
+    at("swap").addEventListener("click", () => this.wish("swap"));
     at("undo").addEventListener("click", () => this.wish("undo"));
     at("redo").addEventListener("click", () => this.wish("redo"));
     at("squeeze").addEventListener("input", ({ target }) => this.squeeze(Number(target.value)));
@@ -44,6 +45,7 @@ export class Practice {
     if (!this.now || event.repeat || event.target.matches?.("select, input[type=text]") || event.ctrlKey || event.metaKey) return;
     if (event.key === "m" && this.doing("find-lump")) this.mark();
     if (event.key === "g") at("grip").click();
+    if (event.key === "p" && this.now.second) this.wish("swap");
   }
 
   doing(name) {
@@ -65,7 +67,9 @@ export class Practice {
       this.part = now.part;
       this.order = [];
       this.pointer.release();
+      [this.swaps, this.left_closed] = [now.second?.swaps, false];
     }
+    this.swapped(now.second);
     this.options("rehearsal-scene", now.scenes, now.scene);
     this.options("rehearsal-tool", now.tools, now.tool);
     at("rehearsal-about").textContent = now.scenes.find(({ name }) => name === now.scene)?.about ?? "";
@@ -73,6 +77,7 @@ export class Practice {
     const cuts = now.tools.some(({ name }) => name === "scalpel");
     at("revise").hidden = !cuts;
     at("grip-force").hidden = now.tool !== "tweezers";
+    at("swap").hidden = !now.second;
     this.pointer.jaws = now.tool === "tweezers";
     const works = now.tool === "tweezers" ? "Jaws closed (G)" : "Tool works (G)";
     at("grip").nextSibling.textContent = ` ${works}`;
@@ -84,6 +89,17 @@ export class Practice {
     this.task(now);
     this.progress(now);
     this.marks.show(now.task);
+  }
+
+  /** The hand has another tool, with its jaws as they were; it must be taken where it lies. */
+  swapped(second) {
+    if (second?.swaps === this.swaps) return;
+    this.swaps = second?.swaps;
+    this.pointer.release();
+    this.pointer.rest();
+    // jaws go on holding; what works is put down idle
+    [this.pointer.closed, this.left_closed] = [this.left_closed, this.pointer.closed && second?.tool === "tweezers"];
+    at("grip").checked = this.pointer.closed;
   }
 
   options(id, all, chosen) {

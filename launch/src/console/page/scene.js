@@ -1,6 +1,7 @@
 // The 3-D view: the twin's surface as it deforms, the tool and its aim, the remote probe, the force.
 
 import { FACES_MAX, Smooth, normals } from "./smooth.js";
+import { Tool, swept } from "./tool.js";
 import * as THREE from "./vendor/three.module.min.js";
 
 const ARROW_M_PER_N = 0.012;
@@ -58,7 +59,7 @@ export class Scene {
     this.target = TARGET.clone();
     this.uniforms = { pores: { value: null }, textured: { value: 0 } };
     this.light();
-    this.props(0.008);
+    this.props({ radius_m: 0.008 });
     this.reset();
     this.ray = new THREE.Raycaster();
     this.revision = this.moves = 0;
@@ -74,32 +75,42 @@ export class Scene {
     this.scene.add(sun);
   }
 
-  /** What is not tissue: tool, aim, probe, arrow. */
-  props(radius_m) {
+  /** What is not tissue: the tool in hand and the one put down, aim, probe, arrows. */
+  props({ radius_m, edges_m = [], kind = "", other = kind }) {
     this.tools?.removeFromParent();
     this.told = null;
     const tools = (this.tools = new THREE.Group());
-    const ball = new THREE.SphereGeometry(radius_m, 32, 20);
-    const solid = (color, opacity = 1) =>
-      new THREE.MeshLambertMaterial({ color, transparent: opacity < 1, opacity, depthWrite: opacity === 1 });
-    this.tool = new THREE.Mesh(ball, solid(0x3a7bd5, 0.55));
-    this.aim = new THREE.Mesh(ball, solid(0x6cb0ff, 0.25));
-    const cage = new THREE.SphereGeometry(radius_m * 1.02, 12, 8);
+    this.tool = new Tool({ radius_m, edges_m, kind });
+    this.parked = new Tool({ radius_m, edges_m, kind: other, color: 0x8450b8 });
+    const faint = new THREE.MeshLambertMaterial({ color: 0x6cb0ff, transparent: true, opacity: 0.25, depthWrite: false });
+    this.aim = new THREE.Mesh(swept(radius_m, edges_m), faint);
+    const cage = swept(radius_m * 1.02, edges_m, 12, 8);
     this.probe = new THREE.Mesh(cage, new THREE.MeshBasicMaterial({ color: 0xff8a2a, wireframe: true }));
     // a small marker of a fixed size that nothing hides
     const onTop = (color) => new THREE.MeshBasicMaterial({ color, depthTest: false, transparent: true });
     this.diamond = new THREE.Mesh(new THREE.OctahedronGeometry(DIAMOND_M), onTop(0xffffff));
     this.spring = new THREE.Line(new THREE.BufferGeometry().setFromPoints([TARGET, TARGET]), onTop(0x6cb0ff));
-    this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.0022, 0.0022, 0.06, 12), solid(0x8fa3b8, 0.8));
-    this.shaft.rotation.x = Math.PI / 2;
-    this.arrow = new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), TARGET, 0.01, 0xd81b3c, 0.004, 0.003);
-    for (const part of [this.arrow.line, this.arrow.cone]) Object.assign(part.material, { depthTest: false, transparent: true });
+    const arrow = (color) => {
+      const one = new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), TARGET, 0.01, color, 0.004, 0.003);
+      for (const part of [one.line, one.cone]) Object.assign(part.material, { depthTest: false, transparent: true });
+      one.line.renderOrder = one.cone.renderOrder = 9;
+      return one;
+    };
+    [this.arrow, this.other] = [arrow(0xd81b3c), arrow(0x8450b8)];
     this.diamond.renderOrder = 10;
-    this.arrow.line.renderOrder = this.arrow.cone.renderOrder = this.spring.renderOrder = 9;
+    this.spring.renderOrder = 9;
     this.radius_m = radius_m;
-    tools.add(this.tool, this.aim, this.probe, this.diamond, this.spring, this.shaft, this.arrow);
+    this.look_of = JSON.stringify([radius_m, edges_m, kind, other]);
+    tools.add(this.tool.group, this.parked.group, this.aim, this.probe, this.diamond, this.spring, this.arrow, this.other);
+    this.parked.group.visible = this.other.visible = false;
     this.aim.visible = this.spring.visible = this.probe.visible = false;
     this.scene.add(tools);
+    this.dirty = true;
+  }
+
+  /** The same as they are, unless they look otherwise now. */
+  wield({ radius_m, edges_m = [], kind = "", other = kind }) {
+    if (this.look_of !== JSON.stringify([radius_m, edges_m, kind, other])) this.props({ radius_m, edges_m, kind, other });
   }
 
   /** Another surface from now on. */
@@ -202,10 +213,13 @@ export class Scene {
     if (this.told?.every((value, at) => Math.abs(value - told[at]) < SAME)) return;
     this.told = told;
     const place = (part, [x, y, z]) => part.position.set(x, y, z);
-    place(this.tool, master.position_m);
+    this.tool.place(master.position_m);
     place(this.diamond, master.position_m);
-    place(this.shaft, master.position_m);
-    this.shaft.position.z += 0.03;
+    // a page that may not know of it is sent no number
+    const lies = master.parked_m.some((m) => m && Number.isFinite(m));
+    this.parked.group.visible = lies;
+    if (lies) this.parked.place(master.parked_m);
+    this.push(this.other, master.parked_m, lies ? new THREE.Vector3(...master.parked_n.slice(0, 3)) : new THREE.Vector3());
     const held = pointer && master.state === 1;
     this.aim.visible = this.spring.visible = held;
     if (held) {
@@ -221,14 +235,18 @@ export class Scene {
     place(this.probe, slave.position_m);
     // what the port pushes into the channel is the opposite of what the hand feels
     const force = new THREE.Vector3(...master.port_force_n.slice(0, 3)).negate();
-    const size_n = force.length();
-    this.arrow.visible = size_n > 0.03;
-    if (this.arrow.visible) {
-      place(this.arrow, master.position_m);
-      this.arrow.setDirection(force.normalize());
-      this.arrow.setLength(0.004 + ARROW_M_PER_N * size_n, 0.004, 0.003);
-    }
+    this.push(this.arrow, master.position_m, force);
     this.dirty = true;
+  }
+
+  /** An arrow where a force is felt, as long as it. */
+  push(arrow, [x, y, z], force) {
+    const size_n = force.length();
+    arrow.visible = size_n > 0.03;
+    if (!arrow.visible) return;
+    arrow.position.set(x, y, z);
+    arrow.setDirection(force.normalize());
+    arrow.setLength(0.004 + ARROW_M_PER_N * size_n, 0.004, 0.003);
   }
 
   background(color) {

@@ -1,9 +1,9 @@
 // What the server sends and hears, byte by byte; the layout is in launch/src/console/wire.rs.
 
 const MAGIC = 0x43504c50; // "PLPC", little-endian
-const VERSION = 1;
+const VERSION = 2;
 const HEADER = 32;
-const FIELDS = 62;
+const FIELDS = 71;
 const AIM = 16;
 
 /** Where each quantity of a side is among its numbers. */
@@ -14,9 +14,11 @@ const AT = {
   tissue_j: 44, update_j: 45, corrected: 46, confidence: 47, twin_share: 48,
   age_s: 49, oneway_s: 50, bound_s: 51, rtt_s: 52, received: 53, compute_us: 54,
   impedance_nspm: 55, mode: 56, pointer_age_s: 57, pointer_hz: 58, said_ms: 59, force_known: 60, ordered: 61,
+  links_cut: 62, parked_m: 63, parked_n: 67,
 };
 const FOURS = new Set(["position_m", "velocity_mps", "port_position_m", "port_force_n", "tissue_force_n",
-  "reservoir_j", "sent_j", "received_j", "intended_m"]);
+  "reservoir_j", "sent_j", "received_j", "intended_m",
+  "parked_m", "parked_n"]);
 
 function side(view, from) {
   const number = (index) => view.getFloat64(from + 8 * index, true);

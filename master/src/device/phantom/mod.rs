@@ -263,6 +263,7 @@ impl Handle for PhantomHandle {
             closed: self.plant.tweezers.switch.closed,
             instrument: intent.instrument_if(present),
             revisions: intent.revisions,
+            swapped: false,
             present,
             intended_m: if present {
                 intent.position_m

@@ -35,6 +35,7 @@ fn sphere(center_m: Vec3) -> Sphere {
         center_m,
         radius_m: 1.5,
         stiffness_npm: 400.0,
+        span: crate::contact::Span::default(),
     }
 }
 

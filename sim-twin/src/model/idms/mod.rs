@@ -145,6 +145,7 @@ impl Clone for Idms {
 
 impl Tissue for Idms {
     fn caps(&self) -> Caps {
+        let nodes = self.model.params.contact == params::Contact::Node;
         Caps {
             method: "idms",
             nodes: self
@@ -155,7 +156,8 @@ impl Tissue for Idms {
                 .count(),
             elements: self.model.elements,
             tools_max: state::TOOLS,
-            shafts: false,
+            shafts: nodes,
+            plates: nodes,
             points: false,
             jaws: true,
             dt_s_max: self.model.dt_s_max,

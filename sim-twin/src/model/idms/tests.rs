@@ -13,6 +13,7 @@ fn sphere(x: f64, y: f64, z: f64) -> Tool {
         radius_m: 1.5,
         stiffness_npm: 400.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: crate::Instrument::Blunt,
         jaws: None,
     }
@@ -21,6 +22,7 @@ fn sphere(x: f64, y: f64, z: f64) -> Tool {
 fn tweezers(x: f64, y: f64, z: f64, opening_m: f64, closed: bool) -> Tool {
     Tool {
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: crate::Instrument::Blunt,
         jaws: Some(Jaws {
             opening_m,

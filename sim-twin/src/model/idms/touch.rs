@@ -3,7 +3,7 @@
 //! Source: seed-004 3.5 (rows S4-16 to S4-18), W21; the local stiffness is ours.
 
 use crate::Vec3;
-use crate::contact::{Sphere, Touch, face, node};
+use crate::contact::{Span, Sphere, Touch, face, node};
 use crate::model::idms::Idms;
 use crate::model::idms::params::Contact;
 use crate::twin::{Reaction, Tool};
@@ -15,6 +15,10 @@ impl Idms {
             center_m: tool.position_m,
             radius_m: tool.radius_m,
             stiffness_npm: tool.stiffness_npm,
+            span: match self.model.params.contact {
+                Contact::Node => Span::of(tool),
+                Contact::Face { .. } => Span::default(),
+            },
         };
         self.scratch.loads.clear();
         let touch = match self.model.params.contact {
@@ -57,7 +61,7 @@ impl Idms {
     fn touch_nodes(&mut self, index: usize, sphere: &Sphere) -> Touch {
         let (state, scratch, skin) = (&self.state, &mut self.scratch, &self.model.skin);
         let near = &mut scratch.near[index];
-        if !near.covers(&sphere.center_m, state.travel_m, sphere.radius_m) {
+        if !near.covers(&sphere.center_m, state.travel_m, sphere.reach_m()) {
             node::gather(near, skin, &state.x_m, sphere, state.travel_m);
         }
         let loads = &mut scratch.loads;

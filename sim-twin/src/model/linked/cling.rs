@@ -5,7 +5,8 @@
 //! a spring across the normal as stiff as that of the contact. What the spring pulls beyond the coefficient times the
 //! element's own pressing force is let go. An element that closing jaws find between them is tied in every direction and
 //! at its share of the opening, so that closing further squeezes it; what pulls one farther than a spacing slips in
-//! them, so that no leap of jaws is felt as more. All of it is energy of places, or is
+//! them, so that no leap of jaws is felt as more. Smooth jaws hold it across them by no more than their coefficient
+//! times what squeezes it, so a pull of twice the coefficient times their grip slips (row S4-P12). All of it is energy of places, or is
 //! lost: nothing depends on time, and no motion gives energy.
 //!
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
@@ -214,7 +215,7 @@ impl Linked {
         lost_j
     }
 
-    /// Lets go of what ties by friction pull beyond Coulomb's cone, and those of jaws beyond a spacing.
+    /// Lets go of what ties by friction pull beyond Coulomb's cone, and those of jaws beyond it or a spacing.
     pub(super) fn slip(&mut self) -> Slipped {
         let mut slipped = Slipped::default();
         for index in 0..self.clings.len() {
@@ -223,23 +224,42 @@ impl Linked {
                 continue;
             };
             let at_m = self.elements.at_m(cling.element);
-            let r = cling.grip(&rod).stretch_m(&at_m);
-            let far_m = r.norm();
-            let bears_m = if cling.grasped() {
-                self.spacing_m
-            } else {
-                self.params.friction * rod.depth_m(&at_m).0.max(0.0)
-            };
-            if far_m <= bears_m {
+            let mut r = cling.grip(&rod).stretch_m(&at_m);
+            if !cling.grasped() {
+                let bears_m = self.params.friction * rod.depth_m(&at_m).0.max(0.0);
+                self.slip_one(index, (&rod, r, bears_m), &mut slipped);
                 continue;
             }
-            let kept = r * (bears_m / far_m);
-            self.clings[index].arm_m += r - kept;
-            let (way_m, k) = (far_m - bears_m, rod.stiffness_npm);
-            slipped.lost_j += k * way_m * bears_m;
-            slipped.excess_j += 0.5 * k * way_m * way_m;
+            if let Some(friction) = self.params.jaw_friction {
+                let axis = jaw_axis(&rod.shaft_m);
+                let squeezed = axis * r.dot(&axis);
+                // what it is squeezed with by its share of the opening is its share of the grip
+                let grips_m = cling.share.abs() * squeezed.norm();
+                let across = (&rod, r - squeezed, friction * grips_m);
+                r = squeezed + self.slip_one(index, across, &mut slipped);
+            }
+            self.slip_one(index, (&rod, r, self.spacing_m), &mut slipped);
         }
         slipped
+    }
+
+    /// Lets go of what is stretched along `r` beyond what is borne; gives what is left of it \[m\].
+    fn slip_one(
+        &mut self,
+        index: usize,
+        (rod, r, bears_m): (&Rod, Vec3, f64),
+        slipped: &mut Slipped,
+    ) -> Vec3 {
+        let far_m = r.norm();
+        if far_m <= bears_m {
+            return r;
+        }
+        let kept = r * (bears_m / far_m);
+        self.clings[index].arm_m += r - kept;
+        let (way_m, k) = (far_m - bears_m, rod.stiffness_npm);
+        slipped.lost_j += k * way_m * bears_m;
+        slipped.excess_j += 0.5 * k * way_m * way_m;
+        kept
     }
 
     /// Ties what rough tools press and lets go of what they have left; gives the energy of the latter \[J\].

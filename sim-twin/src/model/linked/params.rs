@@ -22,6 +22,9 @@ pub struct LinkedParams {
     pub propagation: Propagation,
     /// Coulomb's coefficient of what tools press, 0 or more.
     pub friction: f64,
+    /// Coulomb's coefficient of smooth jaws, 0 or more: what they have slips across them by more than it times what
+    /// squeezes it (seed-004 row S4-P12). None of toothed ones, which hold by their shape.
+    pub jaw_friction: Option<f64>,
     /// Whether links break that what jaws pull has stretched as far as they go.
     pub tears: bool,
     /// Share of the toughness of the wall that it leaves which a curette pays, 0 to 1: all of a plain spoon, less of
@@ -40,6 +43,7 @@ impl Default for LinkedParams {
             deep: 0.1,
             propagation: Propagation::Exact,
             friction: 0.0,
+            jaw_friction: None,
             tears: false,
             curette_share: 1.0,
             undo: 1 << 16,
@@ -83,6 +87,9 @@ impl LinkedParams {
         }
         if !(0.0..=10.0).contains(&self.friction) {
             return refuse("friction", self.friction, "0 to 10");
+        }
+        if let Some(own) = self.jaw_friction.filter(|own| !(0.0..=10.0).contains(own)) {
+            return refuse("jaw_friction", own, "0 to 10");
         }
         if !(0.0..=1.0).contains(&self.curette_share) {
             return refuse("curette_share", self.curette_share, "0 to 1");

@@ -28,7 +28,7 @@ const NUMBERS: usize = 10;
 /// Numbers of an element.
 const ELEMENT: usize = 7;
 /// Numbers of a tool: its force, its rod and its instrument.
-const TOOL: usize = 3 + 11 + 15;
+const TOOL: usize = 3 + 11 + 15 + 3;
 /// Integers beside those of elements, runs and surgery.
 const INTEGERS: usize = 6 + 2 * TOOLS;
 /// Integers of a run.
@@ -148,6 +148,7 @@ impl Linked {
         let none = Rod {
             from_m: Vec3::zeros(),
             shaft_m: Vec3::zeros(),
+            side_m: Vec3::zeros(),
             radius_m: 0.0,
             stiffness_npm: 0.0,
             jaw_m: Vec3::zeros(),
@@ -164,6 +165,7 @@ impl Linked {
             numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
         }
         numbers.extend([held.stiffness_npm, radius_m, reach_m]);
+        numbers.extend(rod.side_m.iter());
     }
 
     /// Takes the state from a snapshot.
@@ -309,6 +311,7 @@ impl Linked {
             let rod = Rod {
                 from_m: vector(3),
                 shaft_m: vector(6),
+                side_m: vector(29),
                 jaw_m: vector(9),
                 radius_m: tool[12],
                 stiffness_npm: tool[13],

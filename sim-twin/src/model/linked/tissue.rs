@@ -241,6 +241,7 @@ impl Tissue for Linked {
             elements: self.elements.count(),
             tools_max: TOOLS,
             shafts: true,
+            plates: true,
             points: false,
             jaws: true,
             dt_s_max: 1.0,

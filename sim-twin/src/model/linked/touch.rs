@@ -6,7 +6,7 @@
 //! axis: `r = (S r_b + k R) / (S + k)`, `S` the sum of its links' stiffness and `r_b` where they alone would
 //! have it.
 
-use crate::contact::jaw_axis;
+use crate::contact::{Span, jaw_axis};
 use crate::model::linked::elements::Elements;
 use crate::model::linked::sweep;
 use crate::model::linked::weave::Weave;
@@ -15,13 +15,15 @@ use crate::{Tool, Vec3};
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
 
-/// The part of a tool that elements feel: a rounded rod, a ball if it has no length.
+/// The part of a tool that elements feel: a rounded rod or plate, a ball if it has no length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rod {
     /// One end of the axis \[m\].
     pub(super) from_m: Vec3,
     /// To the other end \[m\].
     pub(super) shaft_m: Vec3,
+    /// To the other edge of a plate \[m\].
+    pub(super) side_m: Vec3,
     /// Radius \[m\].
     pub(super) radius_m: f64,
     /// Stiffness of the spring of one element \[N/m\].
@@ -73,6 +75,7 @@ impl Rod {
         Self {
             from_m: tool.position_m,
             shaft_m: tool.shaft_m,
+            side_m: tool.side_m,
             radius_m: tool.radius_m,
             stiffness_npm: tool.stiffness_npm,
             jaw_m: tool.jaws.map_or_else(Vec3::zeros, |jaws| {
@@ -81,14 +84,13 @@ impl Rod {
         }
     }
 
-    /// The point of the axis that is nearest to a place \[m\].
+    /// The point of the axis, or of the plate's middle, that is nearest to a place \[m\].
     pub(super) fn nearest_m(&self, at_m: &Vec3) -> Vec3 {
-        let length2 = self.shaft_m.norm_squared();
-        if length2 <= 0.0 {
-            return self.from_m;
-        }
-        let share = (at_m - self.from_m).dot(&self.shaft_m) / length2;
-        self.from_m + self.shaft_m * share.clamp(0.0, 1.0)
+        let span = Span {
+            shaft_m: self.shaft_m,
+            side_m: self.side_m,
+        };
+        self.from_m + span.nearest_m(&(at_m - self.from_m))
     }
 
     /// How deep a place is inside \[m\], negative outside, and the unit vector out of the tool there.
@@ -112,9 +114,17 @@ impl Rod {
 
     /// Corners of a box around it, `wider_m` larger on all sides \[m\].
     pub(super) fn corners_m(&self, wider_m: f64) -> (Vec3, Vec3) {
-        let to_m = self.from_m + self.shaft_m;
         let by = Vec3::repeat(self.radius_m + wider_m);
-        (self.from_m.inf(&to_m) - by, self.from_m.sup(&to_m) + by)
+        let edges = [&self.shaft_m, &self.side_m];
+        let of = |bound: fn(&Vec3, &Vec3) -> Vec3| {
+            let none = Vec3::zeros();
+            edges
+                .iter()
+                .map(|edge_m| bound(&none, edge_m))
+                .sum::<Vec3>()
+                + self.from_m
+        };
+        (of(Vec3::inf) - by, of(Vec3::sup) + by)
     }
 }
 
@@ -234,6 +244,7 @@ mod tests {
         let rod = Rod {
             from_m: Vec3::zeros(),
             shaft_m: Vec3::new(0.0, 0.0, 2.0),
+            side_m: Vec3::zeros(),
             radius_m: 0.5,
             stiffness_npm: 8.0,
             jaw_m: Vec3::zeros(),

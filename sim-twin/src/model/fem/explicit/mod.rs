@@ -499,6 +499,7 @@ impl Tissue for Explicit {
             elements: self.model.cells,
             tools_max: TOOLS,
             shafts: true,
+            plates: false,
             points: self.model.takes_points(),
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,

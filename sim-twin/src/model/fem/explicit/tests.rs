@@ -62,6 +62,7 @@ fn rod(position_m: [f64; 3], radius_m: f64, shaft_m: [f64; 3]) -> Tool {
         radius_m,
         stiffness_npm: 1e6,
         shaft_m: Vec3::from(shaft_m),
+        side_m: Vec3::zeros(),
         instrument: crate::Instrument::Blunt,
         jaws: None,
     }

@@ -312,6 +312,7 @@ impl Tissue for Implicit {
             elements: self.model.hexes.len() + self.model.tets.len(),
             tools_max: TOOLS,
             shafts: false,
+            plates: false,
             points: false,
             jaws: false,
             dt_s_max: STEP_MAX * self.model.time_s,

@@ -35,6 +35,7 @@ fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
         radius_m,
         stiffness_npm: 1e6,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: crate::Instrument::Blunt,
         jaws: None,
     }

@@ -46,6 +46,53 @@ fn s4_18_one_atom_gives_the_series_stiffness() {
 }
 
 #[test]
+fn s4_p30_a_capsule_and_a_box_over_one_atom_give_the_series_stiffness_and_over_more_atoms_more() {
+    // a shaft that leans back from the atom, and a plate that rises from it, touch no other
+    let shapes = [
+        (Vec3::new(0.0, 0.0, 2.0), Vec3::zeros()),
+        (Vec3::new(0.4, 0.0, 3.0), Vec3::zeros()),
+        (Vec3::new(0.0, 0.0, 2.0), Vec3::new(0.0, 0.2, 0.0)),
+    ];
+    for (shaft_m, side_m) in shapes {
+        let mut tissue = regular(&IdmsParams::seed());
+        assert!(tissue.caps().shafts && tissue.caps().plates);
+        let mut forces = [0.0; 2];
+        for (force, z) in forces.iter_mut().zip([1.495, 1.49]) {
+            let tool = Tool {
+                shaft_m,
+                side_m,
+                ..sphere(1.5, 1.732 - side_m.y, z)
+            };
+            for _ in 0..3000 {
+                let reaction = touch(&mut tissue, tool);
+                assert!(reaction.contacts <= 1);
+                *force = reaction.force_n.z;
+            }
+        }
+        let slope = (forces[1] - forces[0]) / 0.005;
+        let series = 1.0 / (1.0 / 400.0 + 1.0 / tissue.node_stiffness_npm(10));
+        assert!((slope - series).abs() < 0.01 * series, "{slope} {series}");
+    }
+    let lying = |shaft_m: Vec3, side_m: Vec3| {
+        let mut tissue = regular(&IdmsParams::seed());
+        let tool = Tool {
+            shaft_m,
+            side_m,
+            ..sphere(1.5, 1.732, 1.3)
+        };
+        let felt: Vec<_> = (0..3000).map(|_| touch(&mut tissue, tool)).collect();
+        felt[2999]
+    };
+    let ball = lying(Vec3::zeros(), Vec3::zeros());
+    let rod = lying(Vec3::x(), Vec3::zeros());
+    let plate = lying(Vec3::x(), Vec3::y());
+    assert!(ball.contacts < rod.contacts && rod.contacts < plate.contacts);
+    assert!(1.2 * ball.force_n.z < rod.force_n.z && 1.1 * rod.force_n.z < plate.force_n.z);
+    // the default contact knows balls only, and says so
+    assert!(!regular(&face(1.5)).caps().shafts && !regular(&face(1.5)).caps().plates);
+}
+
+#[test]
 fn face_contact_reports_its_own_slope() {
     for (x, y) in [(1.5, 1.732), (2.0, 1.732), (2.0, 2.02)] {
         let mut tissue = regular(&face(1.5));

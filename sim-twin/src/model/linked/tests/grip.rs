@@ -141,6 +141,71 @@ fn tp_05_forceps_pull_what_they_close_on() {
     }
 }
 
+/// Row S4-P12: smooth jaws slip if and only if the pull is more than twice their coefficient times their grip.
+#[test]
+fn s4_p12_smooth_forceps_slip_where_the_pull_is_more_than_their_friction_on_both_sides() {
+    const JAWS: f64 = 0.4;
+    for squeezed_m in [1.2e-3, 2.0e-3] {
+        let mut tissue = with(LinkedParams {
+            jaw_friction: Some(JAWS),
+            ..LinkedParams::default()
+        });
+        let start_m = Vec3::new(0.0, 0.0, 1e-3);
+        let mut tool = forceps(start_m, false);
+        rest(&mut tissue, &tool, 50);
+        tool.jaws = forceps(start_m, true).jaws;
+        rest(&mut tissue, &tool, 50);
+        for step in 1..=100 {
+            let jaws = tool.jaws.as_mut().expect("jaws");
+            jaws.opening_m = 3e-3 - squeezed_m * f64::from(step) / 100.0;
+            rest(&mut tissue, &tool, 1);
+        }
+        let before = rest(&mut tissue, &tool, 300);
+        assert!(before.grip_n > 1e-3, "{before:?}");
+        // what ties pull across the jaws, beside what the ball between them presses
+        let pull_n = |tissue: &Linked| {
+            let ties = tissue.clings.iter().filter(|cling| cling.grasped());
+            let across = ties.map(|cling| {
+                let rod = tissue.rods[cling.tool].expect("there");
+                let r = cling
+                    .grip(&rod)
+                    .stretch_m(&tissue.elements().at_m(cling.element));
+                Vec3::new(0.0, r.y, r.z) * rod.stiffness_npm
+            });
+            across.sum::<Vec3>().norm()
+        };
+        let mean_y_m = |tissue: &Linked| {
+            let ties = || tissue.clings.iter().filter(|cling| cling.grasped());
+            let sum: f64 = ties().map(|c| tissue.elements().at_m(c.element).y).sum();
+            sum / ties().count() as f64
+        };
+        let mut shares = Vec::new();
+        let mut followed = Vec::new();
+        for step in 1..=160 {
+            let from_m = mean_y_m(&tissue);
+            lead(
+                &mut tissue,
+                &mut tool,
+                start_m + Vec3::y() * (5e-5 * f64::from(step)),
+            );
+            let felt = rest(&mut tissue, &tool, 30);
+            shares.push(pull_n(&tissue) / (2.0 * JAWS * felt.grip_n));
+            followed.push((mean_y_m(&tissue) - from_m) / 5e-5);
+            assert!(out_j(&tissue).abs() < 1e-12);
+        }
+        // never more than it, within the 5 % of the row
+        assert!(shares.iter().all(|&share| share < 1.05), "{shares:?}");
+        let slips = shares.iter().position(|&share| share > 0.95);
+        let slips = slips.expect("it slips in the end");
+        assert!(slips > 4, "it held before: {shares:?}");
+        // what is held comes along, and what slips does not
+        let mean = |ways: &[f64]| ways.iter().sum::<f64>() / ways.len() as f64;
+        let (before, after) = followed.split_at(slips);
+        assert!(mean(&before[..slips / 2]) > 0.6, "{followed:?}");
+        assert!(mean(&after[after.len() / 2..]) < 0.1, "{followed:?}");
+    }
+}
+
 /// A grip that goes anywhere and comes back has not been paid by the tissue.
 #[test]
 fn tp_05_no_closed_motion_of_jaws_gives_energy() {

@@ -47,6 +47,7 @@ pub(super) fn ball(at_m: Vec3, radius_m: f64) -> Tool {
         radius_m,
         stiffness_npm: 300.0,
         shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
         instrument: Instrument::Blunt,
         jaws: None,
     }
@@ -228,4 +229,72 @@ fn a_thawed_volume_goes_on_bit_for_bit() {
     assert_eq!(hold(&mut tissue, 2e-3, 30), first);
     assert_eq!(Snapshot::of(&tissue), after);
     assert!(softer < hold(&mut tissue, 2e-3, 300).force_n.norm());
+}
+
+/// Row S4-P30: a lying capsule and a flat box press every element that they reach along its own way out, with forces
+/// that add up to what the tool feels; more tool, more force.
+#[test]
+fn s4_p30_capsules_and_boxes_press_by_the_depth_of_each_element() {
+    let shapes = [
+        (Vec3::zeros(), Vec3::zeros()),
+        (Vec3::new(6e-3, 0.0, 0.0), Vec3::zeros()),
+        (Vec3::new(6e-3, 0.0, 0.0), Vec3::new(0.0, 6e-3, 0.0)),
+    ];
+    let mut pressed_n = Vec::new();
+    for (shaft_m, side_m) in shapes {
+        let mut tissue = slab([25, 25, 10], vec![matter(Limits::LOOSE)], |_| 0);
+        assert!(tissue.caps().shafts && tissue.caps().plates);
+        let middle_m = -0.5 * (shaft_m + side_m);
+        let tool = Tool {
+            shaft_m,
+            side_m,
+            ..ball(middle_m + Vec3::z() * 4e-3, 5e-3)
+        };
+        let mut felt = [Reaction::default()];
+        for _ in 0..500 {
+            tissue.step(&[tool], 1e-3, &mut felt);
+        }
+        let elements = tissue.elements();
+        let mut sum_n = Vec3::zeros();
+        let mut count = 0;
+        for element in (0..elements.slots()).filter(|&e| elements.alive(e)) {
+            // by hand: clear of the rectangle in its own axes
+            let off_m = elements.at_m(element) - tool.position_m;
+            let clear = |way_m: f64, long_m: f64| way_m - way_m.clamp(0.0, long_m);
+            let away_m = Vec3::new(clear(off_m.x, shaft_m.x), clear(off_m.y, side_m.y), off_m.z);
+            let depth_m = tool.radius_m - away_m.norm();
+            if depth_m > 0.0 {
+                sum_n -= away_m.normalize() * (tool.stiffness_npm * depth_m);
+                count += 1;
+            }
+        }
+        assert_eq!(count, felt[0].contacts);
+        // what is felt is the mean over the step, and the tissue rests
+        assert!(
+            (sum_n - felt[0].force_n).norm() < 1e-3 * felt[0].force_n.norm(),
+            "{sum_n}"
+        );
+        assert!(
+            felt[0].force_n.xy().norm() < 0.02 * felt[0].force_n.z,
+            "{felt:?}"
+        );
+        let middle = felt[0].force_n.cross(&middle_m);
+        assert!(
+            (felt[0].torque_nm - middle).norm() < 0.02 * felt[0].force_n.z * 6e-3,
+            "{felt:?}"
+        );
+        let mut snapshot = Snapshot::default();
+        tissue.freeze(&mut snapshot);
+        let mut again = slab([25, 25, 10], vec![matter(Limits::LOOSE)], |_| 0);
+        again.thaw(&snapshot).expect("the same volume");
+        let mut other = felt;
+        tissue.step(&[tool], 1e-3, &mut felt);
+        again.step(&[tool], 1e-3, &mut other);
+        assert_eq!(felt, other, "a plate is part of the state");
+        pressed_n.push(felt[0].force_n.z);
+    }
+    assert!(
+        pressed_n[0] * 1.3 < pressed_n[1] && pressed_n[1] * 1.3 < pressed_n[2],
+        "{pressed_n:?}"
+    );
 }

@@ -77,6 +77,7 @@ fn tool() -> impl Strategy<Value = Tool> {
                 radius_m: radius_m.abs(),
                 stiffness_npm,
                 shaft_m: if rod { shaft_m } else { Vec3::zeros() },
+                side_m: Vec3::zeros(),
                 jaws,
                 instrument,
             },

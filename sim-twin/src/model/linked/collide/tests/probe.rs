@@ -139,6 +139,7 @@ fn cd_04_the_hand_feels_the_ball_within_a_cell_of_its_surface() {
                 radius_m: PROBE * h,
                 stiffness_npm: 300.0,
                 shaft_m: Vec3::zeros(),
+                side_m: Vec3::zeros(),
                 instrument: Instrument::Blunt,
                 jaws: None,
             };
