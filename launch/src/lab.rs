@@ -11,7 +11,7 @@ mod way;
 use std::sync::Arc;
 
 use palpate_master::device::Handle;
-use palpate_master::predict::{Predictor, ToolShape};
+use palpate_master::predict::Predictor;
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
@@ -20,7 +20,6 @@ use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Stroke, Time};
-use palpate_twin::Tissue;
 use palpate_twin::model::fem::Compliance;
 use palpate_twin::scene::{Scene, SceneError, Steps};
 use xxhash_rust::xxh3::Xxh3;
@@ -537,12 +536,7 @@ pub fn predictor_with(
         None => scene.build(),
     };
     let twin = twin.map_err(wrong)?;
-    let shape = &config.master.predict.tool_shape;
-    if !shape.is_felt(&twin.caps()) {
-        return Err(ConfigError::Field {
-            message: unfelt(shape, ("twin", &config.twin), twin.as_ref()),
-        });
-    }
+    scene::felt(config, ("twin", &config.twin), twin.as_ref())?;
     // nothing masked ever asks the shadow
     let shadow = scene.build().map_err(wrong)?;
     let predictor = Predictor::new(twin, shadow);
@@ -550,16 +544,6 @@ pub fn predictor_with(
         Some(name) => predictor.towards(steps(&scene, name)?),
         None => predictor,
     }))
-}
-
-/// That a tissue does not feel the shape of a tool, in words.
-fn unfelt(shape: &ToolShape, (field, name): (&str, &str), tissue: &dyn Tissue) -> String {
-    format!(
-        "master.predict.tool_shape is a {}; the method {} of {field} {name} does not feel one: `ball` is felt by all, a \
-         capsule by fem and linked, a box by linked",
-        shape.name(),
-        tissue.caps().method
-    )
 }
 
 /// The way of a twin from its scene to another.
@@ -609,15 +593,7 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         .build()
         .map_err(|error| wrong_scene("tissue", name, &error))?;
     let predict = &config.master.predict;
-    if !predict.tool_shape.is_felt(&tissue.caps()) {
-        return Err(ConfigError::Field {
-            message: unfelt(
-                &config.master.predict.tool_shape,
-                ("tissue", name),
-                tissue.as_ref(),
-            ),
-        });
-    }
+    scene::felt(config, ("tissue", name), tissue.as_ref())?;
     let (radius_m, stiffness_npm) = (predict.tool_radius_m, predict.tool_stiffness_npm);
     let environment = TissueEnvironment::new(tissue, radius_m, stiffness_npm);
     Ok(Box::new(environment.touched_by(predict.tool_shape)))

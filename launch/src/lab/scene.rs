@@ -2,9 +2,32 @@
 
 use std::cell::RefCell;
 
+use palpate_twin::Tissue;
 use palpate_twin::scene::{self, Scene};
 
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError};
+
+/// Whether a tissue feels the shape of a session's tool.
+///
+/// # Errors
+/// [`ConfigError`] if it does not.
+pub(super) fn felt(
+    config: &Config,
+    (field, name): (&str, &str),
+    tissue: &dyn Tissue,
+) -> Result<(), ConfigError> {
+    let (shape, caps) = (&config.master.predict.tool_shape, tissue.caps());
+    if shape.is_felt(&caps) {
+        return Ok(());
+    }
+    let message = format!(
+        "master.predict.tool_shape is a {}; the method {} of {field} {name} does not feel one: `ball` is felt by all, a \
+         capsule by fem and linked, a box by linked",
+        shape.name(),
+        caps.method
+    );
+    Err(ConfigError::Field { message })
+}
 
 /// A built-in scene by name, or a scene file by path.
 ///

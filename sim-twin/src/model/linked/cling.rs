@@ -6,7 +6,7 @@
 //! element's own pressing force is let go. An element that closing jaws find between them is tied in every direction and
 //! at its share of the opening, so that closing further squeezes it; what pulls one farther than a spacing slips in
 //! them, so that no leap of jaws is felt as more. Smooth jaws hold it across them by no more than their coefficient
-//! times what squeezes it, so a pull of twice the coefficient times their grip slips (row S4-P12). All of it is energy of places, or is
+//! times what squeezes it, so no pull beyond twice the coefficient times their grip is held (row S4-P12). All of it is energy of places, or is
 //! lost: nothing depends on time, and no motion gives energy.
 //!
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
