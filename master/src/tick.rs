@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
-use crate::predict::{PredictParams, Prediction, Predictor, Remote, Touch};
+use crate::predict::{PredictParams, Prediction, Predictor, Remote};
 use crate::tuning::{Tuning, eased};
 
 /// Parameters of the operator's side.

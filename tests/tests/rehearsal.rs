@@ -105,7 +105,8 @@ fn rehearse(
         stop: Arc::clone(&stop),
     };
     let board = Arc::clone(side.board());
-    let running = std::thread::spawn(move || live::rehearse(&config, &options, (&side, &wished)));
+    let running =
+        std::thread::spawn(move || live::rehearse(&config, &options, (&side, &wished), None));
     let wish = |wish| desk.take(&Order::Rehearse { wish });
     // the first wish is granted when the first scene is there
     page(&wish, &|| board.facts()["rehearsal"].clone());

@@ -8,7 +8,7 @@
 use palpate_master::device::Reading;
 use palpate_master::predict::Predictor;
 use palpate_transport::trace::{Events, TickRecord};
-use palpate_twin::{Instrument, View};
+use palpate_twin::View;
 
 use super::{ReplayError, given, same};
 use crate::config::Config;
@@ -62,10 +62,7 @@ impl Twin {
             },
         };
         let blunted = record.events & Events::BLUNTED != 0;
-        let mut handle = self.predictor.held(&reading);
-        if blunted {
-            handle.instrument = Instrument::Blunt;
-        }
+        let handle = self.predictor.held(&reading, blunted);
         let prediction = if inputs.masked && self.predictor.may_ask() {
             self.predictor.ask(&self.params, &handle)
         } else {

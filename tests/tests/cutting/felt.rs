@@ -43,7 +43,7 @@ fn sides_that_begin_anew_at_any_time_end_alike() {
 /// A master that began anew took back the last tick of an edit that it had been told of, and not the edit.
 #[test]
 fn issue_an_undo_after_a_restart_took_back_a_fragment() {
-    let text = include_str!("../scenes/opening.toml");
+    let text = include_str!("../../scenes/opening.toml");
     let rest = "kind = \"press\"\nsite_m = [-0.006, -0.006]\ndepth_m = 0.001\nhold_s = 2.0\n\n[[operator.script.step]]\n";
     let text = text.replace("kind = \"undo\"", &format!("{rest}kind = \"undo\""));
     let mut config = Config::parse(&text, "opening.toml").expect("a configuration");
