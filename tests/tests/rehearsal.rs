@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use palpate::config::Config;
 use palpate::console::session::{SessionDesk, Sides};
@@ -93,7 +94,7 @@ fn a_session_by_beats_is_the_session_in_virtual_time() {
 /// Rehearses by the clock while `page` wishes; what came of it.
 fn rehearse(
     folder: &Path,
-    page: impl FnOnce(&dyn Fn(Wish) -> Answer, &dyn Fn() -> Value),
+    page: impl FnOnce(&dyn Fn(Wish) -> Answer, &dyn Fn() -> Value, &dyn Fn()),
 ) -> Rehearsals {
     let config = config("flat-sheet", 60.0);
     let stop = Arc::new(AtomicBool::new(false));
@@ -109,7 +110,20 @@ fn rehearse(
         std::thread::spawn(move || live::rehearse(&config, &options, (&side, &wished), None));
     let wish = |wish| desk.take(&Order::Rehearse { wish });
     // the first wish is granted when the first scene is there
-    page(&wish, &|| board.facts()["rehearsal"].clone());
+    let press = || {
+        // to where it touches, slowly, and some millimetres on
+        for tenth_mm in (20..=200).rev() {
+            let aim = Aim {
+                number: 0,
+                position_m: [0.0, 0.0, f64::from(tenth_mm) * 1e-4, 0.02],
+                present: true,
+                closed: false,
+            };
+            desk.aim(aim, 0.0);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    page(&wish, &|| board.facts()["rehearsal"].clone(), &press);
     stop.store(true, Ordering::Relaxed);
     running.join().expect("no panic").expect("no refusal")
 }
@@ -118,7 +132,7 @@ fn rehearse(
 fn s4_22_a_task_is_begun_answered_and_kept_and_its_truth_is_told_after() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path();
-    let rehearsals = rehearse(folder, |wish, facts| {
+    let rehearsals = rehearse(folder, |wish, facts, press| {
         let said = wish(Wish::Scene("sheet-lump".into()));
         assert_eq!(said.as_deref(), Ok("now on sheet-lump"));
         assert!(wish(Wish::Scene("no-such".into())).is_err());
@@ -137,8 +151,14 @@ fn s4_22_a_task_is_begun_answered_and_kept_and_its_truth_is_told_after() {
         assert!(task["lumps"].is_null() && task["score"].is_null(), "{task}");
         assert!(wish(Wish::Answer(Said::default())).is_err(), "no place");
         let place_m = Some([0.0, 0.0]);
-        let order = Vec::new();
-        wish(Wish::Answer(Said { place_m, order })).expect("an answer");
+        let said = Said {
+            place_m,
+            order: Vec::new(),
+        };
+        let untouched = wish(Wish::Answer(said.clone()));
+        assert!(untouched.is_err_and(|why| why.contains("nothing was pressed")));
+        press();
+        wish(Wish::Answer(said)).expect("an answer");
         let task = &facts()["task"];
         let center_m = &task["lumps"][0]["center_m"];
         let off_m = center_m[0]

@@ -29,13 +29,11 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// Whether a map of the stiffness that was felt may be seen while it is done: not where it is the answer.
+    /// Whether the map of the stiffness that was felt may be seen while it is done: not where its numbers are the
+    /// answer. Of a lump it shows no more than a hand has felt that cannot feel through a mouse.
     #[must_use]
     pub fn shows_stiffness(self) -> bool {
-        match self {
-            Self::FindLump | Self::RankStiffness => false,
-            Self::Trace | Self::Grasp => true,
-        }
+        !matches!(self, Self::RankStiffness)
     }
 
     /// Its name, as in orders and records.

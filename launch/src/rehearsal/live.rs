@@ -4,6 +4,8 @@
 //! again by itself. A wish that needs another session builds it while this one goes on, and only then takes its place.
 //! Source: ours.
 
+mod told;
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -17,18 +19,17 @@ use palpate_transport::Time;
 use palpate_transport::clock::{Clock as _, MonotonicClock, wall_now};
 use palpate_transport::mailbox::{LatestWriter, latest};
 use palpate_transport::trace::{Side, TickRecord};
-use serde_json::{Value, json};
 
 use super::attempts::{self, Kept, Known};
 use super::coming::{self, Built, Coming};
 use super::desk::{Wish, Wished};
-use super::library::{self, OFFERS, Posed, Said, TaskKind};
+use super::library::{self, Posed, Said, TaskKind};
 use super::solo::{self, Solo};
 use super::task::{Attempt, Score};
 use super::wield::{self, ToolKind, Wielded, Wielding};
 use crate::config::{Config, ConfigError};
 use crate::console::Answer;
-use crate::console::session::{self, SessionDesk, Sides};
+use crate::console::session::SessionDesk;
 use crate::input::Pilot;
 use crate::lab::{self, PERIOD};
 use crate::record::{self, Recorder};
@@ -41,6 +42,9 @@ use crate::trial::psycho::show;
 
 /// Longest attempt that is scored, in ticks: five minutes.
 const ATTEMPT_TICKS: usize = 300_000;
+
+/// Least force of a touch \[N\].
+const TOUCH_N: f64 = 0.05;
 
 /// Who holds the handle, in a record.
 const OPERATOR: &str = "a person at the page";
@@ -517,6 +521,11 @@ impl<'a> Room<'a> {
         if ticks.len() > ATTEMPT_TICKS {
             return Err("this took longer than its five minutes: begin anew".into());
         }
+        if *kind == TaskKind::FindLump && !ticks.iter().any(touches) {
+            return Err(
+                "nothing was pressed yet: press the tissue, and mark where it is stiff".into(),
+            );
+        }
         let task = posed.answered(*kind, said)?;
         let score = task.score(ticks, &posed.lumps);
         let attempt = Attempt {
@@ -541,77 +550,18 @@ impl<'a> Room<'a> {
         now.phase = Phase::Answered(score);
         Ok(text)
     }
+}
 
-    /// What a page is told.
-    fn facts(&self, now: &Now) -> Value {
-        let mut facts = session::facts(&now.config, Sides::OperatorOnly);
-        facts["for"] = json!("rehearsal");
-        facts["duration_s"] = json!(self.base.duration_s);
-        facts["rehearsal"] = json!({
-            "scene": now.choice.name,
-            "title": now.title,
-            "part": self.parts.len() + 1,
-            "scenes": scenes(&self.base.twin),
-            "tool": now.tool.name,
-            "tools": now.tools.iter().map(|tool| json!({"name": tool.name, "about": tool.about})).collect::<Vec<_>>(),
-            "second": now.second.then(|| json!({"swaps": now.wielded.swaps, "tool": now.other.name})),
-            "task": self.task(now),
-            "progress": self.progress(),
-            "problem": self.known.problem,
-        });
-        facts
-    }
-
-    /// The task as it stands; what is true only when it was answered.
-    fn task(&self, now: &Now) -> Value {
-        let Some((kind, posed)) = &now.choice.task else {
-            return Value::Null;
-        };
-        let mut task = json!({
-            "name": kind.name(),
-            "words": kind.words(),
-            "sites_m": posed.sites_m,
-            "line_m": posed.line_m,
-            "limit_ticks": ATTEMPT_TICKS,
-            "shows_stiffness": kind.shows_stiffness(),
-            "score": Value::Null,
-        });
-        if let Phase::Answered(score) = &now.phase {
-            task["score"] = json!(score);
-            let lump = |lump: &palpate_twin::scene::Lump| json!({"center_m": lump.center_m, "radius_m": lump.radius_m});
-            task["lumps"] = posed.lumps.iter().map(lump).collect();
-            task["true_npm"] = json!(posed.true_npm);
-        }
-        task
-    }
-
-    /// Scores of every task and scene, in the order of the attempts.
-    fn progress(&self) -> Value {
-        let attempts = &self.known.attempts;
-        let row = |(task, scene): (String, String)| {
-            let scores = attempts.scores(&task, &scene);
-            json!({"name": format!("{task} on {scene}"), "scores": scores})
-        };
-        attempts.rows().into_iter().map(row).collect()
-    }
+/// Whether a tick feels what it touches.
+fn touches(tick: &TickRecord) -> bool {
+    let [x_n, y_n, z_n, _] = tick.port_force_n;
+    x_n * x_n + y_n * y_n + z_n * z_n > TOUCH_N * TOUCH_N
 }
 
 fn wrong(name: &str, why: &dyn std::fmt::Display) -> ConfigError {
     ConfigError::Field {
         message: format!("scene {name}: {why}"),
     }
-}
-
-/// The library as a page shows it; a scene of the user's own comes first.
-fn scenes(own: &str) -> Value {
-    let own = Some(own).filter(|own| library::offer_of(own).is_none());
-    let own = own
-        .map(|name| json!({"name": name, "about": "the scene of the command line", "tasks": []}));
-    let offers = OFFERS.iter().map(|offer| {
-        let tasks: Vec<_> = offer.tasks.iter().map(|kind| kind.name()).collect();
-        json!({"name": offer.name, "about": offer.about, "tasks": tasks})
-    });
-    own.into_iter().chain(offers).collect()
 }
 
 fn begin_recording(config: &Config, folder: &Path) -> Result<Recorder<BufWriter<File>>, RunError> {
@@ -641,6 +591,7 @@ mod tests {
 
     use super::*;
     use crate::console::Desk as _;
+    use crate::console::session::Sides;
     use crate::input::map::{Lead, Range, Said as Word, Shape};
     use crate::input::pilot::{Source, Waiting};
     use crate::rehearsal::desk::RehearsalDesk;

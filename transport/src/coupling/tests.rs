@@ -181,8 +181,9 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
         };
         let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
         let (mut at_m, mut written_n) = (0.0, 0.0);
-        // into the spring of a blade and back
-        for tick in 0..400 {
+        // into the spring of a blade and nine tenths of the way back: a force that is held for a tick gives back k X dx
+        // more than went in, which on the last tenth is rightly not paid
+        for tick in 0..375 {
             let v = if tick < 200 { 0.01 } else { -0.01 };
             let moved_m = v * 1e-3;
             at_m += moved_m;
@@ -207,7 +208,6 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
                 "{mode:?}, tick {tick}: {account:?}"
             );
         }
-        // a spring that is held for a tick gives back as much less as its steps are long
-        assert!(account.level_j()[1] > -5e-6, "{mode:?}: {account:?}");
+        assert!(account.level_j()[1] > 0.0, "{mode:?}: {account:?}");
     }
 }

@@ -17,7 +17,7 @@ const NUMBERS_MS = 200;
 const scene = new Scene(at("scene"));
 const viewer = new Viewer(scene);
 const felt = new Felt(scene);
-const strips = new Strips(at("strips"));
+const strips = new Strips(at("strips"), scene);
 const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, work_ms: 0, echo_ms: null, echoes: [], said_ms: NaN };
 const pointer = new Pointer(scene, at("scene"), (aim) => link.aim(aim));
 
@@ -119,7 +119,10 @@ function picture(now_ms) {
     at("parked").hidden = !scene.parked.group.visible;
     write("parked-force", parked_n.toFixed(2));
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
-    write("depth", Number.isFinite(depth_m) ? Math.max(0, 1e3 * depth_m).toFixed(1) : "–");
+    write("depth", Number.isFinite(depth_m) ? Math.abs(1e3 * depth_m).toFixed(1) : "–");
+    write("depth-way", depth_m < 0 ? "above the tissue" : "deep");
+    const [x_mm, y_mm] = frame.master.position_m.map((m) => (1e3 * m).toFixed(0));
+    write("place", `x ${x_mm}, y ${y_mm} mm`);
   }
   if (now_ms - painted > 60) {
     painted = now_ms;

@@ -102,7 +102,8 @@ export class Controls {
     at("mode").value = this.facts.mode;
     at("depth-slider").hidden = at("hint").hidden = !pointer;
     at("hint").textContent = "Hold the left button on the tissue: the tool comes. Wheel, or Shift and drag down, presses. "
-      + "Keys: Space takes and lets go, arrows move, Page Down presses. Right button turns the view.";
+      + "Keys: Space takes and lets go, arrows move, Page Down presses. Right button turns the view. Squares are 10 mm."
+      + (pointer && this.facts.for !== "rehearsal" ? " Orange is the robot." : "");
     at("network").hidden = !link;
     if (link) {
       at("delay").show(link.forward.oneway_ms);
@@ -163,6 +164,8 @@ export class Controls {
       rows["pointer to picture"] = seen.echo_ms === null ? "–" : `${seen.echo_ms.toFixed(0)} ms`;
     }
     if (this.facts?.for === "rehearsal") {
+      const left_s = Math.max(0, (this.facts.ends_unix_ms - Date.now()) / 1e3);
+      rows["time left"] = `${Math.floor(left_s / 60)} min ${Math.floor(left_s % 60)} s`;
       for (const name of BETWEEN) delete rows[name];
       for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ ([\d.]+|–)/, "");
     }

@@ -67,6 +67,7 @@ export class Practice {
       this.part = now.part;
       this.order = [];
       this.pointer.release();
+      this.pointer.aim_m = [...this.pointer.tool_m];
       [this.swaps, this.left_closed] = [now.second?.swaps, false];
     }
     this.swapped(now.second);

@@ -3,6 +3,7 @@
 const SECONDS = 15;
 const POINTS = 900;
 const EVERY_MS = 90;
+const LEAST_SPAN = 2;
 const PICTURES = 8;
 
 const norm = (force) => Math.hypot(force[0], force[1], force[2]);
@@ -15,14 +16,14 @@ const STRIPS = [
     ["hand", "hand", ({ master }) => norm(master.port_force_n)],
     ["robot", "robot", ({ slave }) => (slave.spoken && slave.force_known ? norm(slave.tissue_force_n) : null)],
   ]],
-  ["Height", "mm", 0, [
-    ["hand", "hand", ({ master }) => master.position_m[2] * 1e3],
-    ["robot", "robot", ({ slave }) => (slave.spoken ? slave.position_m[2] * 1e3 : null)],
+  ["Above tissue", "mm", 0, [
+    ["hand", "hand", ({ master }, touch_m) => (master.position_m[2] - touch_m) * 1e3],
+    ["robot", "robot", ({ slave }, touch_m) => (slave.spoken ? (slave.position_m[2] - touch_m) * 1e3 : null)],
   ]],
   ["Delay", "ms", 10, [
     ["to hand", "hand", ({ master }) => known(master.oneway_s * 1e3)],
     ["to robot", "robot", ({ slave }) => (slave.spoken ? known(slave.oneway_s * 1e3) : null)],
-    ["bound", "quiet", ({ master }) => known((master.oneway_s + master.bound_s) * 1e3)],
+    ["±", "quiet", ({ master }) => known((master.oneway_s + master.bound_s) * 1e3)],
     ["", "quiet", ({ master }) => known((master.oneway_s - master.bound_s) * 1e3)],
   ]],
   ["Energy", "mJ", 1, [
@@ -35,7 +36,8 @@ const STRIPS = [
 ];
 
 export class Strips {
-  constructor(root) {
+  constructor(root, scene) {
+    this.scene = scene;
     this.strips = STRIPS.map(([title, unit, span, lines]) => {
       const box = root.appendChild(document.createElement("div"));
       box.className = "strip";
@@ -82,9 +84,11 @@ export class Strips {
   }
 
   take(frame) {
+    // the tool touches tissue at rest with its middle so high
+    const touch_m = (this.scene.top_m ?? 0) + this.scene.radius_m;
     for (const { lines, data } of this.strips) {
       data[0].push(frame.at_s);
-      lines.forEach(([, , of], line) => data[line + 1].push(of(frame)));
+      lines.forEach(([, , of], line) => data[line + 1].push(of(frame, touch_m)));
       if (data[0].length > POINTS) data.forEach((row) => row.splice(0, 60));
     }
   }
@@ -109,6 +113,7 @@ function size(box) {
 function within(span, low, high) {
   if (low === null || high === null) return [0, span || 1];
   if (span) [low, high] = [Math.min(0, low), Math.max(span, 1.1 * high)];
-  const room = 0.05 * (high - low) || 0.5;
+  // a line that rests is no noise that fills the strip
+  const room = Math.max(0.05 * (high - low), 0.5 * (LEAST_SPAN - (high - low)));
   return span ? [low, high] : [low - room, high + room];
 }
