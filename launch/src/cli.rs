@@ -118,7 +118,8 @@ pub enum Command {
         palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n  \
         palpate replay runs/first --console\n  \
         palpate replay runs/first runs/second --console\n  \
-        palpate replay runs --console --foxglove\n\
+        palpate replay runs --console --foxglove\n\n\
+        --config, --set and --seed say what the recorded hand meets instead, as --what-if does.\n\
         \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
         be run again. With --console: 0 on Ctrl-C, 2 if it cannot be read.")]
     Replay(ReplayArgs),
@@ -134,7 +135,8 @@ pub enum Command {
     Atlas(AtlasArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
     #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
-        palpate bench --only tissue --json")]
+        palpate bench --only tissue --json\n\n\
+        --config, --set and --seed are heeded by the part ticks, which runs a session.")]
     Bench(BenchArgs),
     /// What this machine allows, and the command that mends what it does not
     #[command(after_help = "Example:\n  palpate doctor --json")]

@@ -322,7 +322,7 @@ fn one_page_operates_and_all_may_stop() {
     let hello = first.until(|word| word["kind"] == "hello");
     assert_eq!(
         (&hello["session"]["name"], &hello["layout"]),
-        (&"test".into(), &1.into())
+        (&"test".into(), &palpate::console::wire::VERSION.into())
     );
     first.until(|word| word["operator"] == true);
     let mut second = served.page();

@@ -115,6 +115,7 @@ fn other_commands_take_the_common_flags_too() {
         let arguments = [command, vec!["--set", "coupling.impedance_nspm=-3"]].concat();
         let (status, stderr) = said(&arguments);
         assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("impedance"), "{arguments:?}: {stderr}");
     }
     let bench = [
         "bench",

@@ -154,7 +154,7 @@ impl Prediction {
         let squares = self.force_n.map(|force| force * force);
         let sum: f64 = squares.iter().sum();
         if sum > 0.0 {
-            let felt_j = self.factor * (self.energy_j - self.edge_j) + self.edge_j;
+            let felt_j = self.factor * (self.energy_j - self.edge_j).max(0.0) + self.edge_j;
             felt_j * squares[axis] / sum
         } else {
             0.0

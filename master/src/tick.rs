@@ -343,12 +343,12 @@ impl State {
         // a twin that is not felt in between must not be where the tool was before, and instruments work on
         // the twin in every mode
         let opened = predictor.strokes().is_some();
+        // what the hand is not let feel does nothing; which tool it holds, it holds in every mode
+        let faded = self.fault || faded(coupling.mode, (reading, stale), inputs);
+        let handle = predictor.held(reading, faded);
         if !coupling.needs_twin() && coupling.switch.is_empty() && !opened {
             return unfelt;
         }
-        // what the hand is not let feel does nothing
-        let faded = self.fault || faded(coupling.mode, (reading, stale), inputs);
-        let handle = predictor.held(reading, faded);
         let withheld = handle.instrument != reading.instrument;
         let prediction = if inputs.masked && predictor.may_ask() {
             predictor.ask(&params.predict, &handle)

@@ -304,7 +304,8 @@ pub struct EditReport {
     pub elements: usize,
     /// Energy that the edit put into the tissue \[J\]; negative if it took energy out.
     pub energy_j: f64,
-    /// Share of the change that was made, 0 to 1: less than 1 if a passive edit could not pay for all.
+    /// Share of the change that was made, 0 to 1: less than 1 if a passive edit could not pay for all, or, on linked
+    /// tissue, where the range of stiffness did not allow all to any element.
     pub share: f64,
 }
 

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from check_console import Page, Served, hold, launched
+from check_console import Page, Served, hold, judged, launched
 from check_rehearsal import choose
 
 SHAPE = ("(() => { const all = palpate.scene.rest_m, faces = palpate.scene.triangles; let sum = 0;"
@@ -31,7 +31,7 @@ PARKED = "Math.hypot(...palpate.seen.state.master.parked_n.slice(0, 3))"
 
 def still(page):
     """A browser that draws without a graphics card leaves little of a small machine: it draws for pictures only."""
-    page.js("palpate.scene.draw = () => false")
+    page.js("palpate.scene.draw = () => { palpate.scene.follow(); return false; }")
 
 
 def shot(page, path):
@@ -281,7 +281,9 @@ def instruments(arguments, browser, numbers):
             print(part.__name__, "held", file=sys.stderr)
         hold(not page.errors, f"the page does not break: {page.errors}")
         page.page.click("#end")
-        numbers["exit"] = session.end()
+        page.page.click("#end-now")
+        code = session.end()
+    judged(out, code, numbers)
     [two_tools] = out.glob(f"{numbers['two_tools_part']}-*/recording.mcap")
     replayed(arguments.palpate, two_tools, arguments.out)
 

@@ -82,7 +82,7 @@ SPY = """
 """
 # indices of a side's numbers that a trial shows: spoken, tick, time, state, position, velocity, force, aim, pointer, ordered
 SHOWN = {0, 1, 2, 4, *range(8, 16), *range(20, 24), *range(40, 44), *range(57, 62)}
-FACTS = {"for", "name", "pointer", "tool_radius_m", "start_m", "force_n_max", "trial"}
+FACTS = {"for", "name", "pointer", "tool_radius_m", "tool_edges_m", "start_m", "force_n_max", "trial"}
 
 
 def hold(fact, words):
@@ -172,7 +172,7 @@ class Sitting:
         states = self.js("spied.states")
         hold(states, f"frames came in interval {interval}")
         for state in states:
-            master, slave = state[:62], state[62:]
+            master, slave = state[: len(state) // 2], state[len(state) // 2 :]
             # a side that has not spoken yet is all zero
             told = [index for index, value in enumerate(master) if index not in SHOWN and value is not None and any(master)]
             hold(not told and not any(slave), f"a frame tells {told} of the hand, {slave} of the robot")

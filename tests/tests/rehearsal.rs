@@ -112,9 +112,9 @@ fn rehearse(
     // the first wish is granted when the first scene is there
     let press = || {
         // to where it touches, slowly, and some millimetres on
-        for tenth_mm in (20..=200).rev() {
+        for (number, tenth_mm) in (1..).zip((20..=200).rev()) {
             let aim = Aim {
-                number: 0,
+                number,
                 position_m: [0.0, 0.0, f64::from(tenth_mm) * 1e-4, 0.02],
                 present: true,
                 closed: false,

@@ -136,7 +136,7 @@ pub fn written(
     let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
         .into_iter()
         .collect();
-    let ground = truth::ground(evidence.config, evidence.facts.networked)?;
+    let ground = truth::ground(evidence.config, evidence.facts)?;
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: operator(evidence.config),
@@ -159,8 +159,9 @@ pub fn written(
 }
 
 /// Who held the handle.
-fn operator(config: &Config) -> &'static str {
+pub(crate) fn operator(config: &Config) -> &'static str {
     match config.operator.handle {
+        HandleKind::Pointer if config.operator.device.is_some() => "person with a device",
         HandleKind::Pointer => "person at the page",
         HandleKind::Phantom | HandleKind::Mass => "simulated operator",
     }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use palpate_calib::touch::{self, Estimate, Identified, Part, Sample, Settings};
+use palpate_master::predict::ToolShape;
 use palpate_transport::trace::TickRecord;
 use palpate_twin::Vec3;
 use palpate_twin::scene::{self, Body, Inclusion, Scene};
@@ -42,6 +43,8 @@ const METRE: f64 = 1e6;
 /// # Errors
 /// [`Failure::Usage`] naming the file if a recording or the scene cannot be used.
 pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
+    // fields that are wrong are so whatever was recorded
+    arguments.fields.over(None)?;
     let paths: Vec<PathBuf> = arguments
         .recordings
         .iter()
@@ -68,15 +71,11 @@ pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
         "{} samples; the tissue is touched again some dozens of times",
         samples.len()
     ));
-    let found = touch::identify(&scene, &samples, &Settings::default()).map_err(|error| {
-        let names: Vec<String> = paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        Failure::Usage(format!(
-            "{} with the scene {twin}: {error}",
-            names.join(", ")
-        ))
+    let found = touch::identify(&scene, &samples, &Settings::default());
+    let found = found.map_err(|error| {
+        let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+        let names = names.join(", ");
+        Failure::Usage(format!("{names} with the scene {twin}: {error}"))
     })?;
     drop(progress);
     let tissue = tissue_toml(&text, &found).map_err(Failure::Usage)?;
@@ -150,6 +149,14 @@ fn begin(
     let text = lab::scene_text(&twin, "--twin")?;
     let mut scene = lab::load_scene(&twin, "--twin")?;
     if let Some(config) = &config {
+        let shape = config.master.predict.tool_shape;
+        if shape != ToolShape::Ball {
+            return Err(Failure::Usage(format!(
+                "{}: master.predict.tool_shape is a {}; expected recordings of a ball, as presses are made again with one",
+                path.display(),
+                shape.name()
+            )));
+        }
         // what really touched
         scene.tool_radius_m = config.master.predict.tool_radius_m;
         scene.tool_stiffness_npm = config.master.predict.tool_stiffness_npm;

@@ -61,6 +61,8 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     let stop = interrupt::on_ctrl_c()?;
     let side = SessionDesk::new(&config, Sides::OperatorOnly, &stop);
     let (desk, wished) = RehearsalDesk::new(Arc::clone(&side));
+    // no page for a device that is not there
+    let mut pilot = hand::pilot(&config, &side).map_err(failure)?;
     let served = console::serve(&arguments.page, &config, (side.board(), desk))?;
     let options = LiveOptions {
         folder: folder.clone(),
@@ -69,7 +71,6 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     };
     let progress = Progress::line("rehearse", wanted.quiet || wanted.json);
     let bare_timer = BareTimer::start(config.realtime.servo_priority);
-    let mut pilot = hand::pilot(&config, &side).map_err(failure)?;
     let rehearsals = live::rehearse(&config, &options, (&side, &wished), pilot.as_mut());
     let input = pilot.map(Pilot::land);
     let bare_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
@@ -156,7 +157,7 @@ fn remarks(part: &Part, index: usize, rehearsals: &Rehearsals) -> Vec<String> {
     let servo = &part.servo;
     let passed = servo.ticks + servo.missed;
     let mut remarks = vec![format!(
-        "No slave and no network: a person's pointer felt the twin, at once, at {:.1} % of the clock's pace.",
+        "No slave and no network: a person felt the twin at once, at {:.1} % of the clock's pace.",
         100.0 * servo.ticks as f64 / passed.max(1) as f64
     )];
     remarks.push(rehearse::SURFACE.into());

@@ -8,16 +8,17 @@
 use palpate_master::device::HandleKind;
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
+use palpate_master::predict::ToolShape;
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
-use palpate_transport::trace::TickRecord;
+use palpate_transport::trace::{Side, TickRecord};
 
 use palpate_twin::scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};
 use crate::lab::{self, PERIOD};
-use crate::metrics::{MeshError, OnewayTruth, Site, TwinFacts};
+use crate::metrics::{MeshError, OnewayTruth, SessionFacts, Site, TwinFacts};
 use crate::report::Ground;
 
 /// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
@@ -64,8 +65,8 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
 ///
 /// # Errors
 /// [`ConfigError`] if that is a scene that cannot be used.
-pub fn ground(config: &Config, networked: bool) -> Result<Option<Ground>, ConfigError> {
-    let (name, field) = if networked {
+pub fn ground(config: &Config, facts: &SessionFacts) -> Result<Option<Ground>, ConfigError> {
+    let (name, field) = if facts.networked {
         (&config.tissue, "tissue")
     } else {
         (&config.twin, "twin")
@@ -74,10 +75,15 @@ pub fn ground(config: &Config, networked: bool) -> Result<Option<Ground>, Config
     if scripted || name == "free" || name.starts_with("wall:") {
         return Ok(None);
     }
-    let scene = lab::load_scene(name, field)?;
+    // the operator's side alone does not know what the robot touches
+    let known = !facts.networked || facts.sides.contains(&Side::Slave);
+    let lumps = match known {
+        true => Some(lab::load_scene(name, field)?.lumps),
+        false => None,
+    };
     Ok(Some(Ground {
         tool_radius_m: config.master.predict.tool_radius_m,
-        lumps: scene.lumps,
+        lumps,
     }))
 }
 
@@ -97,6 +103,17 @@ fn press(
     sites: &mut [Site],
 ) -> Result<(), ConfigError> {
     let scene = touched(config, &config.tissue, "tissue")?;
+    for site in sites.iter_mut() {
+        let [x_m, y_m] = site.place_m;
+        site.over_lump = scene.lumps.iter().any(|lump| {
+            let (dx, dy) = (x_m - lump.center_m[0], y_m - lump.center_m[1]);
+            dx * dx + dy * dy < lump.radius_m * lump.radius_m
+        });
+    }
+    // presses are those of a ball
+    if config.master.predict.tool_shape != ToolShape::Ball {
+        return Ok(());
+    }
     let hand_npm = config.operator.grip.hand().stiffness_npm;
     let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
     // a scene that was built for the session can be built again; if not, nothing is known
@@ -105,13 +122,6 @@ fn press(
         .unwrap_or_default();
     for (site, press) in sites.iter_mut().zip(presses) {
         site.true_stiffness_npm = met(&press);
-    }
-    for site in sites {
-        let [x_m, y_m] = site.place_m;
-        site.over_lump = scene.lumps.iter().any(|lump| {
-            let (dx, dy) = (x_m - lump.center_m[0], y_m - lump.center_m[1]);
-            dx * dx + dy * dy < lump.radius_m * lump.radius_m
-        });
     }
     Ok(())
 }
@@ -189,7 +199,12 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         ),
         list(
             &unmet,
-            "a slow press met no force, so their true stiffness is not known.",
+            match config.master.predict.tool_shape {
+                ToolShape::Ball => {
+                    "a slow press met no force, so their true stiffness is not known."
+                }
+                _ => "their true stiffness is known of a ball only.",
+            },
         ),
     ];
     Ok(remarks.into_iter().flatten().collect())

@@ -101,6 +101,12 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SessionDesk {
+    /// Whether all was stopped, until it is enabled.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::SeqCst)
+    }
+
     /// The desk of a session of this configuration, without lines yet; `stop` ends the session.
     #[must_use]
     pub fn new(config: &Config, sides: Sides, stop: &Arc<AtomicBool>) -> Arc<Self> {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use palpate_master::predict::ToolShape;
 use palpate_twin::Tissue;
 use palpate_twin::scene::{self, Scene};
 
@@ -17,12 +18,20 @@ pub(super) fn felt(
     tissue: &dyn Tissue,
 ) -> Result<(), ConfigError> {
     let (shape, caps) = (&config.master.predict.tool_shape, tissue.caps());
+    if config.operator.wields() && *shape != ToolShape::Ball {
+        let message = format!(
+            "master.predict.tool_shape is a {}; expected `ball` of a script with instruments, which work at the end of \
+             a rod",
+            shape.name()
+        );
+        return Err(ConfigError::Field { message });
+    }
     if shape.is_felt(&caps) {
         return Ok(());
     }
     let message = format!(
         "master.predict.tool_shape is a {}; the method {} of {field} {name} does not feel one: `ball` is felt by all, a \
-         capsule by fem and linked, a box by linked",
+         capsule by fem and linked, a box by linked, and both by springs with the node contact of `seed-*`",
         shape.name(),
         caps.method
     );

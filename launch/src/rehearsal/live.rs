@@ -27,6 +27,7 @@ use super::library::{self, Posed, Said, TaskKind};
 use super::solo::{self, Solo};
 use super::task::{Attempt, Score};
 use super::wield::{self, ToolKind, Wielded, Wielding};
+use crate::command::conclude::operator;
 use crate::config::{Config, ConfigError};
 use crate::console::Answer;
 use crate::console::session::SessionDesk;
@@ -45,9 +46,6 @@ const ATTEMPT_TICKS: usize = 300_000;
 
 /// Least force of a touch \[N\].
 const TOUCH_N: f64 = 0.05;
-
-/// Who holds the handle, in a record.
-const OPERATOR: &str = "a person at the page";
 
 /// What a rehearsal is given.
 #[derive(Debug, Clone)]
@@ -166,7 +164,10 @@ impl Scene {
         };
         let radius_m = scene.tool_radius_m * tool.radius;
         config.master.predict.tool_radius_m = radius_m;
-        let own = Some(config.master.predict.tool_shape).filter(|own| own.is_felt(&caps));
+        // instruments and jaws work at the end of a rod: tissue that knows them is touched by a tool's own shape
+        let works = caps.instruments || caps.jaws;
+        let own = Some(config.master.predict.tool_shape);
+        let own = own.filter(|own| own.is_felt(&caps) && !works);
         let shape = tool.shape(scene.tool_radius_m).or(own);
         config.master.predict.tool_shape = shape.unwrap_or_default();
         if let ScriptParams::Palpation(palpation) = &mut config.operator.script {
@@ -531,7 +532,7 @@ impl<'a> Room<'a> {
         let attempt = Attempt {
             task: kind.name().into(),
             scene: now.choice.name.clone(),
-            operator: OPERATOR.into(),
+            operator: operator(self.base).into(),
             score: score.clone(),
         };
         let at_unix_s = wall_now().0.max(0).unsigned_abs() / 1_000_000_000;

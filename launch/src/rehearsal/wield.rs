@@ -279,7 +279,8 @@ impl<P: Pointer> Handle for Wielding<P> {
         }
         self.lies &= !reading.present;
         if self.lies {
-            // jaws do not open because nobody holds them
+            // jaws do not open because nobody holds them, and what has none holds nothing
+            self.closed &= wielded.work == Work::Pinch;
             reading.closed = self.closed;
             return reading;
         }

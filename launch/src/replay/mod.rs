@@ -41,6 +41,15 @@ pub enum ReplayError {
         /// Number of the tick.
         tick: u64,
     },
+    /// The hand had two tools.
+    #[error(
+        "in tick {tick} the hand put down its tool and took another; expected a recording of one tool: only a replay \
+         of the same inputs has two"
+    )]
+    TwoTools {
+        /// Number of the tick.
+        tick: u64,
+    },
     /// A record was lost.
     #[error(
         "the {side} has no record between ticks {before} and {after}, which it ran; expected a recording \

@@ -100,6 +100,10 @@ pub fn session(config: &Config, master: &[TickRecord], hold: Hold) -> Result<Ses
             tick: bare.tick,
         });
     }
+    let swapped = master.iter().find(|r| r.given & Given::SWAPPED != 0);
+    if let Some(swapped) = swapped {
+        return Err(ReplayError::TwoTools { tick: swapped.tick });
+    }
     let trace = trace(master);
     let mut config = config.clone();
     config.duration_s = trace.len() as f64 * PERIOD.s();

@@ -24,8 +24,8 @@ const MARGIN_MM: f64 = 8.0;
 pub struct Ground {
     /// Radius of the tool \[m\].
     pub tool_radius_m: f64,
-    /// Lumps of the tissue.
-    pub lumps: Vec<Lump>,
+    /// Lumps of the tissue; none where that is another side's, of which nothing is known here.
+    pub lumps: Option<Vec<Lump>>,
 }
 
 /// Maps of both sides and their words; nothing where no place was pressed slowly.
@@ -45,10 +45,11 @@ pub(super) fn body(input: &ReportInput<'_>, ground: &Ground) -> Option<String> {
     let (name, first) = maps.first()?;
     let values = || maps.iter().flat_map(|(_, map)| map.cells.values().copied());
     let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let frame = Frame::around(&maps, &ground.lumps);
+    let lumps = ground.lumps.as_deref().unwrap_or_default();
+    let frame = Frame::around(&maps, lumps);
     let mut html = String::from("<div class=\"maps\">");
     for (name, map) in &maps {
-        let svg = frame.svg(name, map, &ground.lumps, (low, high));
+        let svg = frame.svg(name, map, lumps, (low, high));
         let deep = number(map.depth_m * 1e3);
         let _ = write!(
             html,
@@ -62,14 +63,14 @@ pub(super) fn body(input: &ReportInput<'_>, ground: &Ground) -> Option<String> {
         "<p>{}</p><p class=\"caption\">Force over depth of slow presses, the median of each cell of {} mm, seen from \
          above, at the depth at which most cells were pressed; what is blank was not. A dashed ring marks a hidden \
          lump.</p>",
-        escape(&words(name, first, &ground.lumps)),
+        escape(&words(name, first, ground.lumps.as_deref())),
         number(CELL_M * 1e3)
     );
     Some(html)
 }
 
 /// Where the map is stiffest, and where the lumps are.
-fn words(name: &str, map: &FeltMap, lumps: &[Lump]) -> String {
+fn words(name: &str, map: &FeltMap, lumps: Option<&[Lump]>) -> String {
     let place = |[x, y]: [f64; 2]| format!("x {}, y {} mm", number(x * 1e3), number(y * 1e3));
     let mut text = match map.stiffest() {
         Some((at, more)) => format!(
@@ -78,6 +79,9 @@ fn words(name: &str, map: &FeltMap, lumps: &[Lump]) -> String {
             number(more)
         ),
         None => String::from("Too few places were pressed to compare them. "),
+    };
+    let Some(lumps) = lumps else {
+        return text + "What lies below is not known on this side.";
     };
     for lump in lumps {
         let _ = write!(
@@ -211,13 +215,13 @@ mod tests {
             radius_m: 0.004,
             factor: 10.0,
         };
-        let text = words("met by the robot", &map, &[lump]);
+        let text = words("met by the robot", &map, Some(&[lump]));
         assert!(text.contains("at x 19.5, y 1.5 mm, 1.94 times"), "{text}");
         assert!(
             text.contains("8 mm across") && text.contains("4 mm from there"),
             "{text}"
         );
-        assert!(words("felt", &map, &[]).contains("No lump"));
+        assert!(words("felt", &map, Some(&[])).contains("No lump"));
         let frame = Frame::around(&[("felt", map.clone())], &[lump]);
         let svg = frame.svg("felt", &map, &[lump], (70.0, 140.0));
         assert_eq!(svg.matches("<title>").count(), 3);

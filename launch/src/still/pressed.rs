@@ -4,6 +4,7 @@
 //! run again on a tissue at rest, from where the probe was last free. Tissue at rest is whole, so that it must have
 //! been so: of a session whose instruments opened it, only what came before is shown.
 
+use palpate_master::predict::ToolShape;
 use palpate_transport::trace::TickRecord;
 use palpate_twin::scene::Scene;
 use palpate_twin::{Reaction, Tool, Vec3};
@@ -27,6 +28,10 @@ const REST: usize = 60;
 /// was pressed, or what was pressed is no scene.
 #[must_use]
 pub fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
+    // the tool of a scene is a ball
+    if config.master.predict.tool_shape != ToolShape::Ball {
+        return None;
+    }
     let peak = peak(slave)?;
     let opened = slave.last().is_some_and(|record| record.strokes > 0);
     let still_whole = if opened { " before it was opened" } else { "" };

@@ -10,6 +10,7 @@
 use super::linked::LinkedBlock;
 use super::{Block, Body, Scene};
 use crate::mesh::region::Shape;
+use crate::model::linked::LinkedParams;
 use crate::model::linked::matter::Matter;
 use crate::{Edit, EditReport};
 
@@ -144,11 +145,16 @@ impl Stuff<'_> {
     }
 }
 
+/// Factors on a stiffness that edits reach.
+const REACH: core::ops::RangeInclusive<f64> = 0.02..=50.0;
+
 /// The layers and inclusions of a scene.
 #[derive(Debug, Clone, PartialEq)]
 struct Stack<'a> {
     /// What must not differ: edges, of a volume of links the distance of elements, and thicknesses \[m\].
     lengths_m: (Vec<f64>, Vec<f64>),
+    /// Of a volume of links, how it is stepped.
+    params: Option<LinkedParams>,
     shapes: Vec<Shape>,
     layers: Vec<Stuff<'a>>,
     /// Where a ball is, in which layer, and of what.
@@ -187,6 +193,7 @@ impl<'a> Stack<'a> {
             });
         Self {
             lengths_m: (block.size_m.to_vec(), thickness_m.collect()),
+            params: None,
             layers: layers.collect(),
             balls: balls.collect(),
             shapes: of_layers.to_vec(),
@@ -209,6 +216,7 @@ impl<'a> Stack<'a> {
         let thickness_m = block.layers.iter().map(|(thickness_m, _)| *thickness_m);
         Self {
             lengths_m: (edges_m.collect(), thickness_m.collect()),
+            params: Some(block.params),
             shapes: block.slices(),
             layers: block.layers.iter().map(|(_, matter)| of(matter)).collect(),
             balls: balls.collect(),
@@ -224,6 +232,9 @@ impl<'a> Stack<'a> {
         if self.lengths_m.1 != to.lengths_m.1 {
             return refuse("layers");
         }
+        if self.params != to.params {
+            return refuse("parameters of links");
+        }
         let mut pairs = self.balls.iter().zip(&to.balls);
         if self.balls.len() > to.balls.len() || !pairs.all(|(a, b)| a.0 == b.0) {
             return refuse("inclusions");
@@ -238,6 +249,14 @@ impl<'a> Stack<'a> {
         });
         if !layers.all(|(a, b)| a.like(b)) || !balls.all(|like| like) {
             return refuse("limits of links, or toughness,");
+        }
+        let hosts = to.balls.iter().enumerate().map(|(index, (_, host, own))| {
+            let before = self.balls.get(index);
+            (before.map_or(&self.layers[*host], |ball| &ball.2), own)
+        });
+        let mut ways = self.layers.iter().zip(&to.layers).chain(hosts);
+        if !ways.all(|(a, b)| REACH.contains(&(b.pa / a.pa))) {
+            return refuse("stiffnesses, by more than 50 times,");
         }
         Ok(())
     }
@@ -443,6 +462,11 @@ mod tests {
             (with(|block| block.spacing_m *= 2.0), "sizes"),
             (with(|block| block.layers[0].0 *= 0.5), "layers"),
             (with(|block| block.balls[0].1 *= 0.5), "inclusions"),
+            (with(|block| block.params.friction += 0.1), "parameters"),
+            (
+                with(|block| block.layers[0].1.modulus_pa *= 60.0),
+                "50 times",
+            ),
         ] {
             let error = Steps::between(&now, &other).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");

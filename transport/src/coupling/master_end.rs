@@ -259,6 +259,9 @@ impl MasterEnd {
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
         let wave_j = 0.5 * sent * sent * dt_s;
+        // what was sent on under another method is nobody's to keep
+        let level_j = account.level_j()[axis].max(0.0);
+        self.blade_j[axis] = self.blade_j[axis].min(level_j);
         match mode {
             Mode::Direct | Mode::Iss => account.ship_unpaid(axis, wave_j),
             Mode::Wave => {

@@ -489,6 +489,7 @@ impl<'a> Sitting<'a> {
             "name": self.trial.name,
             "pointer": config.operator.device.is_none(),
             "tool_radius_m": config.master.predict.tool_radius_m,
+            "tool_edges_m": config.master.predict.tool_shape.edges_m().map(|edge_m| [edge_m.x, edge_m.y, edge_m.z]),
             "start_m": config.operator.script.start_m(),
             "force_n_max": config.master.guard.force_n_max,
             "trial": person::sight(self.trial.kind, &self.place, phase, limit_s),

@@ -25,7 +25,7 @@ const link = new Link({
   opened: () => controls.connection("live", "good"),
   closed: (reason, over) => {
     controls.connection(over ? "session over" : "reconnecting", over ? "quiet" : "bad");
-    if (reason) controls.say(reason, "bad");
+    if (reason) controls.say(reason, over ? "quiet" : "bad");
     pointer.release();
   },
   hello: (hello) => {

@@ -24,7 +24,11 @@ export class Controls {
     this.click("pause", { do: "state", word: "pause" });
     this.click("resume", { do: "state", word: "resume" });
     this.click("operate", () => ({ do: this.operator ? "watch" : "operate" }));
-    at("end").addEventListener("click", () => at("ending").showModal());
+    // not modal: the stop stays in reach
+    at("end").addEventListener("click", () => {
+      at("ending").returnValue = "";
+      at("ending").show();
+    });
     at("ending").addEventListener("close", ({ target }) => target.returnValue === "end" && this.ask({ do: "end" }));
     addEventListener("keydown", (event) => event.key === "Escape" && this.ask({ do: "stop" }));
     at("mode").addEventListener("change", () => this.ask({ do: "mode", mode: at("mode").value }));

@@ -44,6 +44,8 @@ export class Recording {
     document.body.dataset.pointer = "false";
     at("depth-slider").hidden = at("hint").hidden = true;
     at("end").textContent = "Close";
+    at("ending-words").textContent = "Close the recordings?";
+    at("end-now").textContent = "Close them";
     at("numbers").closest("fieldset").firstElementChild.textContent = "At this moment";
     // a stiffness map grows while it is played; how deep the dent is, is known at any moment
     at("paint").value = felt.kind = "depth";
@@ -237,8 +239,8 @@ export class Recording {
     this.frames[place] = null;
     if (place === 0) this.felt.clear();
     if (!told) return this.plot();
-    const radius_m = told.config?.tool_radius_m;
-    if (radius_m && radius_m !== this.scenes[place].radius_m) this.scenes[place].props(radius_m);
+    const { tool_radius_m: radius_m, tool_edges_m: edges_m } = told.config ?? {};
+    if (radius_m) this.scenes[place].wield({ radius_m, edges_m });
     const answer = await fetch(`trace/${told.number}`);
     if (!answer.ok || this.open[place]?.number !== told.number) return;
     const numbers = new Float32Array(await answer.arrayBuffer());
@@ -333,7 +335,7 @@ export class Recording {
     this.follow();
     if (this.open[1]) {
       this.beside.draw();
-      this.beside.afford(now_ms - this.drawn_ms);
+      this.beside.afford(now_ms - (this.drawn_ms ?? now_ms));
     }
     this.drawn_ms = now_ms;
     const { now } = this;

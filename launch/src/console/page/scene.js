@@ -209,7 +209,8 @@ export class Scene {
 
   /** Tool, aim, probe and force as they are. */
   state({ master, slave }, pointer) {
-    const told = [pointer, master.state, slave.spoken, ...master.position_m, ...master.intended_m, ...slave.position_m, ...master.port_force_n];
+    const told = [pointer, master.state, slave.spoken, ...master.position_m, ...master.intended_m, ...slave.position_m, ...master.port_force_n,
+      ...[...master.parked_m, ...master.parked_n].map((value) => value || 0)];
     if (this.told?.every((value, at) => Math.abs(value - told[at]) < SAME)) return;
     this.told = told;
     const place = (part, [x, y, z]) => part.position.set(x, y, z);

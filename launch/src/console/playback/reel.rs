@@ -294,6 +294,7 @@ fn described(recording: &Recording, config: Option<&Config>) -> Value {
             "oneway_ms": [config.link.forward.oneway_ms, config.link.back.oneway_ms],
             "seed": config.seed,
             "tool_radius_m": config.master.predict.tool_radius_m,
+            "tool_edges_m": config.master.predict.tool_shape.edges_m().map(|edge_m| [edge_m.x, edge_m.y, edge_m.z]),
         })
     });
     json!({

@@ -2,7 +2,6 @@
 //!
 //! Source: ours.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,8 +17,6 @@ use crate::console::{Answer, Desk, Order};
 pub struct PersonDesk {
     side: Arc<SessionDesk>,
     steps: Mutex<Sender<Step>>,
-    /// Whether all was stopped, until it is enabled.
-    halted: AtomicBool,
 }
 
 impl PersonDesk {
@@ -28,19 +25,13 @@ impl PersonDesk {
     pub fn new(side: Arc<SessionDesk>) -> (Arc<Self>, Receiver<Step>) {
         let (steps, taken) = channel();
         let steps = Mutex::new(steps);
-        let halted = AtomicBool::new(false);
-        let desk = Self {
-            side,
-            steps,
-            halted,
-        };
-        (Arc::new(desk), taken)
+        (Arc::new(Self { side, steps }), taken)
     }
 
-    /// Whether nothing may begin, because all was stopped.
+    /// Whether nothing may begin, because all was stopped, by a page or by a device.
     #[must_use]
     pub fn is_halted(&self) -> bool {
-        self.halted.load(Ordering::Relaxed)
+        self.side.is_halted()
     }
 }
 
@@ -61,11 +52,13 @@ impl Desk for PersonDesk {
             Order::State {
                 word: Word::Enable, ..
             } => {
+                let halted = self.side.is_halted();
                 let said = self.side.take(order);
-                match self.halted.swap(false, Ordering::Relaxed) {
-                    true => Ok(said.unwrap_or_else(|_| "the trial goes on".into())),
-                    false => said,
+                if halted {
+                    // between two sessions there is nobody to tell
+                    return Ok(said.unwrap_or_else(|_| "the trial goes on".into()));
                 }
+                said
             }
             Order::State { .. } | Order::End => self.side.take(order),
             _ => Err("a trial sets this itself".into()),
@@ -73,7 +66,6 @@ impl Desk for PersonDesk {
     }
 
     fn stop(&self) {
-        self.halted.store(true, Ordering::Relaxed);
         self.side.stop();
     }
 

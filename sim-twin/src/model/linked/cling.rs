@@ -233,8 +233,9 @@ impl Linked {
             if let Some(friction) = self.params.jaw_friction {
                 let axis = jaw_axis(&rod.shaft_m);
                 let squeezed = axis * r.dot(&axis);
-                // what it is squeezed with by its share of the opening is its share of the grip
-                let grips_m = cling.share.abs() * squeezed.norm();
+                // what it is squeezed with by its share of the opening is its share of the grip; jaws that pull it
+                // apart hold nothing by rubbing
+                let grips_m = (cling.share * r.dot(&axis)).max(0.0);
                 let across = (&rod, r - squeezed, friction * grips_m);
                 r = squeezed + self.slip_one(index, across, &mut slipped);
             }

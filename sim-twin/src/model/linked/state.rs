@@ -379,22 +379,36 @@ pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
         let all = along.chain(limits.shear.into_iter().flatten());
         all.chain([matter.modulus_pa, matter.toughness_jpm2])
     });
+    // field by field, so that none is forgotten
+    let LinkedParams {
+        sweep_s,
+        omega,
+        still,
+        deep,
+        propagation,
+        friction,
+        jaw_friction,
+        tears,
+        curette_share,
+        undo,
+    } = *params;
     let of_params = [
-        params.sweep_s,
-        params.omega.into(),
-        params.still.into(),
-        params.deep.into(),
-        params.friction,
-        params.curette_share,
+        sweep_s,
+        omega.into(),
+        still.into(),
+        deep.into(),
+        friction,
+        jaw_friction.unwrap_or(-1.0),
+        curette_share,
     ];
     let choices = [
-        match params.propagation {
+        match propagation {
             Propagation::Exact => 0,
             Propagation::Chain(lists) => 1 + lists as u64,
             Propagation::Ordered(measure) => 1 << 8 | measure as u64,
         },
-        u64::from(params.tears),
-        params.undo as u64,
+        u64::from(tears),
+        undo as u64,
         u64::from(elements.slots()),
     ];
     let numbers = lengths.copied().chain(of_matter).chain(of_params);

@@ -60,9 +60,9 @@ impl Linked {
     }
 
     /// Makes a share of a change to what elements were before; how many it is about, and how much of the whole change
-    /// their range allows.
+    /// the range of the least limited of them allows: whoever goes on after a part must not overshoot with that one.
     fn scale(&mut self, change: &Change, factor: f64, share: f64) -> (usize, f64) {
-        let (mut count, mut wanted, mut allowed) = (0, 0.0, 0.0);
+        let (mut count, mut within) = (0, 0.0_f64);
         for element in 0..self.elements.slots() {
             let part = self.part(change, element);
             if part <= 0.0 || !self.elements.alive(element) {
@@ -73,19 +73,15 @@ impl Linked {
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
             let free = before * times as f32;
             let whole = free.clamp(FACTORS.0, FACTORS.1);
-            wanted += f64::from((free - before).abs());
-            allowed += f64::from((whole - before).abs());
+            let asked = f64::from((free - before).abs());
+            let made = f64::from((whole - before).abs());
+            within = within.max(if asked > 0.0 { made / asked } else { 1.0 });
             #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
             let own = before + share as f32 * (whole - before);
             self.elements.stiffened[element as usize] = own;
             count += 1;
         }
-        let within = if allowed < wanted {
-            allowed / wanted
-        } else {
-            1.0
-        };
-        (count, within)
+        (count, if count == 0 { 1.0 } else { within })
     }
 
     /// Part of an element in a change, 0 to 1.

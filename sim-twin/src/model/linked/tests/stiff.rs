@@ -160,6 +160,15 @@ fn issue_an_edit_beyond_the_range_of_stiffness_said_that_all_was_done() {
         tissue.edit(&scale(ALL, 0.5, false)).expect("can").share,
         1.0
     );
+    // what is at its limit already does not make the others go too far: their share is all
+    let mut mixed = slab([9, 9, 6], vec![of(1.0)], |_| 0);
+    let top = Shape::Layer {
+        from_m: -2.5e-3,
+        to_m: 1.0,
+    };
+    mixed.edit(&scale(top, 50.0, false)).expect("can");
+    let some = mixed.edit(&scale(ALL, 2.0, false)).expect("can");
+    assert_eq!(some.share, 1.0, "{some:?}");
 }
 
 /// A volume of which no row is ever still sees to what is edited as others do.

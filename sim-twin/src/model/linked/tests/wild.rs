@@ -77,7 +77,11 @@ fn tool() -> impl Strategy<Value = Tool> {
                 radius_m: radius_m.abs(),
                 stiffness_npm,
                 shaft_m: if rod { shaft_m } else { Vec3::zeros() },
-                side_m: Vec3::zeros(),
+                side_m: if rod && jaws.is_none() {
+                    0.3 * Vec3::new(-shaft_m.y, shaft_m.x, 0.0)
+                } else {
+                    Vec3::zeros()
+                },
                 jaws,
                 instrument,
             },
@@ -138,6 +142,7 @@ fn tissue(friction: f64, tears: bool) -> Linked {
         .clone();
     let params = LinkedParams {
         friction,
+        jaw_friction: tears.then_some(friction),
         tears,
         undo: 300,
         ..LinkedParams::default()
@@ -291,20 +296,30 @@ fn a_snapshot_of_another_tissue_is_refused() {
     let give = |limits| slab(SIZE, vec![matter(limits)], |_| 0);
     let (mut loose, medium) = (give(Limits::LOOSE), give(Limits::MEDIUM));
     let others = [Snapshot::of(&medium)];
-    let params = |friction, tears, undo| LinkedParams {
-        friction,
-        tears,
-        undo,
+    let usual = LinkedParams {
+        friction: 0.0,
+        tears: false,
+        undo: 1 << 16,
         ..LinkedParams::default()
     };
     let stepped = [
-        (0.4, false, 1 << 16),
-        (0.0, true, 1 << 16),
-        (0.0, false, 300),
+        LinkedParams {
+            friction: 0.4,
+            ..usual
+        },
+        LinkedParams {
+            tears: true,
+            ..usual
+        },
+        LinkedParams { undo: 300, ..usual },
+        LinkedParams {
+            jaw_friction: Some(0.3),
+            ..usual
+        },
     ];
-    let stepped = stepped.map(|(friction, tears, undo)| {
+    let stepped = stepped.map(|params| {
         let elements = loose.elements().clone();
-        Snapshot::of(&Linked::new(elements, params(friction, tears, undo)).expect("fit"))
+        Snapshot::of(&Linked::new(elements, params).expect("fit"))
     });
     for other in others.iter().chain(&stepped) {
         let told = loose.thaw(other).expect_err("another").to_string();
