@@ -182,7 +182,7 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
         let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
         let (mut at_m, mut written_n) = (0.0, 0.0);
         // work of what is not the blade's, which is the line's
-        let (mut blade_n, mut line_j) = (0.0, 0.0);
+        let (mut blade_n, mut line_j, mut most_j) = (0.0, 0.0, 0.0);
         // into the spring of a blade and nine tenths of the way back: a force that is held for a tick gives back k X dx
         // more than went in, which on the last tenth is rightly not paid
         for tick in 0..375 {
@@ -190,6 +190,7 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
             let moved_m = v * 1e-3;
             at_m += moved_m;
             line_j += (written_n - blade_n) * moved_m;
+            most_j = f64::max(most_j, line_j);
             account.deposit(1, written_n * moved_m);
             end.book(1, written_n * moved_m, moved_m);
             end.begin(&moment);
@@ -203,12 +204,14 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
                 twin_j: 0.0,
             };
             let wanted = end.demand(&moment, &handle, &account);
-            assert_eq!(wanted.events, 0, "{mode:?}, tick {tick}");
+            // the controller of waves has the line's own work to control
+            let acted = mode != Mode::WaveTdpa && wanted.events != 0;
+            assert!(!acted, "{mode:?}, tick {tick}: {:?}", wanted.events);
             written_n = wanted.force_n;
             blade_n = -handle.edge_n;
             end.send(&moment, &handle, (written_n, 0.0), &mut account);
             assert!(
-                account.sent_j()[1] < line_j + 1e-12,
+                account.sent_j()[1] < most_j + 1e-12,
                 "{mode:?}, tick {tick}: {account:?}"
             );
         }
