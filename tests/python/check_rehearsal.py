@@ -47,7 +47,7 @@ def find_lump(arguments, page, record, numbers):
     words = page.page.text_content("#task")
     hold("stiff lump is hidden" in words and "Mark here" in words, f"the page says what to do: {words}")
     told = page.js("JSON.stringify(palpate.practice.now.task)")
-    hold(page.js("palpate.felt.hidden"), "no colours tell where it is stiff")
+    hold(not page.js("palpate.felt.hidden"), "what was felt is painted")
     page.until("/4 min|5 min/.test(document.getElementById('task-left').textContent)", "the time that is left is told")
     hold("lumps" not in told and "center_m" not in told, f"the truth is not told before the answer: {told}")
     page.until("palpate.seen.state.master.tick < 60000 && palpate.scene.rest_m", "the scene is shown")
@@ -69,7 +69,6 @@ def find_lump(arguments, page, record, numbers):
     page.let_go()
     score = page.js("palpate.practice.now.task.score")
     text = page.page.text_content("#task")
-    hold(not page.js("palpate.felt.hidden"), "colours come with the answer")
     hold(0 < score["score"] <= 1 and dict(score["parts"])["off_m"] < 0.026, f"who goes by the force comes near: {score}")
     hold("ring shows it" in text, f"what was true is told then: {text}")
     time.sleep(0.5)
@@ -86,6 +85,7 @@ def rank(arguments, page, numbers):
     page.page.click("#begin-rank-stiffness")
     page.until("palpate.practice.now.task?.sites_m?.length === 3", "three places are asked about", 60)
     page.until("palpate.seen.state.master.tick < 60000", "the scene is shown")
+    hold(page.js("palpate.felt.hidden"), "no colours tell the answer")
     sites = page.js("palpate.practice.now.task.sites_m")
     felt = [ring(page, site) for site in sites]
     for site in sorted(range(3), key=lambda index: felt[index]):

