@@ -22,7 +22,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         ..
     } = summary;
     let ticks = summary.ticks.unwrap_or(0);
-    let (mode, seed) = (evidence.config.modes(), evidence.config.seed);
+    let (mode, seed) = (evidence.config.modes_said(), evidence.config.seed);
     let duration_s = shown(summary.duration_s, 1);
     let [p50, p99] = [link.rtt_ms_p50, link.rtt_ms_p99].map(|ms| shown(ms, 1));
     let loss = shown(link.loss.map(|loss| 100.0 * loss), 2);

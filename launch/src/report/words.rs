@@ -85,7 +85,7 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
         _ => String::new(),
     };
     if !input.facts.mode.is_empty() {
-        text += &format!(", coupled by <b>{}</b>", escape(&input.facts.mode));
+        text += &format!(", coupled by <b>{}</b>", escape(input.mode));
         if !claims_passivity(&input.facts.mode) {
             text += ", which does not claim to be passive";
         }
