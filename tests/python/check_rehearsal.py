@@ -9,11 +9,12 @@ Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not ho
 """
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
 
-from browser import Page, Served, hold, judged, launched
+from browser import HELD, Page, Served, hold, judged, launched
 
 SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
 
@@ -22,6 +23,8 @@ HALF_M, ROW_M, DEPTH_M = 0.024, 0.006, 0.004
 STEPS = 32
 TOUCH = "[palpate.seen.state.master.position_m[0], -palpate.seen.state.master.port_force_n[2]]"
 TOUCH_N = 0.1
+# how near to a place a tool is that rests on it [m]
+RESTS_M = 7e-4
 # what the page paints: x, y [m] and stiffness [N/m] of every node of which one was felt
 PAINTED = """(() => {
   const { stiffness } = palpate.felt.maps.hand, rest = palpate.scene.rest_m;
@@ -82,6 +85,21 @@ def search(page):
     return [sum(place[axis] * place[2] for place in heavy) / whole for axis in (0, 1)], most / plain
 
 
+def mark(page, place):
+    """Press a place, and say that the lump is there once the tool rests on it."""
+    for _ in range(10):
+        page.press(*place, 0.3)
+        begun = time.monotonic()
+        while page.js(HELD) and time.monotonic() - begun < 5:
+            at = page.js("palpate.seen.state.master.position_m")
+            if math.dist(at[:2], place) < RESTS_M and page.force() > TOUCH_N:
+                page.page.keyboard.press("m")
+                return
+            time.sleep(0.05)
+        page.let_go()
+    hold(False, f"the tool rests at {place}")
+
+
 def find_lump(arguments, page, record, numbers):
     hold(page.js("palpate.practice.now.scene") == "layered", "it begins with the scene that the README says")
     page.page.click("#begin-find-lump")
@@ -103,14 +121,14 @@ def find_lump(arguments, page, record, numbers):
     page.until("palpate.pointer.enabled", "it operates again")
     best, times = search(page)
     page.shot(Path(arguments.out, "lump-search.png"))
-    page.press(*best, 0.3)
-    page.page.keyboard.press("m")
+    mark(page, best)
     page.until("palpate.practice.now.task?.score", "the answer is scored")
     page.let_go()
     score = page.js("palpate.practice.now.task.score")
     [lump] = page.js("palpate.practice.now.task.lumps")
     off_m, text = dict(score["parts"])["off_m"], page.page.text_content("#task")
     numbers["lump"] = {"score": round(score["score"], 3), "off_mm": round(1e3 * off_m, 2), "times_as_stiff": round(times, 2),
+                       "said_mm": [round(1e3 * m, 1) for m in best],
                        "radius_mm": 1e3 * lump["radius_m"], "true_mm": [round(1e3 * m, 1) for m in lump["center_m"]],
                        "time_s": round(score["time_s"], 1), "peak_n": round(score["peak_force_n"], 2)}
     hold(score["done"] and off_m <= lump["radius_m"] <= 0.006, f"who goes by the colours marks the lump itself: {numbers['lump']}")

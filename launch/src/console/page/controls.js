@@ -168,6 +168,8 @@ export class Controls {
     }
     at("present").checked = this.facts?.pointer ? this.pointer.held : master.ordered === 1;
     if (document.activeElement !== at("press")) at("press").value = (1e3 * this.pointer.depth_m).toFixed(1);
+    const aim_mm = 1e3 * this.pointer.depth_m;
+    at("press-value").value = `${Math.abs(aim_mm).toFixed(1)} mm ${aim_mm < 0 ? "above" : "deep"}`;
     // the page of one side alone knows no numbers of the other
     const both = (hand, robot) => `${hand} / ${slave.spoken ? robot : "–"}`;
     const rows = {
