@@ -90,7 +90,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         palpate lab --mode wave --rtt-ms 500 --seed 7 --out runs/wave-500")]
     Lab(LabArgs),
-    /// Offline on the twin alone, by a script: no slave, no network; judged by the script's post-conditions
+    /// Offline on the twin alone: by hand on a page, or by a script that is judged; no slave, no network
     #[command(
         after_help = "Example:\n  palpate rehearse --script biopsy --out runs/biopsy\n\
         \nWrites summary.json, report.html, surface.ply, recording.mcap and config.toml. Exit status: 1 if a \

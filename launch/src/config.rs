@@ -9,8 +9,8 @@ use palpate_master::device::script::ScriptParams;
 use palpate_slave::SlaveParams;
 use palpate_slave::robot::RobotParams;
 use palpate_transport::codec::CodecParams;
-use palpate_transport::coupling::CouplingParams;
 use palpate_transport::coupling::switch::Switch;
+use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use serde::{Deserialize, Serialize};
 
@@ -448,6 +448,15 @@ impl Config {
         let all = core::iter::once(self.coupling.mode).chain(later);
         let names: Vec<&str> = all.map(|mode| mode.resolved().name()).collect();
         names.join(", then ")
+    }
+
+    /// The same as they were asked for: with what decides by itself, what it decided.
+    #[must_use]
+    pub fn modes_said(&self) -> String {
+        match self.coupling.mode {
+            Mode::Auto => format!("auto ({})", self.modes()),
+            _ => self.modes(),
+        }
     }
 
     fn validate_rest(&self) -> Result<(), String> {

@@ -31,6 +31,7 @@ use crate::audit::Audit;
 use crate::lab::Reconstruction;
 use crate::rehearsal::Rehearsed;
 use crate::rehearsal::task::Attempts;
+use crate::still::Still;
 use crate::summary::{
     ContactSummary, Ending, LinkSummary, PassivitySummary, SCHEMA, ServoSummary, Summary,
 };
@@ -171,6 +172,8 @@ pub struct SessionFacts {
     pub oneway_truth: Option<OnewayTruth>,
     /// What the steps of a script did, and what had to hold after them.
     pub rehearsal: Option<Rehearsed>,
+    /// Pictures of instruments at work.
+    pub stills: Vec<Still>,
     /// Attempts at tasks that are known.
     pub attempts: Attempts,
     /// Whether there is another side at all.
@@ -206,6 +209,7 @@ impl Default for SessionFacts {
             frame_bytes: None,
             oneway_truth: None,
             rehearsal: None,
+            stills: Vec::new(),
             attempts: Attempts::default(),
             networked: true,
             links_cut: None,

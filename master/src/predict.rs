@@ -148,7 +148,8 @@ pub struct Prediction {
 
 impl Prediction {
     /// Energy that the felt model may give back along one axis \[J\]: the twin's store times the factor, but for
-    /// what holds an edge, divided as the squares of the force divide.
+    /// what holds an edge, divided as the squares of the force divide. The store is that of the whole twin: what a
+    /// parked tool presses is in it, as it can come back through the tissue to the hand that presses beside it.
     #[must_use]
     pub fn stored_j(&self, axis: usize) -> f64 {
         let squares = self.force_n.map(|force| force * force);

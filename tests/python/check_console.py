@@ -7,9 +7,7 @@ second page, changes the delay, reloads, stops by the button, and reads from the
 stood. Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
 """
 
-import argparse
 import json
-import re
 import socket
 import subprocess
 import sys
@@ -18,128 +16,11 @@ from pathlib import Path
 
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
-from playwright.sync_api import sync_playwright
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+from browser import Page, Session, hold, judged, launched
+
 STOP_MS = 50
 HALT = 1 << 6
-
-
-# what the clock of a machine decides that others use too
-CLOCK = ("share of the ticks missed", "motion while not enabled")
-
-
-def hold(condition, what):
-    if not condition:
-        sys.exit(f"does not hold: {what}")
-
-
-class Served:
-    """A command with a console."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        hold(found, f"the address of the console is printed: {line!r}")
-        self.url = found.group(0)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.communicate()
-
-    def end(self):
-        self.stdout, self.stderr = self.process.communicate(timeout=120)
-        return self.process.returncode
-
-
-def judged(out, code, numbers):
-    """The summary of a command that has ended: its status says whether all held, and only what a clock decides may not."""
-    summary = json.loads(Path(out, "summary.json").read_text())
-    broken = [check["name"] for check in summary["checks"] if not check["held"] and check["value"] is not None]
-    numbers["exit"], numbers["checks_broken"] = code, broken
-    hold(code in ((0, 1) if broken else (0,)), f"exit 0, or 1 where a check broke: {code}, {broken}")
-    hold(all(name in CLOCK for name in broken), f"all that the clock does not decide holds: {broken}")
-    return summary
-
-
-class Session(Served):
-    """A session of `palpate run`, or another command, with its console."""
-
-    def __init__(self, palpate, out, *flags, command="run"):
-        super().__init__(palpate, command, "--console-port", "0", "--out", str(out), *flags)
-
-
-class Page:
-    """One page of the console, and what it is seen to do."""
-
-    def __init__(self, browser, url, folder=None, size=(1280, 800), dark=False):
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
-        )
-        self.page = context.new_page()
-        self.errors, self.asked = [], []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        if folder:
-            # the page as it lies on the disk, for whoever is changing it
-            self.page.route(re.compile(r"\.(js|css)$"), lambda route: route.fulfill(
-                path=Path(folder, route.request.url.split("/", 4)[4]),
-                content_type="text/css" if route.request.url.endswith("css") else "text/javascript"))
-        self.page.goto(url, timeout=90_000)
-
-    def js(self, text):
-        return self.page.evaluate(text)
-
-    def until(self, text, what, seconds=60):
-        # asked from outside: what waits inside the page is made by eval, which the page does not allow
-        begun = time.monotonic()
-        while not self.js(f"Boolean({text})"):
-            if time.monotonic() - begun > seconds:
-                seen = self.js("JSON.stringify(window.palpate?.seen.state?.master ?? null)")
-                sys.exit(f"does not hold within {seconds} s: {what}; {self.errors[:3]}; {seen}")
-            time.sleep(0.02)
-
-    def numbers(self):
-        return self.js("({frames: palpate.seen.frames, surfaces: palpate.seen.surfaces, echo_ms: palpate.seen.echo_ms,"
-                       " pictures: palpate.seen.pictures, nodes: palpate.scene.rest_m?.length / 3})")
-
-    def at(self, x_m, y_m):
-        return self.js(f"palpate.scene.onScreen([{x_m}, {y_m}, 0])")
-
-    def press(self, x_m, y_m, force_n, seconds=90):
-        """Hold the handle over a place and turn the wheel until so much is felt."""
-        mouse, begun = self.page.mouse, time.monotonic()
-        while time.monotonic() - begun < seconds:
-            mouse.move(*self.at(x_m, y_m))
-            mouse.down()
-            while self.js("palpate.pointer.held") and time.monotonic() - begun < seconds:
-                if self.force() > force_n:
-                    return
-                if self.js("palpate.pointer.depth_m") < 0.012 and self.over(x_m, y_m):
-                    mouse.wheel(0, 100)
-                time.sleep(0.06)
-            # on a machine that stalls for half a second the handle was let go: that is its right
-            mouse.up()
-        sys.exit(f"does not hold: {force_n} N are felt; {self.force():.2f} N are")
-
-    def over(self, x_m, y_m):
-        place = self.js("palpate.seen.state.master.position_m")
-        return abs(place[0] - x_m) + abs(place[1] - y_m) < 0.004
-
-    def let_go(self):
-        self.page.mouse.up()
-
-    def force(self):
-        return self.js("Math.hypot(...palpate.seen.state.master.port_force_n.slice(0, 3))")
-
-    def shot(self, path):
-        self.page.screenshot(path=path)
 
 
 def stand_still(out):
@@ -234,11 +115,8 @@ def with_pages(arguments, browser, numbers, of):
     first.press(0.0, 0.0, 0.5)
     first.let_go()
     for page in (first, second):
-        hold(not page.errors, f"no page breaks: {page.errors}")
-        outside = [url for url in page.asked if not url.startswith((session.url, session.url.replace("http", "ws"), "data:"))]
-        hold(not outside, f"nothing outside is asked for: {outside}")
-    first.page.click("#end")
-    first.page.click("#end-now")
+        page.whole(session)
+    first.end()
     code = session.end()
     summary = judged(out, code, numbers)
     servo = summary["servo"]
@@ -249,7 +127,8 @@ def with_pages(arguments, browser, numbers, of):
     hold(summary["passivity"]["violations"] == 0, "the channel makes no energy")
     hold(numbers["stop_to_halt_ms"] <= STOP_MS, f"the robot halts in {STOP_MS} ms: {numbers['stop_to_halt_ms']}")
     hold(numbers["way_after_50_ms_mm"] < 1, f"it stands then: {numbers['way_after_50_ms_mm']} mm")
-    hold(first.page.text_content("#connection") == "session over", "the page says that the session is over")
+    hold(first.page.text_content("#connection") == "ended", "the page says that it ended")
+    hold(str(out.resolve()) in first.page.text_content("#over"), "and where its files are")
 
 
 def free_port():
@@ -309,8 +188,7 @@ def alone(arguments, browser, numbers):
             page.press(0.01, 0.0, 0.5)
             page.let_go()
             hold(not page.errors, f"no page breaks: {page.errors}")
-            page.page.click("#end")
-            page.page.click("#end-now")
+            page.end()
             ended = numbers["master"] = {}
             judged(out, session.end(), ended)
             log = json.loads(Path(out, "console.json").read_text())
@@ -333,26 +211,6 @@ def replay(arguments, numbers):
                             str(Path(arguments.out, "again"))], capture_output=True, text=True)
     numbers["replay_exit"] = again.returncode
     hold(again.returncode == 0, f"a session that was changed live is replayed bit by bit: {again.stdout}{again.stderr}")
-
-
-def launched(check):
-    """Reads the flags, lets `check` drive a browser, and prints the numbers that it finds."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("palpate")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--page")
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--keyboard", action="store_true", help="stop by the key, not by the button")
-    arguments = parser.parse_args()
-    Path(arguments.out).mkdir(parents=True, exist_ok=True)
-    numbers = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
-        try:
-            check(arguments, browser, numbers)
-        finally:
-            print(json.dumps(numbers))
-            browser.close()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from check_console import Page, Served, hold, judged, launched
+from browser import HELD, Page, Served, hold, judged, launched
 from check_rehearsal import choose
 
 SHAPE = ("(() => { const all = palpate.scene.rest_m, faces = palpate.scene.triangles; let sum = 0;"
@@ -23,7 +23,6 @@ SHAPE = ("(() => { const all = palpate.scene.rest_m, faces = palpate.scene.trian
          " for (const node of faces) sum = (sum * 31 + node) | 0;"
          " return [all.length / 3, faces.length / 3, sum]; })()")
 CUT = "palpate.seen.state.master.links_cut"
-HELD = "palpate.pointer.held"
 JAWS = "Math.abs(palpate.seen.state.master.tissue_force_n[3])"
 LIFTED = "palpate.seen.state.master.tissue_force_n[2]"
 PARKED = "Math.hypot(...palpate.seen.state.master.parked_n.slice(0, 3))"
@@ -54,35 +53,10 @@ def works(page, on):
     hold(page.page.is_checked("#grip") == on, "the key G lets the tool work")
 
 
-def down(page, place, depth_m):
-    """Take the handle over a place and turn the wheel until its aim is so deep; again if a stalled machine lost it."""
-    mouse = page.page.mouse
-    for _ in range(10):
-        mouse.move(*page.at(*place))
-        mouse.down()
-        begun = time.monotonic()
-        while page.js(HELD) and time.monotonic() - begun < 30:
-            deep = page.js("palpate.pointer.depth_m") > depth_m - 1e-4
-            if deep and page.over(*place):
-                return
-            if not deep and page.over(*place):
-                mouse.wheel(0, 200)
-            time.sleep(0.05)
-        mouse.up()
-    sys.exit(f"does not hold: the handle goes {1e3 * depth_m} mm deep at {place}")
-
-
 def lead(page, start, end, depth_m, done, steps=40):
     """Draw the tool from one place to another until the page shows that it is `done`."""
     for attempt in range(6):
-        down(page, start, depth_m)
-        for step in range(1, steps + 1):
-            share = step / steps
-            if not page.js(HELD):
-                break
-            page.page.mouse.move(*page.at(*(a + share * (b - a) for a, b in zip(start, end))))
-            time.sleep(0.08)
-        time.sleep(0.5)
+        page.lead(start, end, depth_m, steps)
         if page.js(f"Boolean({done})"):
             return
         page.let_go()
@@ -147,7 +121,7 @@ def carve(page, out, numbers):
 def hold_and_lift(page):
     """Close the jaws on the tissue and lift what they hold; again if a stalled machine let it go."""
     for _ in range(6):
-        down(page, (-0.015, 0.0), 0.002)
+        page.down((-0.015, 0.0), 0.002)
         works(page, True)
         time.sleep(1.0)
         if page.js(f"{HELD} && {JAWS} > 0.05"):
@@ -279,9 +253,8 @@ def instruments(arguments, browser, numbers):
         for part in (press, cut, carve, grasp, second_tool, shapes, limb, trace):
             part(page, arguments.out, numbers)
             print(part.__name__, "held", file=sys.stderr)
-        hold(not page.errors, f"the page does not break: {page.errors}")
-        page.page.click("#end")
-        page.page.click("#end-now")
+        page.whole(session)
+        page.end()
         code = session.end()
     judged(out, code, numbers)
     [two_tools] = out.glob(f"{numbers['two_tools_part']}-*/recording.mcap")

@@ -7,16 +7,12 @@ it and sees the mesh move, goes to and fro and finds the same surface at the sam
 without a twin. Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
 """
 
-import argparse
-import json
 import signal
 import subprocess
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
-from check_console import FLAGS, Page, Served, hold
+from browser import Page, Served, hold, launched
 
 HASH = """(scene) => {
   let hash = 2166136261;
@@ -172,48 +168,33 @@ def two(arguments, page, numbers, first):
     page.until("document.body.dataset.beside === 'false'", "it is closed")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("palpate")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--page")
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--seconds", type=float, default=6, help="length of the recordings that are made")
-    arguments = parser.parse_args()
+def both(arguments, browser, numbers):
     out = Path(arguments.out)
     runs = out / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+    runs.mkdir(exist_ok=True)
     length = ["--duration", str(arguments.seconds)]
     lab(arguments.palpate, runs / "first", *length, "--rtt-ms", "60")
     lab(arguments.palpate, runs / "second", *length, "--rtt-ms", "300", "--jitter-ms", "20", "--loss", "0.05", "--seed", "5")
     lab(arguments.palpate, runs / "waves", *length, "--mode", "wave")
-    numbers = {"seconds": arguments.seconds, "bytes": (runs / "first/recording.mcap").stat().st_size}
+    numbers |= {"seconds": arguments.seconds, "bytes": (runs / "first/recording.mcap").stat().st_size}
     before = folder_as_it_is(runs)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
-        try:
-            with Served(arguments.palpate, "replay", str(runs), "--console", "--console-port", "0") as served:
-                page = Page(browser, served.url, arguments.page)
-                first = one(arguments, page, numbers)
-                two(arguments, page, numbers, first)
-                tablet = Page(browser, served.url, arguments.page, size=(820, 1180), dark=True)
-                tablet.until("palpate.seen.recording?.tables[0] && palpate.scene.rest_m?.length > 0", "a second page finds the same", 60)
-                hold(surface(tablet) == surface(page), "both pages show one surface")
-                time.sleep(0.5)
-                tablet.shot(out / "recording-tablet.png")
-                for one_page in (page, tablet):
-                    hold(not one_page.errors, f"no page breaks: {one_page.errors}")
-                    own = (served.url, served.url.replace("http", "ws"), "data:")
-                    outside = [url for url in one_page.asked if not url.startswith(own)]
-                    hold(not outside, f"nothing outside is asked for: {outside}")
-                served.process.send_signal(signal.SIGINT)
-                numbers["exit"] = served.end()
-        finally:
-            print(json.dumps(numbers))
-            browser.close()
+    with Served(arguments.palpate, "replay", str(runs), "--console", "--console-port", "0") as served:
+        page = Page(browser, served.url, arguments.page)
+        first = one(arguments, page, numbers)
+        two(arguments, page, numbers, first)
+        tablet = Page(browser, served.url, arguments.page, size=(820, 1180), dark=True)
+        tablet.until("palpate.seen.recording?.tables[0] && palpate.scene.rest_m?.length > 0", "a second page finds the same", 60)
+        hold(surface(tablet) == surface(page), "both pages show one surface")
+        time.sleep(0.5)
+        tablet.shot(out / "recording-tablet.png")
+        for one_page in (page, tablet):
+            one_page.whole(served)
+        served.process.send_signal(signal.SIGINT)
+        numbers["exit"] = served.end()
     hold(numbers["exit"] == 0, f"Ctrl-C ends it well: {numbers['exit']}")
     hold(folder_as_it_is(runs) == before, "nothing is written")
 
 
 if __name__ == "__main__":
-    main()
+    # length of the recordings that are made [s]
+    launched(both, seconds=6.0)

@@ -2,8 +2,9 @@
 
 Usage: check_rehearsal.py PALPATE --out DIR [--page FOLDER] [--chromium PATH]
 
-Starts `palpate rehearse --console`, goes from scene to scene, presses with the mouse until more than 1 N is felt, looks
-for a lump by the page's own words, reloads before it answers, and finds the attempt in the record and the report.
+Starts `palpate rehearse --console`, presses with the mouse until more than 1 N is felt, looks for a lump in the scene that
+it begins with, by the page's own words and colours, after a reload in the middle, goes from scene to scene, and finds the
+attempts in the record and the report.
 Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
 """
 
@@ -12,9 +13,20 @@ import sys
 import time
 from pathlib import Path
 
-from check_console import Page, Served, hold, judged, launched
+from browser import Page, Served, hold, judged, launched
 
 SCENES = ["flat-sheet", "sheet-lump", "tweezers", "linked-nodule", "layered"]
+
+# A search goes over rows so far apart and so long, at one depth; the tool touches with no gap wider than a row's [m].
+HALF_M, ROW_M, DEPTH_M = 0.024, 0.006, 0.004
+STEPS = 32
+TOUCH = "[palpate.seen.state.master.position_m[0], -palpate.seen.state.master.port_force_n[2]]"
+TOUCH_N = 0.1
+# what the page paints: x, y [m] and stiffness [N/m] of every node of which one was felt
+PAINTED = """(() => {
+  const { stiffness } = palpate.felt.maps.hand, rest = palpate.scene.rest_m;
+  return [...stiffness].flatMap((npm, node) => (npm > 0 ? [[rest[3 * node], rest[3 * node + 1], npm]] : []));
+})()"""
 
 
 def choose(page, scene, out=None):
@@ -40,8 +52,38 @@ def ring(page, place):
     return force_n / max(0.1, depth_mm)
 
 
+def rub(page, y_m):
+    """Go along a row at one depth; whether the tool was in touch all along it."""
+    page.down((-HALF_M, y_m), DEPTH_M)
+    touched = [-HALF_M]
+    for step in range(1, STEPS + 1):
+        page.page.mouse.move(*page.at(-HALF_M + 2 * HALF_M * step / STEPS, y_m))
+        time.sleep(0.06)
+        x_m, force_n = page.js(TOUCH)
+        if force_n > TOUCH_N:
+            touched.append(x_m)
+    time.sleep(0.2)
+    touched += [x_m for x_m, force_n in [page.js(TOUCH)] if force_n > TOUCH_N]
+    page.let_go()
+    touched = sorted([*touched, HALF_M])
+    return max(after - before for before, after in zip(touched, touched[1:])) < ROW_M
+
+
+def search(page):
+    """Rub row by row, again where the hand was lost, and give the middle of what the page paints as stiff, and how stiff."""
+    count = round(2 * HALF_M / ROW_M) + 1
+    for y_m in (-HALF_M + ROW_M * row for row in range(count)):
+        hold(any(rub(page, y_m) for _ in range(5)), f"the row at {1e3 * y_m:.0f} mm is rubbed in one of five tries")
+    painted = page.js(PAINTED)
+    rising = sorted(npm for _, _, npm in painted)
+    plain, most = rising[len(rising) // 2], rising[-1]
+    heavy = [(x, y, npm - 0.5 * (plain + most)) for x, y, npm in painted if npm > 0.5 * (plain + most)]
+    whole = sum(weight for _, _, weight in heavy)
+    return [sum(place[axis] * place[2] for place in heavy) / whole for axis in (0, 1)], most / plain
+
+
 def find_lump(arguments, page, record, numbers):
-    choose(page, "sheet-lump")
+    hold(page.js("palpate.practice.now.scene") == "layered", "it begins with the scene that the README says")
     page.page.click("#begin-find-lump")
     page.until("palpate.practice.now.task?.name === 'find-lump'", "the task begins", 60)
     words = page.page.text_content("#task")
@@ -51,9 +93,7 @@ def find_lump(arguments, page, record, numbers):
     page.until("/4 min|5 min/.test(document.getElementById('task-left').textContent)", "the time that is left is told")
     hold("lumps" not in told and "center_m" not in told, f"the truth is not told before the answer: {told}")
     page.until("palpate.seen.state.master.tick < 60000 && palpate.scene.rest_m", "the scene is shown")
-    places = [(x, y) for y in (-0.015, 0.0, 0.015) for x in (-0.016, 0.0, 0.016)]
-    felt = {place: ring(page, place) for place in places[:5]}
-    page.shot(Path(arguments.out, "lump-search.png"))
+    ring(page, (0.0, 0.0))
     # a page that is lost goes on where the rehearsal is
     page.page.reload()
     page.until("window.palpate?.practice.now?.task?.name === 'find-lump'", "a page that is reloaded goes on", 60)
@@ -61,23 +101,25 @@ def find_lump(arguments, page, record, numbers):
     if "watching" in page.page.text_content("#role"):
         page.page.click("#operate")
     page.until("palpate.pointer.enabled", "it operates again")
-    felt |= {place: ring(page, place) for place in places[5:]}
-    best = max(felt, key=felt.get)
+    best, times = search(page)
+    page.shot(Path(arguments.out, "lump-search.png"))
     page.press(*best, 0.3)
     page.page.keyboard.press("m")
     page.until("palpate.practice.now.task?.score", "the answer is scored")
     page.let_go()
     score = page.js("palpate.practice.now.task.score")
-    text = page.page.text_content("#task")
-    hold(0 < score["score"] <= 1 and dict(score["parts"])["off_m"] < 0.026, f"who goes by the force comes near: {score}")
+    [lump] = page.js("palpate.practice.now.task.lumps")
+    off_m, text = dict(score["parts"])["off_m"], page.page.text_content("#task")
+    numbers["lump"] = {"score": round(score["score"], 3), "off_mm": round(1e3 * off_m, 2), "times_as_stiff": round(times, 2),
+                       "radius_mm": 1e3 * lump["radius_m"], "true_mm": [round(1e3 * m, 1) for m in lump["center_m"]],
+                       "time_s": round(score["time_s"], 1), "peak_n": round(score["peak_force_n"], 2)}
+    hold(score["done"] and off_m <= lump["radius_m"] <= 0.006, f"who goes by the colours marks the lump itself: {numbers['lump']}")
     hold("ring shows it" in text, f"what was true is told then: {text}")
     time.sleep(0.5)
     page.shot(Path(arguments.out, "lump-found.png"))
     kept = [json.loads(line) for line in record.read_text().splitlines()]
     hold(len(kept) == 1 and kept[0]["attempt"]["task"] == "find-lump", f"the attempt is kept: {kept}")
     hold(kept[0]["attempt"]["score"]["score"] == score["score"], "with its score")
-    numbers["lump"] = {"score": score["score"], "off_mm": round(1e3 * dict(score["parts"])["off_m"], 1),
-                       "time_s": round(score["time_s"], 1), "peak_n": round(score["peak_force_n"], 2)}
 
 
 def rank(arguments, page, numbers):
@@ -129,23 +171,22 @@ def rehearse(arguments, browser, numbers):
         page.shot(Path(arguments.out, "first.png"))
         offered = page.js("palpate.practice.now.scenes.map(({name}) => name)")
         numbers["scenes"] = len(offered)
-        numbers["begins_s"] = {scene: choose(page, scene, arguments.out) for scene in SCENES}
         page.press(0.0, 0.0, 1.0)
         numbers["force_n"] = round(page.force(), 2)
         page.let_go()
         find_lump(arguments, page, record, numbers)
+        numbers["begins_s"] = {scene: choose(page, scene, arguments.out) for scene in SCENES}
         rank(arguments, page, numbers)
         grasp(arguments, page, numbers)
         hold(len(record.read_text().splitlines()) == 3, "every attempt is in the record")
-        hold(not page.errors, f"the page does not break: {page.errors}")
-        page.page.click("#end")
-        page.page.click("#end-now")
+        page.whole(session)
+        page.end()
         code = session.end()
     summary = judged(out, code, numbers)
     numbers["servo"] = {key: summary["servo"][key] for key in
                         ("compute_us_p50", "compute_us_p999", "wake_us_p99", "late_ticks", "allocations", "bare_timer_us_p99")}
     report = Path(out, "report.html").read_text()
-    hold("find-lump on sheet-lump" in report, "the report shows how attempts went on")
+    hold("find-lump on layered" in report, "the report shows how attempts went on")
     hold(summary["servo"]["allocations"] == 0, "the servo thread allocates nothing")
     parts = sorted(path.name for path in out.iterdir() if path.is_dir())
     hold(all(Path(out, part, "report.html").exists() for part in parts), f"every scene has its report: {parts}")

@@ -6,19 +6,16 @@ Usage: check_trial.py PALPATE --out DIR [--chromium PATH]
 Prints numbers as one line of JSON; anything that does not hold ends it with status 1.
 """
 
-import argparse
 import csv
 import json
 import math
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from browser import HELD, Page, Served, hold, launched
 
-FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 COMPARE = """
 name = "clicked"
 kind = "stiffness-2afc"
@@ -85,11 +82,6 @@ SHOWN = {0, 1, 2, 4, *range(8, 16), *range(20, 24), *range(40, 44), *range(57, 6
 FACTS = {"for", "name", "pointer", "tool_radius_m", "tool_edges_m", "start_m", "force_n_max", "trial"}
 
 
-def hold(fact, words):
-    if not fact:
-        sys.exit(f"does not hold: {words}")
-
-
 class Sitting:
     """A trial that runs, and the page that it serves."""
 
@@ -98,56 +90,30 @@ class Sitting:
         file.write_text(text)
         self.out = Path(arguments.out, out)
         command = [arguments.palpate, "trial", str(file), "--person", "machine-clicks", "--console-port", "0", "--out", str(self.out)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        hold(found, f"the address of the page is printed: {line!r} {self.process.stderr.read() if not found else ''}")
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        self.page = context.new_page()
-        self.errors = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.add_init_script(SPY)
-        self.page.goto(found.group(0), timeout=90_000)
+        self.served = Served(*command)
+        self.seen = Page(browser, self.served.url, arguments.page, script=SPY)
+        self.page, self.js = self.seen.page, self.seen.js
         self.until("window.palpate?.trial?.now && palpate.scene.rest_m", 60)
 
-    def js(self, text):
-        return self.page.evaluate(text)
-
     def until(self, text, seconds=60):
-        begun = time.monotonic()
-        while not self.js(f"Boolean({text})"):
-            if time.monotonic() - begun > seconds:
-                sys.exit(f"does not hold within {seconds} s: {text}; {self.errors}; {self.js('JSON.stringify(palpate?.trial?.now)')}")
-            time.sleep(0.02)
-
-    def phase(self):
-        return self.js("palpate.trial.now.phase")
+        self.seen.until(text, f"{text} in a trial", seconds)
 
     def wait(self, *phases):
         self.until(f"{json.dumps(phases)}.includes(palpate.trial.now.phase)")
 
     def press(self, depth_mm):
         """Hold the handle in the middle and press so deep; the stiffness that the force and the depth of the tool show."""
-        page = self.page
         self.until("palpate.pointer.enabled && palpate.seen.state?.master.spoken === 1", 30)
-        begun, best = time.monotonic(), 0.0
+        begun = time.monotonic()
         while time.monotonic() - begun < 50:
-            x, y = self.js("palpate.scene.onScreen([0, 0, palpate.scene.top_m])")
-            page.mouse.move(x, y)
-            page.mouse.down()
-            while self.js("palpate.pointer.held") and time.monotonic() - begun < 50:
-                if self.js("1e3 * palpate.pointer.depth_m") < depth_mm:
-                    page.mouse.wheel(0, 100)
-                    time.sleep(0.05)
-                    continue
-                time.sleep(1.2)
-                force, depth = self.js("[-palpate.seen.state.master.port_force_n[2],"
-                                       " palpate.scene.top_m + palpate.scene.radius_m - palpate.seen.state.master.position_m[2]]")
-                if force > 0.1 and depth > 0.001:
-                    best = force / depth
-                    page.mouse.up()
-                    return best
-            page.mouse.up()
+            self.seen.down((0.0, 0.0), 1e-3 * depth_mm)
+            time.sleep(1.2)
+            force, depth = self.js("[-palpate.seen.state.master.port_force_n[2],"
+                                   " palpate.scene.top_m + palpate.scene.radius_m - palpate.seen.state.master.position_m[2]]")
+            held = self.js(HELD)
+            self.seen.let_go()
+            if held and force > 0.1 and depth > 0.001:
+                return force / depth
         sys.exit(f"does not hold: something is felt; {self.js('JSON.stringify(palpate.seen.state.master)')}")
 
     def compare(self, shot=None):
@@ -186,9 +152,9 @@ class Sitting:
         return [word["session"]["trial"] for word in words if word["kind"] == "facts"]
 
     def end(self):
-        self.stdout, self.stderr = self.process.communicate(timeout=90)
-        hold(self.process.returncode == 0, f"exit 0: {self.process.returncode} {self.stderr}")
-        hold(not self.errors, f"the page does not break: {self.errors}")
+        code = self.served.end()
+        hold(code == 0, f"exit 0: {code} {self.served.stderr}")
+        self.seen.whole(self.served)
         self.page.context.close()
 
 
@@ -220,10 +186,9 @@ def comparisons(arguments, browser, numbers):
     sitting.page.screenshot(path=Path(arguments.out, "stopped.png"))
     sitting.page.click("#enable")
     sitting.until("palpate.trial.now.phase === 'interval' && palpate.trial.now.interval === 1 && palpate.trial.now.number === 3")
-    sitting.page.click("#end")
-    sitting.page.click("#end-now")
+    sitting.seen.end()
     sitting.end()
-    hold("Ended before its time" in sitting.stderr + sitting.stdout, "a block that is left is said to be")
+    hold("Ended before its time" in sitting.served.stderr + sitting.served.stdout, "a block that is left is said to be")
     kept = [json.loads(line) for line in next(Path(sitting.out, "blocks").iterdir()).read_text().splitlines()]
     hold(len(kept) == 2, f"its answers are kept: {kept}")
 
@@ -282,22 +247,10 @@ def search(arguments, browser, numbers):
     numbers["search"] = {name: row[name] for name in ("error_mm", "found", "search_s", "peak_force_n")}
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("palpate")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    arguments = parser.parse_args()
-    Path(arguments.out).mkdir(parents=True, exist_ok=True)
-    numbers = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
-        try:
-            comparisons(arguments, browser, numbers)
-            search(arguments, browser, numbers)
-        finally:
-            print(json.dumps(numbers))
-            browser.close()
+def both(arguments, browser, numbers):
+    comparisons(arguments, browser, numbers)
+    search(arguments, browser, numbers)
 
 
-main()
+if __name__ == "__main__":
+    launched(both)

@@ -339,15 +339,61 @@ fn v_stroke_mean_and_peak() {
     }
 }
 
-/// Row S4-23, one half of it. That the force turns where the tool slows is not seen on this lattice by our speed profile:
-/// less what a slow stroke feels at the same places, its mean is against the way in both halves of a fast one, since
-/// what its dashpots take outweighs the mass that is dragged along.
+/// Row S4-23, one half of it.
 #[test]
 fn s4_23_a_faster_stroke_meets_more_force() {
     let params = IdmsParams::seed();
     let (_, slow) = stroke(&params, 1.40, 0.7);
     let (_, fast) = stroke(&params, 1.40, 10.0);
     assert!(fast > 4.0 * slow, "{fast} {slow}");
+}
+
+/// A stroke at a speed that is stopped within so many ticks: mean force along the way in the last 40 before, the largest
+/// one while it slows and in the 300 after, and that at rest there.
+fn stopped(speed: f64, ticks: u32) -> [f64; 3] {
+    let mut tissue = Idms::new(&fixture::regular(), &IdmsParams::seed()).unwrap();
+    let (from, span, y, z) = (0.75, 1.75, 1.5, 1.40);
+    let mut along = |x: f64, height: f64| {
+        touch(&mut tissue, mio(Vec3::new(x, y, height)), T)
+            .force_n
+            .x
+    };
+    for step in 0..=200 {
+        along(from, z + 1e-3 * f64::from(200 - step));
+    }
+    for _ in 0..1000 {
+        along(from, z);
+    }
+    let (mut x, mut v, mut before) = (from, 0.0_f64, Vec::new());
+    while x < from + span {
+        v = (v + speed / 50.0).min(speed);
+        x += v * T;
+        before.push(along(x, z));
+    }
+    let cruise = before[before.len() - 40..].iter().sum::<f64>() / 40.0;
+    let mut most = f64::MIN;
+    for n in 1..=ticks + 300 {
+        x += speed * (1.0 - f64::from(n) / f64::from(ticks)).max(0.0) * T;
+        most = most.max(along(x, z));
+    }
+    for _ in 0..3000 {
+        along(x, z);
+    }
+    [cruise, most, along(x, z)]
+}
+
+/// Row S4-23, its other half: where a fast tool slows the force turns, and is pushed on by what it has dragged along by
+/// more than it is at rest there, which the lattice's ripple alone would be. A slow one only has that ripple.
+#[test]
+fn s4_23_the_force_turns_where_a_fast_tool_slows() {
+    let [cruise, most, rest] = stopped(10.0, 30);
+    assert!(cruise < -0.2 && most > 0.1, "{cruise} {most}");
+    assert!(most > 1.03 * rest, "{most} {rest}");
+    let [_, most, rest] = stopped(0.7, 30);
+    assert!(
+        (most - rest).abs() < 5e-3 * rest.abs().max(0.1),
+        "{most} {rest}"
+    );
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn s4_22_a_task_is_begun_answered_and_kept_and_its_truth_is_told_after() {
         let said = Said {
             place_m,
             order: Vec::new(),
+            ..Said::default()
         };
         let untouched = wish(Wish::Answer(said.clone()));
         assert!(untouched.is_err_and(|why| why.contains("nothing was pressed")));

@@ -133,13 +133,16 @@ pub fn written(
     remarks.extend(switched(evidence.config));
     remarks.extend(unjudged(evidence));
     remarks.extend(opened(&summary.topology));
-    let stills: Vec<_> = pressed::hardest(evidence.config, evidence.slave)
+    let pressed = pressed::hardest(evidence.config, evidence.slave);
+    let stills: Vec<_> = pressed
         .into_iter()
+        .chain(evidence.facts.stills.clone())
         .collect();
     let ground = truth::ground(evidence.config, evidence.facts)?;
     let page = report::render(&ReportInput {
         title: &evidence.config.name,
         operator: operator(evidence.config),
+        mode: &evidence.config.modes_said(),
         summary: &summary,
         traces: Traces {
             master: evidence.master,

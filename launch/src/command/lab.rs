@@ -222,6 +222,10 @@ pub fn facts(
         frame_bytes: Some(WIRE_BYTES as u64),
         oneway_truth: Some(truth),
         rehearsal: run.rehearsed.clone(),
+        stills: run
+            .rehearsed
+            .as_ref()
+            .map_or(Vec::new(), |done| done.stills.clone()),
         ..SessionFacts::default()
     })
 }

@@ -270,6 +270,7 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     }
     output::write(&folder.join("config.toml"), &config.to_toml())?;
     if let Some(console) = &console {
+        console.board().ends(&folder);
         console::keep(console, &folder)?;
     }
     alone(&config, (arguments, side), &report, &folder)

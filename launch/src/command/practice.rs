@@ -23,9 +23,12 @@ use crate::rehearsal::attempts;
 use crate::rehearsal::desk::RehearsalDesk;
 use crate::rehearsal::live::{self, LiveOptions, Part, Rehearsals};
 use crate::rehearsal::solo;
+use crate::rehearsal::specimen::Specimen;
 use crate::rehearsal::task::Attempts;
 use crate::run::side::RECORDING;
 use crate::run::{RunError, hand};
+use crate::still::Still;
+use crate::still::operated::Palette;
 use crate::summary::Ending;
 
 /// Length of a rehearsal if nothing is said \[s\].
@@ -75,10 +78,9 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     let input = pilot.map(Pilot::land);
     let bare_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
     let rehearsals = rehearsals.map_err(failure)?;
-    // the page is told that it is over before its numbers are
     drop(wished);
-    if let Some(console) = served {
-        console::keep(&console, &folder)?;
+    if let Some(console) = &served {
+        console::keep(console, &folder)?;
     }
     progress.say("judging");
     let mut first = None;
@@ -124,6 +126,7 @@ fn judge(
         records_lost: Some(servo.records_lost),
         period: PERIOD,
         twin: truth::twin(config, &[])?,
+        stills: operated(part).into_iter().collect(),
         attempts: match index {
             0 => rehearsals.known.attempts.clone(),
             _ => Attempts::default(),
@@ -150,6 +153,20 @@ fn judge(
         remarks: &remarks,
     };
     conclude::conclude(&evidence, &part.folder).map(Some)
+}
+
+/// The tissue as instruments left it; none if none worked.
+fn operated(part: &Part) -> Option<Still> {
+    let operated = part.lying.operated.as_ref()?;
+    let scene = crate::lab::load_scene(&part.config.twin, "twin").ok()?;
+    let specimen = Specimen::of(&scene).ok()??;
+    let caption = format!(
+        "The tissue as it lay at the end, with the {} where it worked last, at {:.1} s. Tissue has the colours of the \
+         scene; what cuts or joins is amber, and seen through it.",
+        operated.held.name(),
+        operated.at_s,
+    );
+    operated.still(&Palette::of(specimen.colours()), caption)
 }
 
 /// What a reader should know of a scene, with how attempts went on in the first.

@@ -167,6 +167,10 @@ fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFacts, 
         twin: truth::twin(config, &[])?,
         links_cut: run.links_cut,
         rehearsal: run.rehearsed.clone(),
+        stills: run
+            .rehearsed
+            .as_ref()
+            .map_or(Vec::new(), |done| done.stills.clone()),
         ..SessionFacts::default()
     })
 }

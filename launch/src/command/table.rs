@@ -22,7 +22,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         ..
     } = summary;
     let ticks = summary.ticks.unwrap_or(0);
-    let (mode, seed) = (evidence.config.modes(), evidence.config.seed);
+    let (mode, seed) = (evidence.config.modes_said(), evidence.config.seed);
     let duration_s = shown(summary.duration_s, 1);
     let [p50, p99] = [link.rtt_ms_p50, link.rtt_ms_p99].map(|ms| shown(ms, 1));
     let loss = shown(link.loss.map(|loss| 100.0 * loss), 2);
@@ -68,7 +68,7 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
 fn script(summary: &Summary, done: &Outcome) -> String {
     let out_mm3 = shown(done.removed_m3.map(|m3| m3 * 1e9), 0);
     format!(
-        "`{}` of {} steps on `{}`: peak {} N, {out_mm3} mm^3 taken out, {} pieces",
+        "`{}` of {} steps on `{}`: peak {} N, {out_mm3} mm^3 taken out, pieces {}",
         done.script,
         done.steps.len(),
         done.scene,
@@ -135,8 +135,8 @@ fn checks(summary: &Summary) -> String {
         let limit = brief(check.limit);
         let _ = writeln!(
             text,
-            "{verdict:<10} {}: {value} {} (limit {limit})",
-            check.name, check.unit
+            "{verdict:<10} {}: {value} {} ({} {limit})",
+            check.name, check.unit, check.bound
         );
     }
     text
@@ -242,7 +242,7 @@ mod tests {
             .push(Check::at_most("violations", Some(0.0), 0.0, "ticks"));
         let text = checks(&summary);
         assert!(
-            text.starts_with("BROKEN     force on the hand: 7 N (limit 6)\nheld "),
+            text.starts_with("BROKEN     force on the hand: 7 N (at most 6)\nheld "),
             "{text}"
         );
         assert!(guards(&summary).contains("limits     nothing"));

@@ -4,6 +4,7 @@
 //! and what it missed is gone. A board has places for two sessions beside each other, of which most use the first;
 //! [`Word`]s are what is said of them. Source: ours.
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -112,6 +113,13 @@ impl Board {
     /// Something of the session is another from now on: every page is told.
     pub fn amend(&self, change: impl FnOnce(&mut serde_json::Value)) {
         self.facts.send_modify(change);
+    }
+
+    /// The session has ended, and its files are being written to this folder: every page is told, those that come now too.
+    pub fn ends(&self, folder: &Path) {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
+        let folder = folder.display().to_string();
+        self.amend(|facts| facts["ending"] = serde_json::json!({ "folder": folder }));
     }
 
     /// A session's place, the first or, of any other number, the second.

@@ -189,6 +189,12 @@ impl Console {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
+    /// What it shows.
+    #[must_use]
+    pub fn board(&self) -> &Board {
+        self.house.board()
+    }
+
     /// What was asked for so far, and how it was answered.
     #[must_use]
     pub fn log(&self) -> Vec<Logged> {

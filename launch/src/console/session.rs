@@ -485,7 +485,9 @@ pub(crate) fn facts(config: &Config, sides: Sides) -> Value {
     let had = |mode: Mode| !alone && live::check_mode(config, mode).is_ok();
     let modes: Vec<_> = modes
         .filter(|mode| *mode == config.coupling.mode || had(*mode))
-        .map(|mode| json!({"name": mode.name(), "code": mode.code()}))
+        .map(
+            |mode| json!({"name": mode.name(), "code": mode.code(), "now": mode.resolved().name()}),
+        )
         .collect();
     let scene = lab::load_scene(&config.twin, "twin");
     let layers = scene.ok().map(|scene| scene.name);

@@ -83,6 +83,12 @@ const SITES_M: [[f64; 2]; 3] = [[-0.016, -0.01], [0.016, -0.01], [0.0, 0.014]];
 const FACTORS: [f64; 3] = [0.4, 1.0, 3.0];
 const SITE_RADIUS_M: f64 = 0.011;
 
+/// The lump that is hidden in a block which has none of its own: its radius, how deep its middle lies \[m\], and Young's
+/// modulus \[Pa\]. It lies in the fat of `layered`, and feels more than twice as stiff as what is beside it at 4 mm.
+const LUMP_RADIUS_M: f64 = 0.005;
+const LUMP_DEPTH_M: f64 = 0.007;
+const LUMP_PA: f64 = 90_000.0;
+
 /// Depth at which the stiffness of a place is what counts \[m\].
 const DEPTH_M: f64 = 0.004;
 
@@ -131,7 +137,7 @@ pub const OFFERS: [Offer; 15] = [
     offer(
         "layered",
         "Skin, fat and muscle over bone, a continuum of finite elements",
-        &[Trace],
+        &[FindLump, Trace],
     ),
     offer(
         "layered-lump",
@@ -211,6 +217,8 @@ pub struct Said {
     pub place_m: Option<[f64; 2]>,
     /// The places in order, the softest first.
     pub order: Vec<usize>,
+    /// Whether a program says so, as a browser tells that one leads it, and no person.
+    pub machine: bool,
 }
 
 /// The offer of a scene, if it is one of the library.
@@ -241,7 +249,7 @@ pub fn pose(offer: &Offer, kind: TaskKind, seed: u64) -> Result<Posed, ConfigErr
             let place_m = offer
                 .hides_m
                 .map(|half_m| half_m * (2.0 * even(&mut chance) - 1.0));
-            posed.scene = moved(offer.name, place_m)?;
+            posed.scene = hiding(offer.name, place_m)?;
             posed.lumps = lab::load_scene(&posed.scene, "twin")?.lumps;
         }
         RankStiffness => {
@@ -322,21 +330,38 @@ fn place([x_m, y_m]: [f64; 2]) -> Vec<Value> {
     vec![Value::Float(x_m), Value::Float(y_m)]
 }
 
-/// A built-in scene with its last lump or inclusion elsewhere.
-fn moved(name: &str, place_m: [f64; 2]) -> Result<String, ConfigError> {
+/// A built-in scene with its last lump or inclusion elsewhere; a block that has none is given one.
+fn hiding(name: &str, place_m: [f64; 2]) -> Result<String, ConfigError> {
     let mut scene = table(name)?;
     let of = ["lump", "inclusion"];
     let hidden = of
         .iter()
         .find_map(|key| scene.get(*key)?.as_array().map(|_| *key))
         .and_then(|key| scene.get_mut(key)?.as_array_mut()?.last_mut());
+    let Some(hidden) = hidden else {
+        scene.insert("inclusion".into(), Value::Array(vec![lump(place_m)]));
+        return Ok(scene.to_string());
+    };
     let center = hidden
-        .and_then(|lump| lump.get_mut("center_m")?.as_array_mut())
-        .ok_or_else(|| wrong(name, &"nothing is hidden in it"))?;
+        .get_mut("center_m")
+        .and_then(Value::as_array_mut)
+        .ok_or_else(|| wrong(name, &"what is hidden in it is at no place"))?;
     for (was, now) in center.iter_mut().zip(place(place_m)) {
         *was = now;
     }
     Ok(scene.to_string())
+}
+
+/// A lump for a block that has none.
+fn lump(place_m: [f64; 2]) -> Value {
+    let mut lump = Table::new();
+    let [x_m, y_m] = place_m;
+    let center = [x_m, y_m, -LUMP_DEPTH_M].map(Value::Float);
+    lump.insert("name".into(), Value::String("lump".into()));
+    lump.insert("center_m".into(), Value::Array(center.into()));
+    lump.insert("radius_m".into(), Value::Float(LUMP_RADIUS_M));
+    lump.insert("young_pa".into(), Value::Float(LUMP_PA));
+    Value::Table(lump)
 }
 
 /// A built-in sheet with a stiffer place at each of the sites.
@@ -383,6 +408,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_first_scene_hides_a_lump_that_feels_twice_as_stiff_as_what_is_beside_it() {
+        let offer = offer_of(&crate::config::Config::default().twin).expect("built in");
+        let posed = pose(offer, FindLump, 7).expect("placed");
+        let scene = lab::load_scene(&posed.scene, "twin").expect("a scene");
+        let center_m = posed.lumps[0].center_m;
+        let beside_m = [center_m[0] - center_m[0].signum() * 0.018, center_m[1]];
+        let felt = scene
+            .presses(&[center_m, beside_m], DEPTH_M)
+            .expect("pressed");
+        let [over, beside] = [felt[0].secant_npm, felt[1].secant_npm];
+        assert!(over > 2.0 * beside, "{over} N/m over it, {beside} beside");
     }
 
     #[test]

@@ -320,6 +320,10 @@ impl<'a> Room<'a> {
                 ended.fetch_or(next.is_some(), Ordering::Relaxed);
             }
         }
+        let next = next.filter(|_| !self.options.stop.load(Ordering::Relaxed));
+        if next.is_none() {
+            desk.board().ends(&self.options.folder);
+        }
         recorder.finish(None)?;
         let (servo, lying) = playing.end()?;
         self.parts.push(Part {
@@ -328,8 +332,7 @@ impl<'a> Room<'a> {
             servo,
             lying,
         });
-        let over = self.options.stop.load(Ordering::Relaxed);
-        Ok(next.filter(|_| !over))
+        Ok(next)
     }
 
     /// Do what is wished; what is to come after this scene and is being built, if that is wished.
@@ -532,7 +535,7 @@ impl<'a> Room<'a> {
         let attempt = Attempt {
             task: kind.name().into(),
             scene: now.choice.name.clone(),
-            operator: operator(self.base).into(),
+            operator: who(self.base, said),
             score: score.clone(),
         };
         let at_unix_s = wall_now().0.max(0).unsigned_abs() / 1_000_000_000;
@@ -551,6 +554,15 @@ impl<'a> Room<'a> {
         now.phase = Phase::Answered(score);
         Ok(text)
     }
+}
+
+/// Who answers, and what leads the handle.
+fn who(config: &Config, said: &Said) -> String {
+    let person = operator(config);
+    if said.machine {
+        return person.replace("person", "machine");
+    }
+    person.into()
 }
 
 /// Whether a tick feels what it touches.

@@ -20,6 +20,7 @@ use crate::lab::{self, PERIOD};
 use crate::replay::{absorb_topology, given};
 use crate::run::paced::{Beat, Lying, Paced};
 use crate::run::servo::Ticked;
+use crate::still::operated::{Held, Operated};
 use crate::strokes::Keeper as _;
 
 /// The operator's side.
@@ -30,6 +31,8 @@ pub struct Solo {
     tick: u64,
     hash: Xxh3,
     last: TickRecord,
+    /// The last tick in which an instrument worked.
+    worked: Option<TickRecord>,
 }
 
 /// What a session becomes without another side: the hand feels its twin, which is also the truth, at once.
@@ -75,6 +78,7 @@ impl Solo {
             tick: 0,
             hash: Xxh3::new(),
             last: TickRecord::default(),
+            worked: None,
         })
     }
 
@@ -98,6 +102,14 @@ impl Solo {
             Surface::compact(view.positions_m, view.faces)
         };
         self.twin().map_or(Surface::default(), lying)
+    }
+
+    /// The tissue as it lies, with the instrument where it worked last; none if none did.
+    fn operated(&self) -> Option<Operated> {
+        let (twin, worked) = (self.twin()?, self.worked?);
+        let held = Held::of(&worked, self.config.master.predict.tool_radius_m);
+        let at_s = worked.tick as f64 * PERIOD.s();
+        Some(Operated::of(&twin.view(), (held, at_s)))
     }
 
     /// What instruments did, by its number from 1.
@@ -148,6 +160,9 @@ impl Solo {
         self.absorb(&out.record.port_position_m);
         self.absorb(&out.record.port_force_n);
         self.last = out.record;
+        if out.record.instrument != 0 {
+            self.worked = Some(out.record);
+        }
         let made = (&out.frame, out.record);
         Ticked::shown(made, reading.is_plausible(), &self.config.coupling)
     }
@@ -190,6 +205,7 @@ impl Paced for Solo {
         Lying {
             surface: Some(self.surface()),
             trace_hash: Some(self.trace_hash()),
+            operated: self.operated(),
         }
     }
 }

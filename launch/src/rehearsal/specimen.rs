@@ -276,6 +276,12 @@ impl Specimen {
         )
     }
 
+    /// Where every element rests \[m\], with its colour.
+    pub fn colours(&self) -> impl Iterator<Item = (Vec3, [u8; 4])> {
+        let there = self.all().filter(|(_, origin)| origin.there);
+        there.map(|(_, origin)| (origin.at_m, self.colour(origin.label)))
+    }
+
     /// Whether the links of an element to the right, top and front were cut though both ends are there.
     fn is_cut(&self, element: u32, origin: &Origin) -> impl Iterator<Item = bool> {
         let elements = self.tissue.elements();

@@ -11,7 +11,7 @@ use palpate_transport::AXES;
 use palpate_transport::trace::{Events, TickRecord};
 use palpate_twin::model::linked::edits::Change;
 use palpate_twin::scene::Scene;
-use palpate_twin::{Instrument, Ledger, Tissue, Vec3};
+use palpate_twin::{Instrument, Ledger, Tissue, Vec3, View};
 use serde::{Deserialize, Serialize};
 
 use super::after::After;
@@ -21,6 +21,8 @@ use super::swept::{Blade, Swept};
 use crate::audit::TOLERANCE_J;
 use crate::config::{Config, ConfigError};
 use crate::lab::PERIOD;
+use crate::still::Still;
+use crate::still::operated::{Held, Operated, Palette};
 use crate::summary::Check;
 
 /// What a step did.
@@ -78,7 +80,15 @@ pub struct Rehearsed {
     pub checks: Vec<Check>,
     /// What the tissue looks like in the end.
     pub pictures: Pictures,
+    /// Instruments at work, in the midst of their steps.
+    pub stills: Vec<Still>,
 }
+
+/// Most steps of which there is a picture.
+const SHOWN: usize = 4;
+
+/// How long until a picture of a step gives way to a later one \[s\].
+const LATER_S: f64 = 0.05;
 
 /// Most pieces that are listed.
 const LISTED: usize = 20;
@@ -107,6 +117,9 @@ pub struct Watch {
     hand_least_j: f64,
     before: Option<TickRecord>,
     twin: Option<u64>,
+    radius_m: f64,
+    /// Steps in which an instrument worked, each as it was in its midst.
+    caught: Vec<(usize, Operated)>,
 }
 
 impl Watch {
@@ -163,6 +176,8 @@ impl Watch {
             hand_least_j: 0.0,
             before: None,
             twin: None,
+            radius_m: config.master.predict.tool_radius_m,
+            caught: Vec::new(),
             params: params.clone(),
         }))
     }
@@ -194,6 +209,9 @@ impl Watch {
         if let Some(step) = step {
             self.count(step, changes, felt_n);
             self.sweep(step, record);
+            if !changes.is_empty() && record.instrument != 0 {
+                self.catch(step, record, &view);
+            }
         }
         self.give(record);
     }
@@ -210,6 +228,49 @@ impl Watch {
                 _ => {}
             }
         }
+    }
+
+    /// Keeps how an instrument works: the first that it does in the second half of its step, or the last before.
+    fn catch(&mut self, step: usize, record: &TickRecord, view: &View<'_>) {
+        let at_s = record.tick as f64 * PERIOD.s();
+        let (half_s, of_step) = {
+            let span = &self.spans[step];
+            let last = self.caught.last().filter(|(caught, _)| *caught == step);
+            (
+                0.5 * (span.start_s + span.end_s),
+                last.map(|(_, one)| one.at_s),
+            )
+        };
+        match of_step {
+            Some(before_s)
+                if before_s >= half_s || (at_s < half_s && at_s < before_s + LATER_S) =>
+            {
+                return;
+            }
+            Some(_) => drop(self.caught.pop()),
+            None if self.caught.len() == SHOWN => return,
+            None => {}
+        }
+        let held = Held::of(record, self.radius_m);
+        self.caught.push((step, Operated::of(view, (held, at_s))));
+    }
+
+    /// Pictures of what was kept.
+    fn stills(&self) -> Vec<Still> {
+        let colours = self.specimen.iter().flat_map(Specimen::colours);
+        let palette = Palette::of(colours);
+        let still = |(step, one): &(usize, Operated)| {
+            let caption = format!(
+                "The twin at {:.2} s, in step {} ({}), with the {} at work. Tissue has the colours of the scene; what cuts \
+                 or joins is amber, and seen through it.",
+                one.at_s,
+                step + 1,
+                self.spans[*step].name,
+                one.held.name(),
+            );
+            one.still(&palette, caption)
+        };
+        self.caught.iter().filter_map(still).collect()
     }
 
     /// Notes where a blade is.
@@ -291,6 +352,7 @@ impl Watch {
             checks.push(judged);
         }
         let pieces = self.specimen.as_mut().map(Specimen::pieces);
+        let stills = self.stills();
         let specimen = self.specimen.as_ref();
         let outcome = Outcome {
             script: self.params.name.clone(),
@@ -311,6 +373,7 @@ impl Watch {
         Rehearsed {
             outcome,
             checks,
+            stills,
             pictures: self
                 .specimen
                 .as_ref()

@@ -61,6 +61,8 @@ pub struct ReportInput<'a> {
     pub title: &'a str,
     /// Who held the handle: `simulated operator`, unless a person did.
     pub operator: &'a str,
+    /// What coupled it, as it was asked for.
+    pub mode: &'a str,
     /// The numbers.
     pub summary: &'a Summary,
     /// Records of both sides.
@@ -151,7 +153,7 @@ fn stills(stills: &[Still]) -> String {
         return String::new();
     }
     let figures: String = stills.iter().map(figure).collect();
-    section("tissue", "The tissue", &figures)
+    section("stills", "The tissue", &figures)
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.

@@ -1,9 +1,9 @@
-//! Every number of a summary with its meaning, as one table.
+//! Every number of a summary with its meaning, as one table; what the run could not know is only named.
 //!
 //! Source: ours.
 
 use super::escape;
-use super::words::{felt_in_words, percent, with_unit};
+use super::words::{UNKNOWN, code, felt_in_words, percent, with_unit};
 use crate::summary::Summary;
 
 /// Table of numbers with their meaning; without another side, nothing of what is between the two.
@@ -15,12 +15,22 @@ pub(super) fn table(summary: &Summary, networked: bool) -> String {
             continue;
         }
         html += &format!("<tr class=\"group\"><th colspan=\"3\">{group}</th></tr>\n");
+        let mut unknown = Vec::new();
         for (name, value, meaning) in rows {
-            let class = if value == "not known" { "n dim" } else { "n" };
+            if value == UNKNOWN {
+                unknown.push(name);
+                continue;
+            }
             html += &format!(
-                "<tr><td>{name}</td><td class=\"{class}\">{}</td><td \
-                 class=\"why\">{meaning}</td></tr>\n",
-                escape(&value)
+                "<tr><td>{name}</td><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>\n",
+                escape(&value),
+                code(meaning)
+            );
+        }
+        if !unknown.is_empty() {
+            html += &format!(
+                "<tr><td class=\"dim\">{UNKNOWN}</td><td></td><td class=\"why\">{}</td></tr>\n",
+                unknown.join("; ")
             );
         }
     }
@@ -42,7 +52,7 @@ fn groups(s: &Summary) -> Vec<(&'static str, Vec<Row>)> {
 }
 
 fn count(value: Option<u64>) -> String {
-    value.map_or("not known".to_owned(), |n| n.to_string())
+    value.map_or(UNKNOWN.to_owned(), |n| n.to_string())
 }
 
 fn felt(s: &Summary) -> Vec<Row> {
@@ -121,7 +131,7 @@ fn followed(s: &Summary) -> Vec<Row> {
         (
             "Longest resynchronisation",
             with_unit(t.resync_ms_max, "ms"),
-            "From the end of an outage until within 2 mm again; not known without an outage.",
+            "From the end of an outage until within 2 mm again.",
         ),
     ]
 }
@@ -224,7 +234,7 @@ fn twin(s: &Summary) -> Vec<Row> {
     let mut rows = vec![
         (
             "Method",
-            t.method.clone().unwrap_or("not known".to_owned()),
+            t.method.clone().unwrap_or(UNKNOWN.to_owned()),
             "How the local tissue is computed.",
         ),
         (
@@ -307,7 +317,7 @@ fn servo(s: &Summary) -> Vec<Row> {
         (
             "Woke late, half",
             with_unit(v.wake_us_p50, "\u{b5}s"),
-            "Not known of virtual time, which is never late.",
+            "Half of the ticks woke later; virtual time is never late.",
         ),
         (
             "Woke late, 99 %",
@@ -371,7 +381,7 @@ fn safety(s: &Summary) -> Vec<Row> {
     vec![
         (
             "State at the end",
-            v.state.clone().unwrap_or("not known".to_owned()),
+            v.state.clone().unwrap_or(UNKNOWN.to_owned()),
             "Of the robot.",
         ),
         ("Faults", list(v.faults.clone()), "That latched."),

@@ -42,6 +42,7 @@ fn page(config: &str) -> String {
     render(&ReportInput {
         title: "Sheet with a hidden lump",
         operator: "simulated operator",
+        mode: "auto (mmt)",
         summary: &summary,
         traces: Traces {
             master: &example.master,
@@ -95,6 +96,7 @@ fn a_report_of_nothing_still_reads() {
     let html = render(&ReportInput {
         title: "empty",
         operator: "simulated operator",
+        mode: "",
         summary: &summary,
         traces: Traces::default(),
         audit: &audit,

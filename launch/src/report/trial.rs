@@ -46,7 +46,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
     let good = input.rows.len() == all && !input.rows.values().any(Row::broke);
     let class = if good { "good" } else { "bad" };
     let who = match trial.kind.is_asked() {
-        true => trial.who.words(),
+        true => trial.who.words(trial.handle()),
         false => "simulated operator".into(),
     };
     let command = format!("trial {}", trial.kind.name());
@@ -82,7 +82,7 @@ fn lead(input: &TrialInput<'_>) -> String {
         };
         format!(
             " {many} are those of one observer ({}): nothing here is about people in general.",
-            escape(&trial.who.words())
+            escape(&trial.who.words(trial.handle()))
         )
     } else if trial.kind.is_psycho() {
         let psycho = &trial.psycho;

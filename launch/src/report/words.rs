@@ -6,6 +6,9 @@ use crate::metrics::press::QUICK_S;
 use crate::summary::{Check, ContactSummary};
 use palpate_transport::coupling::Mode;
 
+/// What is said of a number that the run could not know.
+pub(super) const UNKNOWN: &str = "not known";
+
 /// A number for people: three significant digits, no exponent where it can be avoided.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -36,7 +39,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// The same with a unit, or that nobody knows.
 pub(super) fn with_unit(value: Option<f64>, unit: &str) -> String {
-    value.map_or("not known".to_owned(), |v| {
+    value.map_or(UNKNOWN.to_owned(), |v| {
         format!("{} {unit}", number(v)).trim().to_owned()
     })
 }
@@ -46,7 +49,7 @@ pub(super) fn felt_in_words(contact: &ContactSummary) -> String {
     match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
         (Some(npm), _) => format!("{} N/m", number(npm)),
         (None, Some(reason)) => format!("unknown: {reason}"),
-        (None, None) => "not known".to_owned(),
+        (None, None) => UNKNOWN.to_owned(),
     }
 }
 
@@ -82,7 +85,7 @@ pub(super) fn opening(input: &ReportInput<'_>) -> String {
         _ => String::new(),
     };
     if !input.facts.mode.is_empty() {
-        text += &format!(", coupled by <b>{}</b>", escape(&input.facts.mode));
+        text += &format!(", coupled by <b>{}</b>", escape(input.mode));
         if !claims_passivity(&input.facts.mode) {
             text += ", which does not claim to be passive";
         }
@@ -255,6 +258,22 @@ fn card_html(name: &str, (value, unit): (String, &str), under: String, class: &s
     )
 }
 
+/// A text as it stands, but for what is between backticks: that is code.
+pub(super) fn code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut html = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        // one without another is no code
+        let (begin, end) = match (index % 2 == 1, index + 1 < parts.len()) {
+            (true, true) => ("<code>", "</code>"),
+            (true, false) => ("`", ""),
+            _ => ("", ""),
+        };
+        html += &format!("{begin}{}{end}", escape(part));
+    }
+    html
+}
+
 /// Table of the checks.
 pub(super) fn checks(checks: &[Check]) -> String {
     if checks.is_empty() {
@@ -270,11 +289,12 @@ pub(super) fn checks(checks: &[Check]) -> String {
             };
             format!(
                 "<tr><td><span class=\"pill {class}\">{word}</span></td><td>{}</td>\
-                 <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                escape(&c.name),
-                c.value.map_or("not known".to_owned(), number),
+                 <td class=\"n\">{}</td><td class=\"n\">{} {}</td><td>{}</td></tr>\n",
+                code(&c.name),
+                c.value.map_or(UNKNOWN.to_owned(), number),
+                c.bound,
                 number(c.limit),
-                escape(&c.unit)
+                escape(&c.unit).replace("^3", "\u{b3}")
             )
         })
         .collect();
@@ -292,6 +312,16 @@ pub(super) fn percent(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_quoted_is_code_and_the_rest_as_it_stands() {
+        assert_eq!(
+            code("the cut `a<b` holds"),
+            "the cut <code>a&lt;b</code> holds"
+        );
+        assert_eq!(code("`x` and `y`"), "<code>x</code> and <code>y</code>");
+        assert_eq!(code("one ` alone"), "one ` alone");
+    }
 
     #[test]
     fn numbers_for_people() {

@@ -33,6 +33,7 @@ use crate::console::session::SessionDesk;
 use crate::console::surface::{self, Painter, Surface as Picture};
 use crate::console::window::{Aims, Cells, Newest, Sill, Window};
 use crate::lab::PERIOD;
+use crate::still::operated::Operated;
 
 /// Strokes that may wait for a look.
 const STROKES_WAITING: usize = 4096;
@@ -78,6 +79,8 @@ pub struct Lying {
     pub surface: Option<Surface>,
     /// Hash of the handle's trace and of how the tissue is linked, if it is known.
     pub trace_hash: Option<String>,
+    /// The same with the instrument where it worked last, if one did.
+    pub operated: Option<Operated>,
 }
 
 /// How a session is run.

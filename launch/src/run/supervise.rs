@@ -163,6 +163,8 @@ pub fn supervise(
         master: start(&lab, options, Side::Master, &news)?,
     };
     let watched = watch(config, options, &mut lab, &mut sides, &inbox, &mut show);
+    let desks = options.desk.iter();
+    desks.for_each(|desk| desk.board().ends(&options.out));
     let lost = sides.end(!matches!(watched, Ok(false)));
     options.desk.iter().for_each(|desk| desk.detach());
     let bare_timer_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);

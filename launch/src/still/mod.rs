@@ -2,10 +2,11 @@
 //!
 //! Source: ours; rows RN-01 and RN-03 of seed-001. [`camera`] looks at a surface along parallel rays from
 //! above and aside, [`canvas`] keeps what is nearest at every pixel, [`pressed`] finds what a session
-//! has to show. Colour says what an element is made of, or how far the surface has gone in.
+//! has to show, [`operated`] shows an instrument at work. Colour says what an element is made of, or how far the surface has gone in.
 
 pub mod camera;
 pub mod canvas;
+pub mod operated;
 pub mod pressed;
 
 use palpate_twin::{Tool, Vec3, View};
@@ -58,21 +59,7 @@ impl Subject<'_> {
     fn canvas(&self, width: usize, height: usize) -> Option<Canvas> {
         let camera = Camera::around(self.view.positions_m, (width, height))?;
         let mut canvas = Canvas::new(width, height);
-        let normals = normals(&self.view);
-        let sunk = sunk(&self.view);
-        let colour = |vertex: usize| match self.colours.and_then(|all| all.get(vertex)) {
-            Some(&[r, g, b, _]) => [r, g, b].map(|c| f64::from(c) / 255.0),
-            None => between(TISSUE, SUNK, sunk[vertex]),
-        };
-        for face in self.view.faces {
-            let corners = face.map(|vertex| {
-                let vertex = vertex as usize;
-                let shade = camera.light(&normals[vertex]);
-                let lit = colour(vertex).map(|c| c * shade);
-                (camera.see(&self.view.positions_m[vertex]), lit)
-            });
-            canvas.triangle(&corners);
-        }
+        self.onto(&mut canvas, &camera);
         let most_n = self.tools.iter().map(|(_, force_n)| force_n.norm());
         let most_n = most_n.fold(0.0, f64::max);
         for (tool, force_n) in self.tools {
@@ -90,6 +77,25 @@ impl Subject<'_> {
             }
         }
         Some(canvas)
+    }
+
+    /// Draws the surface.
+    fn onto(&self, canvas: &mut Canvas, camera: &Camera) {
+        let normals = normals(&self.view);
+        let sunk = sunk(&self.view);
+        let colour = |vertex: usize| match self.colours.and_then(|all| all.get(vertex)) {
+            Some(&[r, g, b, _]) => [r, g, b].map(|c| f64::from(c) / 255.0),
+            None => between(TISSUE, SUNK, sunk[vertex]),
+        };
+        for face in self.view.faces {
+            let corners = face.map(|vertex| {
+                let vertex = vertex as usize;
+                let shade = camera.light(&normals[vertex]);
+                let lit = colour(vertex).map(|c| c * shade);
+                (camera.see(&self.view.positions_m[vertex]), lit)
+            });
+            canvas.triangle(&corners);
+        }
     }
 
     /// Draws the vertices of the surface as points and gives their pixels' number: those that a face

@@ -5,6 +5,8 @@
 //! are not known of sides on two hosts, nor of live sessions with a codec or lost records, and then nothing is
 //! stated of "one-way delays within their bound" ([`Expected::delays_known`]).
 
+use std::fmt;
+
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +24,35 @@ pub struct Check {
     pub value: Option<f64>,
     /// The limit it is held against.
     pub limit: f64,
+    /// How it is held against it.
+    pub bound: Bound,
     /// Unit of both.
     pub unit: String,
+}
+
+/// How a value is held against a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// It may not be more.
+    AtMost,
+    /// It may not be less.
+    AtLeast,
+    /// It must be the same.
+    Exactly,
+    /// It may be off by a share of it.
+    About,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AtMost => "at most",
+            Self::AtLeast => "at least",
+            Self::Exactly => "exactly",
+            Self::About => "about",
+        })
+    }
 }
 
 /// Checks that only say whether there was enough to judge.
@@ -44,29 +73,41 @@ impl Check {
     #[must_use]
     pub fn at_most(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
         let held = value.is_some_and(|value| value <= limit);
-        Self::new(name, held, (value, limit), unit)
+        Self::new(name, held, value, (Bound::AtMost, limit), unit)
     }
 
     /// States `value >= limit`. A value that is unknown or NaN does not hold.
     #[must_use]
     pub fn at_least(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
         let held = value.is_some_and(|value| value >= limit);
-        Self::new(name, held, (value, limit), unit)
+        Self::new(name, held, value, (Bound::AtLeast, limit), unit)
     }
 
     /// States that a value is a limit, but for a share of it. A value that is unknown or NaN does not hold.
     #[must_use]
     pub fn within(name: &str, value: Option<f64>, (limit, share): (f64, f64), unit: &str) -> Self {
         let held = value.is_some_and(|value| (value - limit).abs() <= share * limit);
-        Self::new(name, held, (value, limit), unit)
+        let bound = if share == 0.0 {
+            Bound::Exactly
+        } else {
+            Bound::About
+        };
+        Self::new(name, held, value, (bound, limit), unit)
     }
 
-    fn new(name: &str, held: bool, (value, limit): (Option<f64>, f64), unit: &str) -> Self {
+    fn new(
+        name: &str,
+        held: bool,
+        value: Option<f64>,
+        (bound, limit): (Bound, f64),
+        unit: &str,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             held,
             value,
             limit,
+            bound,
             unit: unit.to_owned(),
         }
     }

@@ -87,6 +87,15 @@ impl std::fmt::Display for Shard {
 }
 
 impl Trial {
+    /// What leads the handle of whoever is asked: the column `handle`.
+    #[must_use]
+    pub fn handle(&self) -> &'static str {
+        match self.base.operator.device {
+            Some(_) => "device",
+            None => "page",
+        }
+    }
+
     /// How many rows the whole trial has.
     #[must_use]
     pub fn rows(&self) -> usize {

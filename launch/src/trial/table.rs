@@ -125,6 +125,7 @@ fn leading(trial: &Trial, cells: &[Cell]) -> Vec<Column> {
         add("observer", every(Some(trial.who.kind())));
         if let Some(code) = trial.who.code() {
             add("participant", every(Some(code)));
+            add("handle", every(Some(trial.handle())));
         }
     }
     for name in &trial.fields {
@@ -176,7 +177,7 @@ pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_jso
     json!({
         "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(),
         "clock": trial.clock.name(), "observer": observer,
-        "participant": trial.who.code(), "hash": hash,
+        "participant": trial.who.code(), "handle": trial.who.code().map(|_| trial.handle()), "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })

@@ -1,5 +1,8 @@
 //! What a hand feels of a blade, and what sides that begin anew know of its work. Ours.
 
+use palpate_master::device::{Handle, HandleCaps, Reading as HandReading};
+use palpate_transport::trace::Given;
+
 use super::*;
 
 /// Runs of both sides that end at any time, with tissue that stays, over a network that does all that it can.
@@ -181,5 +184,78 @@ fn issue_a_blade_parted_tissue_that_nobody_felt() {
             seen.judged(&format!("{mode:?}, away"));
             seen.alike(&format!("{mode:?}, away"));
         }
+    }
+}
+
+/// A hand that puts its tool down for the other one again and again, and lets go of the handle now and then.
+struct TwoTools {
+    hand: Box<dyn Handle>,
+    tick: u64,
+}
+
+impl Handle for TwoTools {
+    fn caps(&self) -> HandleCaps {
+        self.hand.caps()
+    }
+
+    fn read(&mut self, now: Time) -> HandReading {
+        let reading = self.hand.read(now);
+        self.tick += 1;
+        HandReading {
+            swapped: self.tick.is_multiple_of(31),
+            present: reading.present && self.tick % 700 > 80,
+            ..reading
+        }
+    }
+
+    fn write(&mut self, force_on_hand_n: &Axes) {
+        self.hand.write(force_on_hand_n);
+    }
+}
+
+/// A tool that is changed in a tick that was late, or in one in which nothing is felt, is changed there in a replay too.
+#[test]
+fn tools_changed_in_late_and_faded_ticks_are_replayed_bit_by_bit() {
+    for mode in [Mode::Mmt, Mode::Tdpa] {
+        let mut config = opening(mode, link(200.0, 0.05));
+        config.realtime.masked_share = 0.3;
+        let hand = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
+        let robot = lab::build_robot(&config).expect("a robot");
+        let hand = Box::new(TwoTools { hand, tick: 0 });
+        let session = Session::with_devices(&config, hand, robot).expect("valid");
+        let seen = seen(session, |_, _| ());
+        // a tool that is put down is let go of at once, so falls of force are not judged
+        let ports = Ports {
+            master: &seen.master,
+            slave: &seen.slave,
+            slave_clock_ahead: Span(0),
+        };
+        assert_eq!(audit(&ports, 1).violations, 0, "{mode:?}");
+        let swaps = || {
+            let all = seen.master.iter();
+            all.filter(|one| one.given & Given::SWAPPED != 0)
+        };
+        let late = swaps()
+            .filter(|one| one.events & Events::MASKED != 0)
+            .count();
+        let faded = swaps()
+            .filter(|one| one.given & Given::PRESENT == 0)
+            .count();
+        assert!(late > 20 && faded > 10, "{mode:?}: {late} {faded}");
+        let parked = seen.master.iter().filter(|one| one.parked_m != [0.0; AXES]);
+        assert!(parked.count() > 1000, "{mode:?}");
+        let recording = Recording {
+            master: seen.master,
+            slave: seen.slave,
+            facts: [(same::COMMAND.to_owned(), "lab".to_owned())].into(),
+            ..Recording::default()
+        };
+        let replayed = same::replay(&recording, &config).expect("whole");
+        let found = (replayed.different, replayed.unrun, replayed.first);
+        assert_eq!(found, (0, 0, None), "{mode:?}");
+        let parked = |records: &[TickRecord]| -> Vec<Axes> {
+            records.iter().map(|one| one.parked_n).collect()
+        };
+        assert!(parked(&replayed.master) == parked(&recording.master));
     }
 }

@@ -259,13 +259,16 @@ impl MasterEnd {
         let sent = self.filter[axis].next(made, params.wave_filter_hz, dt_s);
         self.wave_integral[axis] += sent * dt_s;
         let wave_j = 0.5 * sent * sent * dt_s;
-        // what was sent on under another method is nobody's to keep
-        let level_j = account.level_j()[axis].max(0.0);
-        self.blade_j[axis] = self.blade_j[axis].min(level_j);
+        if matches!(mode, Mode::Direct | Mode::Iss | Mode::Mmt | Mode::Auto) {
+            // what such a method sent on is nobody's to keep; what a line that keeps it borrows, it gives back first
+            let level_j = account.level_j()[axis].max(0.0);
+            self.blade_j[axis] = self.blade_j[axis].min(level_j);
+        }
         match mode {
             Mode::Direct | Mode::Iss => account.ship_unpaid(axis, wave_j),
             Mode::Wave => {
-                account.ship(axis, wave_j, reserve_j);
+                // short of energy a line would take what holds a blade, which the robot has not
+                account.ship(axis, wave_j, reserve_j + self.blade_j[axis]);
             }
             Mode::Tdpa | Mode::WaveTdpa => {
                 let kept_j = reserve_j + self.blade_j[axis];

@@ -24,7 +24,8 @@ const pointer = new Pointer(scene, at("scene"), (aim) => link.aim(aim));
 const link = new Link({
   opened: () => controls.connection("live", "good"),
   closed: (reason, over) => {
-    controls.connection(over ? "session over" : "reconnecting", over ? "quiet" : "bad");
+    if (over) controls.ending(true);
+    else controls.connection("reconnecting", "bad");
     if (reason) controls.say(reason, over ? "quiet" : "bad");
     pointer.release();
   },

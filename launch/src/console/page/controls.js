@@ -102,7 +102,7 @@ export class Controls {
     at("session").textContent = `${name ?? ""}${twin ? ` · twin ${twin}` : ""}${duration_s ? ` · ${duration_s} s` : ""} · ${version}`;
     document.body.dataset.pointer = String(Boolean(pointer));
     this.pointer.canvas.dataset.pointer = String(Boolean(pointer));
-    at("mode").replaceChildren(...(modes ?? []).map(({ name }) => new Option(name, name)));
+    at("mode").replaceChildren(...(modes ?? []).map(({ name, now }) => new Option(MODE(name, now), name)));
     at("mode").value = this.facts.mode;
     at("depth-slider").hidden = at("hint").hidden = !pointer;
     at("hint").textContent = "Hold the left button on the tissue: the tool comes. Wheel, or Shift and drag down, presses. "
@@ -117,22 +117,37 @@ export class Controls {
     at("impedance").show(Math.log10(impedance_nspm || 1));
     at("grip").closest("label").hidden = !pointer;
     this.role(this.told ?? { operator: this.operator, taken: false, pages: 1 });
+    this.ending(false);
+  }
+
+  /** A session that ends says so at once, and where its files are. */
+  ending(over) {
+    const { folder } = this.facts?.ending ?? {};
+    if (folder && !over) this.connection("ending: writing files", "wait");
+    if (over) this.connection("ended", "quiet");
+    at("over").hidden = !folder && !over;
+    at("over").textContent = over
+      ? `Ended.${folder ? ` Its files are in ${folder}.` : ""}`
+      : `Ending: its files are being written to ${folder}.`;
+    if (folder || over) document.body.dataset.over = "true";
+    else delete document.body.dataset.over;
+    if (folder || over) this.role(this.told);
   }
 
   role(told) {
     const { operator, taken, pages } = (this.told = told);
     this.operator = operator;
-    this.pointer.enabled = operator && Boolean(this.facts?.pointer);
+    const over = "over" in document.body.dataset;
+    this.pointer.enabled = operator && !over && Boolean(this.facts?.pointer);
     if (!this.pointer.enabled) this.pointer.release();
     document.body.dataset.operator = String(operator);
     at("role").textContent = `${operator ? "operator" : "watching"}${pages > 1 ? ` · ${pages} pages` : ""}`;
     at("role").dataset.mood = operator ? "good" : "quiet";
-    for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press")) {
-      control.disabled = !operator;
+    for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press, .rehearsal-only :is(button, select, input)")) {
+      control.disabled = over || !operator;
     }
-    at("present").disabled = at("grip").disabled = !operator;
     at("operate").textContent = operator ? "Only watch" : "Operate";
-    at("operate").disabled = !operator && taken;
+    at("operate").disabled = over || (!operator && taken);
   }
 
   connection(text, mood) {
@@ -186,6 +201,7 @@ export class Controls {
   }
 }
 
+const MODE = (name, now) => (now && now !== name ? `${name}, now ${now}` : name);
 // what there is only between two sides
 const BETWEEN = ["round trip", "one way", "packets in / out", "impedance", "twin known here"];
 const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact" };

@@ -54,7 +54,12 @@ export class Practice {
 
   mark() {
     const place_m = this.place();
-    if (place_m) this.wish({ answer: { place_m } });
+    if (place_m) this.answered({ place_m });
+  }
+
+  /** An answer says whether a program leads this browser: that is no person's. */
+  answered(said) {
+    return this.wish({ answer: { ...said, machine: Boolean(navigator.webdriver) } });
   }
 
   /** What the session is; null of one that is no rehearsal. */
@@ -125,7 +130,7 @@ export class Practice {
     const button = (id, text, onclick) => row.append(make("button", text, { id, onclick }));
     if (task.name === "find-lump") button("mark", "Mark here (M)", () => this.mark());
     else if (task.name === "rank-stiffness") this.rank(row, task);
-    else button("finish", "Finish", () => this.wish({ answer: {} }));
+    else button("finish", "Finish", () => this.answered({}));
     button("leave", "Leave", () => this.wish("leave"));
     box.replaceChildren(make("p", task.words, { className: "words" }), row, make("p", "", { id: "task-left", className: "quiet" }));
   }
@@ -142,7 +147,7 @@ export class Practice {
   /** The places in the order in which they are chosen. */
   rank(row, task) {
     const said = make("output", "");
-    const done = make("button", "Answer", { id: "answer-rank", disabled: true, onclick: () => this.wish({ answer: { order: this.order } }) });
+    const done = make("button", "Answer", { id: "answer-rank", disabled: true, onclick: () => this.answered({ order: this.order }) });
     const show = () => {
       said.value = this.order.length ? this.order.map((site) => LETTERS[site]).join(" < ") : "softest first";
       done.disabled = this.order.length !== task.sites_m.length;

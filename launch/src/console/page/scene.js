@@ -214,7 +214,7 @@ export class Scene {
     if (this.told?.every((value, at) => Math.abs(value - told[at]) < SAME)) return;
     this.told = told;
     const place = (part, [x, y, z]) => part.position.set(x, y, z);
-    this.tool.place(master.position_m);
+    this.tool.place(master.position_m, master.velocity_mps);
     place(this.diamond, master.position_m);
     // a page that may not know of it is sent no number
     const lies = master.parked_m.some((m) => m && Number.isFinite(m));

@@ -72,8 +72,8 @@ impl Watch {
                     let limit = (f64::from(elements), what.tolerance);
                     return Some(Check::within(name, count(gone), limit, "elements"));
                 }
-                let limit = (what.volume_m3.unwrap_or(0.0), what.tolerance);
-                Check::within(name, amount.map(|a| a.removed_m3), limit, "m^3")
+                let limit = (what.volume_m3.unwrap_or(0.0) * 1e9, what.tolerance);
+                Check::within(name, amount.map(|a| a.removed_m3 * 1e9), limit, "mm^3")
             }
             What::Left(what) => {
                 let left = specimen.map(|specimen| specimen.amount(Some(&what.label)).elements);
@@ -82,7 +82,8 @@ impl Watch {
             }
             What::Margin(what) => {
                 let margin_m = specimen.and_then(|specimen| specimen.margin_m(&what.label));
-                Check::at_least(name, margin_m, what.least_m, "m")
+                let margin_mm = margin_m.map(|margin_m| margin_m * 1e3);
+                Check::at_least(name, margin_mm, what.least_m * 1e3, "mm")
             }
             What::Untouched(what) => {
                 let touched = specimen.map(|specimen| specimen.touched(&what.label));

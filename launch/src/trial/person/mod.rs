@@ -75,13 +75,15 @@ impl Who {
         }
     }
 
-    /// In words, for a page.
+    /// In words, for a page; `handle` is what led the handle.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn words(&self, handle: &str) -> String {
         match self {
             Self::Simulated => "simulated observer".into(),
-            Self::Person(code) => format!("person {code}"),
-            Self::Machine(code) => format!("a program that clicks, {code}, and no person"),
+            Self::Person(code) => format!("person {code}, with the {handle}"),
+            Self::Machine(code) => {
+                format!("a program that clicks, {code}, with the {handle}, and no person")
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ const STEPS: f64 = 8.0;
 const STEPS_MAX: f64 = 64.0;
 /// Nearer than this to its tool \[m\], a proxy goes nowhere.
 const NEAR_M: f64 = 1e-10;
+/// Nearer than this share of its way to its tool, a proxy is where that is.
+const ROUND: f64 = 1e-12;
 
 /// What a blade is drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -144,7 +146,11 @@ impl Held {
                 to_m: between(sweep.before.to_m, sweep.after.to_m),
             };
         }
-        let end = self.from(now);
+        let mut end = self.from(now);
+        if dot(&end, &end) <= ROUND * ROUND * size2.max(dot(&before, &before)) {
+            // what is left of a long way by rounding would be held as if it were far
+            (self.proxy, end) = (*now, [Vec3::zeros(); 2]);
+        }
         let k = self.stiffness_npm;
         let (first, last) = ([before, least], [least, end]);
         let mean = |[a, b]: [[Vec3; 2]; 2], end: usize| (a[end] + b[end]) * 0.5;

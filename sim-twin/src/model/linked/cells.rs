@@ -90,7 +90,13 @@ impl Cells {
     }
 
     /// Lists the elements of all cells that a box meets, in order.
-    pub fn near(&mut self, (low_m, high_m): (&Vec3, &Vec3), found: &mut Vec<u32>) {
+    pub fn near(&mut self, corners_m: (&Vec3, &Vec3), found: &mut Vec<u32>) {
+        self.gather(corners_m, found);
+        found.sort_unstable();
+    }
+
+    /// Lists the same as they come.
+    pub fn gather(&mut self, (low_m, high_m): (&Vec3, &Vec3), found: &mut Vec<u32>) {
         found.clear();
         let (low, high) = (self.of(low_m), self.of(high_m));
         let wide: [i64; 3] = std::array::from_fn(|a| i64::from(high[a]) - i64::from(low[a]) + 1);
@@ -107,7 +113,6 @@ impl Cells {
                     }
                 }
             }
-            found.sort_unstable();
         } else {
             // a box of more cells than elements: these are the shorter list
             let slots = (0_u32..).zip(&self.cell);
@@ -117,7 +122,7 @@ impl Cells {
     }
 
     /// Appends the elements of one cell.
-    pub fn list(&mut self, cell: [i32; 3], found: &mut Vec<u32>) {
+    fn list(&mut self, cell: [i32; 3], found: &mut Vec<u32>) {
         let mut at = self.head[self.bucket(cell)];
         while at != NONE {
             self.looked += 1;

@@ -6,8 +6,10 @@
 //! element's own pressing force is let go. An element that closing jaws find between them is tied in every direction and
 //! at its share of the opening, so that closing further squeezes it; what pulls one farther than a spacing slips in
 //! them, so that no leap of jaws is felt as more. Smooth jaws hold it across them by no more than their coefficient
-//! times what squeezes it, so no pull beyond twice the coefficient times their grip is held (row S4-P12). All of it is energy of places, or is
-//! lost: nothing depends on time, and no motion gives energy.
+//! times what squeezes it: the pull of its spring along the jaws times its share of half the opening. Half the sum of that
+//! over all that jaws have is their grip, so no pull beyond twice the coefficient times it is held (row S4-P12); where all
+//! are pulled alike, as in a fold that is lifted, every smaller one is. All of it is energy of places, or is lost: nothing
+//! depends on time, and no motion gives energy.
 //!
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
 
@@ -215,8 +217,9 @@ impl Linked {
         lost_j
     }
 
-    /// Lets go of what ties by friction pull beyond Coulomb's cone, and those of jaws beyond it or a spacing.
-    pub(super) fn slip(&mut self) -> Slipped {
+    /// Lets go of what ties by friction pull beyond Coulomb's cone, and those of jaws beyond a spacing or, if elements have
+    /// followed the tools, beyond that cone: what merely was not there yet has not slipped.
+    pub(super) fn slip(&mut self, followed: bool) -> Slipped {
         let mut slipped = Slipped::default();
         for index in 0..self.clings.len() {
             let cling = self.clings[index];
@@ -230,11 +233,10 @@ impl Linked {
                 self.slip_one(index, (&rod, r, bears_m), &mut slipped);
                 continue;
             }
-            if let Some(friction) = self.params.jaw_friction {
+            if let Some(friction) = self.params.jaw_friction.filter(|_| followed) {
                 let axis = jaw_axis(&rod.shaft_m);
                 let squeezed = axis * r.dot(&axis);
-                // what it is squeezed with by its share of the opening is its share of the grip; jaws that pull it
-                // apart hold nothing by rubbing
+                // what squeezes it, as the grip counts it; jaws that pull it apart hold nothing by rubbing
                 let grips_m = (cling.share * r.dot(&axis)).max(0.0);
                 let across = (&rod, r - squeezed, friction * grips_m);
                 r = squeezed + self.slip_one(index, across, &mut slipped);

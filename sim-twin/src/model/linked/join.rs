@@ -1,22 +1,23 @@
 //! Glue: links elements that lack a neighbour with the nearest ones that lack the opposite.
 //!
-//! Source: seed-001 section 3.5 "Join" and 3.3.6(e) (rows TP-06 and TP-07). The search goes outward from where the
-//! neighbour should be, shell of cells by shell, no farther than links reach, and stops when nothing
-//! nearer can come. Ties go to the lower slot. A join may not break a limit, nor may it close a loop of
-//! links whose places at rest disagree: a piece that was moved before it is glued is carried to rest beside its
-//! new neighbours first, and within one piece only elements that rest beside each other are joined.
+//! Source: seed-001 section 3.5 "Join" and 3.3.6(e) (rows TP-06 and TP-07). The nearest is found as the source's
+//! search outward finds it, no farther than links reach, but among the few that lack a neighbour: wide limits make
+//! thousands of cells of a shell, nearly all of whole tissue. Ties go to the lower slot. A join may not break a limit,
+//! nor may it close a loop of links whose places at rest disagree: a piece that was moved before it is glued is carried
+//! to rest beside its new neighbours first, and within one piece only elements that rest beside each other are joined.
 
 use crate::Vec3;
 use crate::law::Real;
 use crate::model::linked::cells::Cells;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::elements::{Elements, to_f64};
-use crate::model::linked::links::Links;
+use crate::model::linked::links::{Links, NONE};
 
 /// A search for who may be joined.
 #[derive(Debug, Clone)]
 pub struct Glue {
-    shell: Vec<u32>,
+    /// Elements of a neighbourhood that lack a neighbour, by object, then by the site where they rest.
+    open: Vec<u32>,
     /// Farthest from where it should be that any limit lets a neighbour be \[m\].
     give_m: f64,
 }
@@ -26,7 +27,7 @@ impl Glue {
     #[must_use]
     pub fn new<R: Real>(elements: &Elements<R>) -> Self {
         Self {
-            shell: Vec::with_capacity(elements.slots() as usize),
+            open: Vec::with_capacity(elements.slots() as usize),
             give_m: give_m(elements),
         }
     }
@@ -36,51 +37,60 @@ impl Glue {
         self.give_m
     }
 
-    /// The nearest element that may be linked to one in a direction.
-    pub fn partner<R: Real>(
+    /// Lists who may be a partner of elements within a ball.
+    pub fn survey<R: Real>(
         &mut self,
         elements: &Elements<R>,
         cells: &mut Cells,
+        (centre_m, radius_m): (Vec3, f64),
+    ) {
+        let reach_m = Vec3::repeat(radius_m + self.give_m + cells.pitch_m());
+        cells.gather(
+            (&(centre_m - reach_m), &(centre_m + reach_m)),
+            &mut self.open,
+        );
+        self.open.retain(|&element| {
+            let lacks = |to: &Direction| elements.neighbour(element, *to).is_none();
+            elements.alive(element) && Direction::ALL.iter().any(lacks)
+        });
+        self.regroup(elements);
+    }
+
+    /// Finds out anew who belongs to which object.
+    pub fn regroup<R: Real>(&mut self, elements: &Elements<R>) {
+        self.open
+            .sort_unstable_by_key(|&e| (elements.object(e), elements.site(e), e));
+    }
+
+    /// The nearest of those surveyed that may be linked to an element in a direction.
+    #[must_use]
+    pub fn partner<R: Real>(
+        &self,
+        elements: &Elements<R>,
         (element, to): (u32, Direction),
     ) -> Option<u32> {
         if !elements.alive(element) || elements.neighbour(element, to).is_some() {
             return None;
         }
         let expected_m = expected_m(elements, element, to);
-        let centre = cells.of(&expected_m);
-        let pitch_m = cells.pitch_m();
-        // from there to the nearest wall of its cell
-        let wall_m = (0..3)
-            .map(|axis| {
-                let into_m = expected_m[axis] - f64::from(centre[axis]) * pitch_m;
-                into_m.min(pitch_m - into_m)
-            })
-            .fold(f64::INFINITY, f64::min);
-        let mut best: Option<(f64, u32)> = None;
-        for shell in 0_i32.. {
-            let least_m = if shell == 0 {
-                0.0
-            } else {
-                f64::from(shell - 1) * pitch_m + wall_m
-            };
-            let near_enough = best.map_or(self.give_m, |(far2, _)| far2.sqrt());
-            // as near as the best: it may have a lower slot
-            if least_m > near_enough || least_m.is_nan() {
-                break;
-            }
-            self.shell.clear();
-            list_shell(cells, centre, shell, &mut self.shell);
-            for &other in &self.shell {
-                if !may_join(elements, (element, to), other) {
-                    continue;
-                }
-                let far2 = (elements.at_m(other) - expected_m).norm_squared();
-                if best.is_none_or(|best| (far2, other) < best) {
-                    best = Some((far2, other));
-                }
+        let (own, beside) = (elements.object(element), to.from(elements.site(element)));
+        // of its own object only what rests beside it, of the others all
+        let from = |end: u32, site| (elements.object(end), elements.site(end)) < (own, site);
+        let first = self.open.partition_point(|&e| elements.object(e) < own);
+        let after = self.open.partition_point(|&e| elements.object(e) <= own);
+        let rests = self.open.partition_point(|&e| from(e, beside));
+        let own_ones = self.open[rests..after].iter();
+        let own_ones = own_ones.take_while(|&&e| elements.site(e) == beside);
+        let others = self.open[..first].iter().chain(&self.open[after..]);
+        let mut best = (self.give_m * self.give_m * (1.0 + 1e-9), NONE);
+        for &other in own_ones.chain(others) {
+            let far = (elements.at_m(other) - expected_m).norm_squared();
+            // ties go to the lower slot
+            if (far, other) < best && may_join(elements, (element, to), other) {
+                best = (far, other);
             }
         }
-        best.map(|(_, other)| other)
+        (best.1 != NONE).then_some(best.1)
     }
 }
 
@@ -92,7 +102,8 @@ fn expected_m<R: Real>(elements: &Elements<R>, element: u32, to: Direction) -> V
     at_m
 }
 
-/// Whether two elements lack each other, and a link between them would keep its limits where they are.
+/// Whether two elements lack each other, and a link between them would keep its limits where they are and close no
+/// loop that disagrees at rest.
 #[must_use]
 pub fn may_join<R: Real>(
     elements: &Elements<R>,
@@ -107,7 +118,9 @@ pub fn may_join<R: Real>(
         return false;
     }
     let linked = |d: &Direction| elements.neighbour(element, *d) == Some(other);
-    if Direction::ALL.iter().any(linked) {
+    let one = elements.object(element) == elements.object(other);
+    if Direction::ALL.iter().any(linked) || one && carried(elements, (element, to), other) != [0; 3]
+    {
         return false;
     }
     let apart_m = elements.at_m(other) - expected_m(elements, element, to);
@@ -138,25 +151,6 @@ pub fn carried<R: Real>(
 ) -> [i32; 3] {
     let (beside, site) = (to.from(elements.site(element)), elements.site(other));
     std::array::from_fn(|axis| beside[axis] - site[axis])
-}
-
-/// Lists the elements in all cells at a distance from one, counted by the farthest axis.
-fn list_shell(cells: &mut Cells, centre: [i32; 3], shell: i32, found: &mut Vec<u32>) {
-    let span = |c: i32| c.saturating_sub(shell)..=c.saturating_add(shell);
-    let [low, high] = [-shell, shell].map(|by| centre.map(|c| c.saturating_add(by)));
-    for z in span(centre[2]) {
-        for y in span(centre[1]) {
-            let all = z == low[2] || z == high[2] || y == low[1] || y == high[1];
-            if all {
-                for x in span(centre[0]) {
-                    cells.list([x, y, z], found);
-                }
-            } else {
-                cells.list([low[0], y, z], found);
-                cells.list([high[0], y, z], found);
-            }
-        }
-    }
 }
 
 /// See [`Glue::give_m`].

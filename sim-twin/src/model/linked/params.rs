@@ -22,8 +22,9 @@ pub struct LinkedParams {
     pub propagation: Propagation,
     /// Coulomb's coefficient of what tools press, 0 or more.
     pub friction: f64,
-    /// Coulomb's coefficient of smooth jaws, 0 or more: what they have slips across them by more than it times what
-    /// squeezes it (seed-004 row S4-P12). None of toothed ones, which hold by their shape.
+    /// Coulomb's coefficient of smooth jaws, 0 or more (seed-004 row S4-P12): an element that they have slips where it is
+    /// pulled across them by more than this times what squeezes it, and the sum of what squeezes all is twice the grip.
+    /// None of toothed ones, which hold by their shape.
     pub jaw_friction: Option<f64>,
     /// Whether links break that what jaws pull has stretched as far as they go.
     pub tears: bool,

@@ -410,10 +410,12 @@ impl Surgery {
         self.begin();
         let region = Scoop::ball(centre_m, centre_m, radius_m);
         region.find(elements, &mut self.watch.cells, &mut self.found);
+        let cells = &mut self.watch.cells;
+        self.glue.survey(elements, cells, (centre_m, radius_m));
         for nth in 0..self.found.len() {
             for to in Direction::ALL {
                 let from = (self.found[nth], to);
-                let partner = self.glue.partner(elements, &mut self.watch.cells, from);
+                let partner = self.glue.partner(elements, from);
                 let left_j = budget_j - self.watch.stroke.stored_j;
                 let affords = |other: &u32| to_store_j(elements, from, *other) <= left_j;
                 if let Some(other) = partner.filter(affords) {
@@ -442,13 +444,16 @@ impl Surgery {
             };
             let by = by.map(|steps| i16::try_from(steps).unwrap_or(i16::MAX));
             let change = Change::Carry { element: end, by };
-            // in one piece no carrying helps: a loop of links would disagree with itself
-            if objects[0] == objects[1] || !self.make(elements, change) {
+            if !self.make(elements, change) {
                 self.watch.stroke.refused += 1;
                 return;
             }
         }
+        let two = elements.object(element) != elements.object(other);
         self.make(elements, Change::Join { element, to, other });
+        if two {
+            self.glue.regroup(elements);
+        }
     }
 
     /// Moves controls, and tears where that cannot be (row TP-05).

@@ -66,7 +66,7 @@ impl Linked {
         let laid_j = self.laid_j(&were);
         let came_j = self.contact_j() - still_j - laid_j;
         let turned_j = self.turn_ties();
-        let slipped = self.slip();
+        let slipped = self.slip(false);
         let grasped_j = self.grasp(tools);
         let rode = self.ride(&were);
         let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
@@ -79,7 +79,7 @@ impl Linked {
         }
         // the next motion starts from rest under the tools: what they do then is work and nothing else
         let rode = self.ride(&rods);
-        let slipped = self.slip();
+        let slipped = self.slip(true);
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
         self.ledger.tool_work_j += work_j;
         self.ledger.dissipated_j += lost_j;

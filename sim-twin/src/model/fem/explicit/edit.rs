@@ -34,7 +34,7 @@ impl Explicit {
             before.copy_from_slice(&motion.stiffened);
         }
         let mut share = 1.0;
-        let elements = self.stiffen(&change, whole, share);
+        let (elements, within) = self.stiffen(&change, whole, share);
         let mut energy_j = self.stored_j() - before_j;
         let free_j = (self.state.ledger.dissipated_j - self.state.granted_j).max(0.0);
         if passive && energy_j > free_j {
@@ -55,7 +55,7 @@ impl Explicit {
         Ok(EditReport {
             elements,
             energy_j,
-            share,
+            share: share * within,
         })
     }
 
@@ -66,12 +66,13 @@ impl Explicit {
         found.energy * self.model.energy_j()
     }
 
-    /// Makes a share of a change to what the cells were before; `times` says what it multiplies
-    /// stiffness by, from the part of a cell that it is about. Gives the number of those that have one.
-    fn stiffen(&mut self, change: &Change, times: impl Fn(f64) -> f64, share: f64) -> usize {
+    /// Makes a share of a change to what the cells were before; `times` says what it multiplies stiffness by, from the
+    /// part of a cell that it is about. Gives the number of those that have one, and how much of the whole change the
+    /// range of the least limited of them allows, as linked volumes do.
+    fn stiffen(&mut self, change: &Change, times: impl Fn(f64) -> f64, share: f64) -> (usize, f64) {
         let (origin_m, length_m) = (self.model.origin_m, self.model.length_m);
         let bounds = change.bounds_m();
-        let mut count = 0;
+        let (mut count, mut within) = (0, 0.0_f64);
         let motions = self.state.motions.iter_mut().zip(&self.stiffened);
         for (grid, (motion, before)) in self.model.grids.iter().zip(motions) {
             let [columns, rows, planes] = [0, 1, 2].map(|a| match bounds {
@@ -93,7 +94,14 @@ impl Explicit {
                     continue;
                 }
                 let (old, times) = (before[cell], f32::of(times(part)));
-                let whole = (old * times).clamp(FACTORS.0, FACTORS.1);
+                let free = old * times;
+                let whole = free.clamp(FACTORS.0, FACTORS.1);
+                let (asked, made) = ((free - old).abs(), (whole - old).abs());
+                within = within.max(if asked > 0.0 {
+                    f64::from(made / asked)
+                } else {
+                    1.0
+                });
                 let own = f32::of(share).mul_add(whole - old, old);
                 motion.stiffened[cell] = own;
                 motion.stiff[0][cell] = grid.cells.mu[cell] * own;
@@ -102,7 +110,7 @@ impl Explicit {
                 count += 1;
             }
         }
-        count
+        (count, if count == 0 { 1.0 } else { within })
     }
 }
 

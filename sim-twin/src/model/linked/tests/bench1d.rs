@@ -105,7 +105,7 @@ fn df_15_the_bench_writes_a_table() {
 /// quadratic response it bends upwards until the drawn link is near its limit. From there on links reach it
 /// one after the other, and the curve goes up in small waves along a line.
 #[test]
-fn df_16_loading_is_straight_or_bends_upwards() {
+fn df_10_df_16_loading_is_straight_or_bends_upwards() {
     let bends = |samples: &[Sample]| -> Vec<(f64, f64)> {
         let bend = |w: &[Sample]| (w[2].end, w[2].total - 2.0 * w[1].total + w[0].total);
         samples[..=250].windows(3).map(bend).collect()

@@ -372,6 +372,12 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
         ids.into_iter().collect::<Vec<_>>(),
         live.iter().map(|l| l.0).collect::<Vec<_>>()
     );
+    // they meet each other now, as bodies of their own
+    let [a, b, c, d] = [0, 3, 10, 16].map(|x| {
+        let element = elements.at_site([x, 0, 0]).expect("there");
+        elements.object(element)
+    });
+    assert_eq!(hits(&elements), [(a, b), (b, c), (c, d)].into());
     // a piece that is dragged takes none of the others along
     let corner = elements.at_site([0, 0, 0]).expect("there");
     let control = Control {

@@ -339,3 +339,23 @@ fn cl_02_a_held_blade_whose_stiffness_changes_gives_no_energy() {
         assert!(most_n > 0.1 && most_n < 10.0, "{of}: {most_n}");
     }
 }
+
+/// What was left by rounding of a leap of metres was held as if the tool were that far, and booked as work that it gave.
+#[test]
+fn issue_a_curette_that_leapt_was_given_energy_by_rounding() {
+    for radius_m in [0.4e-3, 2e-3] {
+        let mut tissue = slab([9, 8, 6], vec![tough(0.0)], |_| 0);
+        let mut felt = [Reaction::default()];
+        let mut draw = Draw::new(5);
+        for _ in 0..200 {
+            let far = Vec3::new(draw.around(3e-3), 50.0, draw.around(5e-3));
+            let near = Vec3::new(draw.around(5e-3), draw.around(5e-3), draw.around(5e-3));
+            for at_m in [far, near] {
+                tissue.step(&[curette(at_m, radius_m)], 1e-3, &mut felt);
+            }
+        }
+        let books = tissue.ledger();
+        assert!(books.tool_work_j >= 0.0, "{books:?}");
+        assert!(books.dissipated_j >= 0.0, "{books:?}");
+    }
+}

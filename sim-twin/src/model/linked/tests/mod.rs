@@ -12,6 +12,7 @@ mod grip;
 mod joining;
 mod looks;
 mod operate;
+mod palette;
 mod preserve;
 mod press;
 mod propagation;

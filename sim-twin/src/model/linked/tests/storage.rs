@@ -301,6 +301,28 @@ fn lv_03_a_list_holds_what_is_there() {
         list.node(5).expect("there").place_m[0],
         2.0 * list.site(5)[0] as f32 + 0.5
     );
+    let mut cut = 0;
+    for element in 0..list.slots() {
+        for to in Direction::ALL {
+            let Some(other) = list.neighbour(element, to) else {
+                continue;
+            };
+            let both = |list: &Listed| {
+                let back = to.opposite();
+                [list.neighbour(element, to), list.neighbour(other, back)]
+            };
+            assert!(list.cut(element, to) && both(&list) == [None; 2]);
+            list.join(element, to, other).expect("both are free");
+            assert_eq!(both(&list), [Some(other), Some(element)]);
+            cut += 1;
+        }
+    }
+    assert!(cut > 100, "{cut}");
+    // one more, far from where anybody would have made room
+    let far = list
+        .paint([90_000, -7, 4], 7, [0; 4])
+        .expect("nobody is there");
+    assert_eq!((far as usize, list.bytes()), (dense, 44 * (dense + 1)));
 }
 
 /// Row CL-05: elements added at random, whose number nobody knew, are linked to the neighbours that are there
@@ -388,9 +410,32 @@ fn lv_05_what_an_element_is_stays_with_it() {
     exact
         .propagate(&mut elements, &[control])
         .expect("nothing is held");
-    elements.cut(5, Direction::Right);
+    let beside = elements.neighbour(5, Direction::Right).expect("linked");
+    assert!(elements.cut(5, Direction::Right));
+    elements
+        .join(5, Direction::Right, beside)
+        .expect("as they were");
     elements.carve(9);
     elements.revive(9);
+    // the chain reads it: of two pulled alike, the one of links that give more brings the next one along less
+    let mut pulled = elements.clone();
+    let ends: Vec<Control<f64>> = [[0, 0, 0], [7, 0, 0]]
+        .map(|site| elements.at_site(site).expect("there"))
+        .map(|element| Control {
+            element,
+            to_m: elements.moved_m(element).map(|x| x + 1.0),
+        })
+        .to_vec();
+    exact.propagate(&mut pulled, &ends).expect("nobody is held");
+    let apart = |from: [i32; 3], to: [i32; 3]| {
+        let [a, b] = [from, to].map(|site| pulled.at_site(site).expect("there"));
+        (pulled.moved_m(a)[1] - pulled.moved_m(b)[1]).abs()
+    };
+    let [medium, loose] = [apart([0, 0, 0], [1, 0, 0]), apart([7, 0, 0], [6, 0, 0])];
+    assert!(
+        medium < 0.2 + 1e-9 && loose > 0.3 && loose < 0.5 + 1e-9,
+        "{medium} {loose}"
+    );
     for element in 0..elements.slots() {
         assert_eq!(elements.colour(element), element.to_le_bytes());
         assert_eq!(elements.matter(element), of(elements.site(element)));

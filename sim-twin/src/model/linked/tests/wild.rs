@@ -62,24 +62,37 @@ fn jaws() -> impl Strategy<Value = Option<Jaws>> {
     })
 }
 
+/// The edges of a ball, a rod or a plate.
+fn span_m(edge_m: Vec3, shape: u8) -> [Vec3; 2] {
+    let across_m = 0.6 * Vec3::new(-edge_m.y, edge_m.x, 0.0);
+    match shape {
+        0 => [Vec3::zeros(); 2],
+        1 => [edge_m, Vec3::zeros()],
+        _ => [edge_m, across_m],
+    }
+}
+
 fn tool() -> impl Strategy<Value = Tool> {
     (
         vector(5e-3),
         (length_m(WIDE_M), 1.0..STIFF_NPM),
-        (vector(4e-3), any::<bool>()),
+        (vector(4e-3), 0..3_u8),
         jaws(),
         instrument(),
     )
         .prop_map(
-            |(position_m, (radius_m, stiffness_npm), (shaft_m, rod), jaws, instrument)| Tool {
-                position_m,
-                velocity_mps: Vec3::zeros(),
-                radius_m: radius_m.abs(),
-                stiffness_npm,
-                shaft_m: if rod { shaft_m } else { Vec3::zeros() },
-                side_m: Vec3::zeros(),
-                jaws,
-                instrument,
+            |(position_m, (radius_m, stiffness_npm), (edge_m, shape), jaws, instrument)| {
+                let [shaft_m, side_m] = span_m(edge_m, shape);
+                Tool {
+                    position_m,
+                    velocity_mps: Vec3::zeros(),
+                    radius_m: radius_m.abs(),
+                    stiffness_npm,
+                    shaft_m,
+                    side_m,
+                    jaws,
+                    instrument,
+                }
             },
         )
 }
@@ -126,7 +139,7 @@ fn doings() -> impl Strategy<Value = Vec<Doing>> {
 }
 
 /// Two materials, that rub and tear or not.
-fn tissue(friction: f64, tears: bool) -> Linked {
+fn tissue(friction: f64, jaw_friction: Option<f64>, tears: bool) -> Linked {
     let of = |toughness_jpm2, times| Matter {
         toughness_jpm2,
         modulus_pa: times * matter(Limits::LOOSE).modulus_pa,
@@ -138,6 +151,7 @@ fn tissue(friction: f64, tears: bool) -> Linked {
         .clone();
     let params = LinkedParams {
         friction,
+        jaw_friction,
         tears,
         undo: 300,
         ..LinkedParams::default()
@@ -170,8 +184,7 @@ fn check(tissue: &Linked, walk: &mut Walk, (beyond_m, most_j): (f32, &mut f64)) 
     assert!(out_j(tissue).abs() <= 1e-12 + 1e-9 * size_j, "{books:?}");
     assert!(books.residual_j.abs() <= 1e-10 + 1e-4 * size_j, "{books:?}");
     for held_j in [books.elastic_j, books.contact_j, books.dissipated_j] {
-        // what a tool that comes from nowhere settles with in the ticks after is booked as its work: nanojoules here
-        assert!(held_j >= -1e-7 - 1e-4 * size_j, "{books:?}");
+        assert!(held_j >= -1e-10 - 1e-7 * size_j, "{books:?}");
     }
     assert_eq!(elements.one_sided(), None);
     assert_pieces(elements, tissue.surgery(), walk);
@@ -190,10 +203,14 @@ proptest! {
     #[test]
     fn tp_11_whatever_instruments_do_all_promises_hold(
         doings in doings(),
-        (friction, tears) in (prop::sample::select(vec![0.0, 0.4]), any::<bool>()),
+        (friction, jaws, tears) in (
+            prop::sample::select(vec![0.0, 0.4]),
+            prop::sample::select(vec![None, Some(0.0), Some(0.5)]),
+            any::<bool>(),
+        ),
         freeze_at in 0..60_usize,
     ) {
-        let mut tissue = tissue(friction, tears);
+        let mut tissue = tissue(friction, jaws, tears);
         let (mut other, mut beyond_m, mut most_j) = (None, 0.0_f32, 0.0);
         let mut walk = Walk::new(SIZE.iter().product::<i32>().unsigned_abs());
         let all = f64::from(SIZE.iter().product::<i32>());
@@ -249,7 +266,7 @@ proptest! {
         flips in prop::collection::vec((any::<prop::sample::Index>(), 0..64_u32), 1..4),
         (longer, numbers) in (-3_i32..4, any::<bool>()),
     ) {
-        let mut tissue = tissue(0.4, true);
+        let mut tissue = tissue(0.4, Some(0.5), true);
         let mut felt = [Reaction::default(); 2];
         for doing in &doings {
             tissue.step(&doing.tools, doing.dt_s, &mut felt);
@@ -288,7 +305,7 @@ proptest! {
 /// A snapshot of another tissue of the same size is none of this one.
 #[test]
 fn a_snapshot_of_another_tissue_is_refused() {
-    let mut tissue = tissue(0.0, false);
+    let mut tissue = tissue(0.0, None, false);
     let soft = slab(SIZE, vec![matter(Limits::LOOSE)], |_| 0);
     let foreign = Snapshot::of(&soft);
     assert_eq!(foreign.numbers.len(), Snapshot::of(&tissue).numbers.len());
