@@ -178,6 +178,11 @@ impl<R: Real> Elements<R> {
         &self.bonds
     }
 
+    /// The site that its slot was made for.
+    pub(super) fn made(&self, element: u32) -> [i32; 3] {
+        self.made[element as usize]
+    }
+
     /// The site on the lattice where it rests.
     #[must_use]
     pub fn site(&self, element: u32) -> [i32; 3] {

@@ -190,13 +190,25 @@ impl Knife {
         }
         let (low_m, high_m) = sweep.corners_m(self.reach_m);
         cells.near((&low_m, &high_m), &mut self.near);
+        // most of them are on one side of all of it; a little more than that, for rounding
+        let (low_m, high_m) = sweep.corners_m(1e-3 * self.reach_m);
+        let aside = |a: &Vec3, b: &Vec3| {
+            (0..3).any(|axis| {
+                let both_low = a[axis] < low_m[axis] && b[axis] < low_m[axis];
+                both_low || a[axis] > high_m[axis] && b[axis] > high_m[axis]
+            })
+        };
         for &element in &self.near {
             let own_m = elements.at_m(element);
             for to in Direction::UP {
                 let Some(other) = elements.neighbour(element, to) else {
                     continue;
                 };
-                if let Some(way) = sweep.crosses([own_m, elements.at_m(other)]) {
+                let other_m = elements.at_m(other);
+                if aside(&own_m, &other_m) {
+                    continue;
+                }
+                if let Some(way) = sweep.crosses([own_m, other_m]) {
                     self.crossings.push(Crossing {
                         element,
                         to,

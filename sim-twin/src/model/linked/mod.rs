@@ -54,6 +54,7 @@ pub mod settle;
 mod skin;
 mod state;
 mod stiffen;
+mod strands;
 pub mod surface;
 pub mod surgery;
 mod sweep;

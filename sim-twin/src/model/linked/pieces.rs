@@ -1,20 +1,22 @@
 //! Which elements hang together: a piece that is cut off becomes an object of its own.
 //!
 //! Source: seed-001 section 3.5 (bidirectional search), rows CL-01 and LV-06. After a stroke of cuts, fronts set
-//! out from all ends of cut links, one element each in turn; fronts that meet become one, and when only
-//! one of an object is left, what the others went through are its pieces. So all but the largest are walked through, the
-//! largest only as far, and a cut that parts nothing costs the way round its edge.
+//! out from all ends of cut links, a strand of elements each in turn; fronts that meet become one, and when only
+//! one of an object is left, what the others went through are its pieces. The largest piece keeps the object's number,
+//! of equal ones that of the lowest end; it is walked through only as far as shows that it is the largest, and a cut that
+//! parts nothing costs the way round its edge.
 //!
-//! Links never cross objects: a join of two has the smaller one take the other's number.
+//! Links never cross objects: a join of two has the smaller one take the other's number, of equal ones the first.
 
 use crate::law::Real;
 use crate::model::linked::direction::Direction;
 use crate::model::linked::edits::Change;
 use crate::model::linked::elements::Elements;
 use crate::model::linked::links::{Links, NONE};
+use crate::model::linked::strands::Strands;
 use crate::model::linked::walk::Walk;
 
-/// Elements in a chain, each naming the next in [`Fronts::next`].
+/// Strands in a chain, each naming the next in [`Seen::next`].
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     head: u32,
@@ -41,9 +43,24 @@ struct Front {
     done: Chain,
     /// Found, to be gone through.
     due: Chain,
-    /// Elements of both.
+    /// Elements of the strands of both.
     count: u32,
 }
+
+/// A strand in a search.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// The front that found it.
+    by: u32,
+    /// The strand after it in its chain.
+    next: u32,
+}
+
+/// One that was not found.
+const UNSEEN: Seen = Seen {
+    by: NONE,
+    next: NONE,
+};
 
 /// Searches that go on in turn; room is made once.
 #[derive(Debug, Clone)]
@@ -51,11 +68,8 @@ struct Fronts {
     fronts: Vec<Front>,
     /// Fronts that still have somewhere to go.
     open: Vec<u32>,
-    /// The front that found a slot.
-    of: Vec<u32>,
-    next: Vec<u32>,
-    /// Links that were followed: the cost.
-    looked: u64,
+    /// What is known of strands, by their first element.
+    seen: Vec<Seen>,
 }
 
 impl Fronts {
@@ -63,9 +77,7 @@ impl Fronts {
         Self {
             fronts: Vec::with_capacity(slots),
             open: Vec::with_capacity(slots),
-            of: vec![NONE; slots],
-            next: vec![NONE; slots],
-            looked: 0,
+            seen: vec![UNSEEN; slots],
         }
     }
 
@@ -76,28 +88,31 @@ impl Fronts {
         if more.is_empty() {
             return chain;
         }
-        self.next[chain.tail as usize] = more.head;
+        self.seen[chain.tail as usize].next = more.head;
         Chain {
             head: chain.head,
             tail: more.tail,
         }
     }
 
-    /// A front from an element that none has found.
-    fn begin(&mut self, element: u32) {
+    /// A front from the strand of an element, unless one has set out from there.
+    fn begin(&mut self, strands: &Strands, element: u32) {
+        let strand = strands.of(element);
+        if self.seen[strand as usize].by != NONE {
+            return;
+        }
         // no more fronts than slots
         let front = u32::try_from(self.fronts.len()).unwrap_or(NONE);
-        self.of[element as usize] = front;
-        self.next[element as usize] = NONE;
+        self.seen[strand as usize].by = front;
         let due = Chain {
-            head: element,
-            tail: element,
+            head: strand,
+            tail: strand,
         };
         self.fronts.push(Front {
             part_of: front,
             done: Chain::EMPTY,
             due,
-            count: 1,
+            count: strands.length(strand),
         });
         self.open.push(front);
     }
@@ -111,8 +126,8 @@ impl Fronts {
         front
     }
 
-    /// Goes on in turn until at most one front has somewhere to go.
-    fn run<R: Real>(&mut self, elements: &Elements<R>) {
+    /// Goes on in turn until it is known which one is the largest; that one.
+    fn run<R: Real>(&mut self, elements: &Elements<R>, strands: &mut Strands) -> Option<u32> {
         while self.open.len() > 1 {
             let mut kept = 0;
             for nth in 0..self.open.len() {
@@ -120,7 +135,7 @@ impl Fronts {
                 if self.fronts[front as usize].part_of != front {
                     continue;
                 }
-                let root = self.advance(elements, front);
+                let root = self.advance(elements, strands, front);
                 // one that joined an older front goes on as that
                 if root == front && !self.fronts[front as usize].due.is_empty() {
                     self.open[kept] = front;
@@ -134,21 +149,53 @@ impl Fronts {
                 front_is.part_of == front && !front_is.due.is_empty()
             });
         }
+        let Some(&last) = self.open.first() else {
+            return self.largest();
+        };
+        // it may have found less so far than one that is at its end
+        let others = self.roots().filter(|&(at, _)| at != last);
+        let most = others.map(|(_, front)| front.count).max().unwrap_or(0);
+        loop {
+            let front = &self.fronts[last as usize];
+            if front.count > most || front.due.is_empty() {
+                return self.largest();
+            }
+            self.advance(elements, strands, last);
+        }
     }
 
-    /// Goes through one element of a front; the front that this is part of after.
-    fn advance<R: Real>(&mut self, elements: &Elements<R>, front: u32) -> u32 {
-        let mut root = front;
+    /// Fronts that are part of no other.
+    fn roots(&self) -> impl Iterator<Item = (u32, &Front)> {
+        (0..)
+            .zip(&self.fronts)
+            .filter(|(at, front)| front.part_of == *at)
+    }
+
+    /// The front that found most; of equal ones that which set out first.
+    fn largest(&self) -> Option<u32> {
+        let most = self
+            .roots()
+            .max_by_key(|(at, front)| (front.count, std::cmp::Reverse(*at)));
+        most.map(|(at, _)| at)
+    }
+
+    /// Goes through one strand of a front; the front that this is part of after.
+    fn advance<R: Real>(
+        &mut self,
+        elements: &Elements<R>,
+        strands: &mut Strands,
+        front: u32,
+    ) -> u32 {
         let Front { due, done, .. } = self.fronts[front as usize];
-        let element = due.head;
-        if element == NONE {
-            return root;
+        let strand = due.head;
+        if strand == NONE {
+            return front;
         }
-        let rest = self.next[element as usize];
-        self.next[element as usize] = NONE;
+        let rest = self.seen[strand as usize].next;
+        self.seen[strand as usize].next = NONE;
         let own = Chain {
-            head: element,
-            tail: element,
+            head: strand,
+            tail: strand,
         };
         let done = self.append(done, own);
         self.fronts[front as usize].done = done;
@@ -156,32 +203,31 @@ impl Fronts {
             head: rest,
             tail: if rest == NONE { NONE } else { due.tail },
         };
-        let object = elements.object(element);
-        for to in Direction::ALL {
-            let Some(other) = elements.neighbour(element, to) else {
-                continue;
-            };
-            self.looked += 1;
-            if elements.object(other) != object {
-                continue;
-            }
-            if self.of[other as usize] == NONE {
-                self.of[other as usize] = root;
-                self.next[other as usize] = NONE;
-                let more = Chain {
-                    head: other,
-                    tail: other,
-                };
-                let due = self.append(self.fronts[root as usize].due, more);
-                self.fronts[root as usize].due = due;
-                self.fronts[root as usize].count += 1;
+        let mut root = front;
+        strands.beside(elements, strand, |other, length| {
+            root = self.meet(root, (other, length));
+        });
+        root
+    }
+
+    /// A front finds a strand of so many elements; the front that this is part of after.
+    fn meet(&mut self, root: u32, (strand, length): (u32, u32)) -> u32 {
+        if self.seen[strand as usize].by != NONE {
+            let met = self.root(self.seen[strand as usize].by);
+            return if met == root {
+                root
             } else {
-                let met = self.root(self.of[other as usize]);
-                if met != root {
-                    root = self.merge(root, met);
-                }
-            }
+                self.merge(root, met)
+            };
         }
+        self.seen[strand as usize].by = root;
+        let more = Chain {
+            head: strand,
+            tail: strand,
+        };
+        let due = self.append(self.fronts[root as usize].due, more);
+        self.fronts[root as usize].due = due;
+        self.fronts[root as usize].count += length;
         root
     }
 
@@ -203,11 +249,16 @@ impl Fronts {
     }
 
     /// Gives the elements that a front went through to an object.
-    fn give<R: Real>(&self, elements: &mut Elements<R>, front: u32, object: u32) {
+    fn give<R: Real>(
+        &self,
+        (elements, strands): (&mut Elements<R>, &Strands),
+        front: u32,
+        object: u32,
+    ) {
         let mut at = self.fronts[front as usize].done.head;
         while at != NONE {
-            elements.set_object(at, object);
-            at = self.next[at as usize];
+            strands.give(elements, at, object);
+            at = self.seen[at as usize].next;
         }
     }
 
@@ -223,8 +274,7 @@ impl Fronts {
             for chain in [done, due] {
                 let mut at = chain.head;
                 while at != NONE {
-                    self.of[at as usize] = NONE;
-                    at = self.next[at as usize];
+                    at = std::mem::replace(&mut self.seen[at as usize], UNSEEN).next;
                 }
             }
         }
@@ -242,6 +292,7 @@ pub struct Pieces {
     /// Ends of cut links since the last [`Pieces::settle`].
     ends: Vec<u32>,
     is_end: Vec<bool>,
+    strands: Strands,
     fronts: Fronts,
 }
 
@@ -255,14 +306,15 @@ impl Pieces {
             next: 0,
             ends: Vec::with_capacity(slots as usize),
             is_end: vec![false; slots as usize],
+            strands: Strands::new(elements),
             fronts: Fronts::new(slots as usize),
         };
         pieces.count(elements);
         pieces
     }
 
-    /// Finds all pieces anew, as after a thaw: the whole volume is walked through.
-    pub fn count<R: Real>(&mut self, elements: &mut Elements<R>) {
+    /// Finds all pieces anew: the whole volume is walked through.
+    fn count<R: Real>(&mut self, elements: &mut Elements<R>) {
         let slots = elements.slots();
         let alive = |e: &u32| elements.alive(*e);
         let highest = (0..slots).filter(alive).map(|e| elements.object(e)).max();
@@ -292,6 +344,7 @@ impl Pieces {
             self.live.push((object, size(piece)));
         }
         self.live.sort_unstable();
+        self.strands.lay(elements);
     }
 
     /// The number that the next new piece gets.
@@ -299,9 +352,17 @@ impl Pieces {
         self.next
     }
 
-    /// Counts the elements of all objects anew, where every object is known to be one piece, as after a thaw.
-    pub(super) fn recount<R: Real>(&mut self, elements: &Elements<R>, next: u32) {
+    /// Counts the elements of all objects anew, where every object is known to be one piece, as after a thaw, in which
+    /// links may have changed.
+    pub(super) fn recount<R: Real>(
+        &mut self,
+        elements: &Elements<R>,
+        (next, changed): (u32, bool),
+    ) {
         self.next = next;
+        if changed {
+            self.strands.lay(elements);
+        }
         self.is_end.fill(false);
         self.live.clear();
         self.ends.clear();
@@ -327,16 +388,17 @@ impl Pieces {
         found.map_or(0, |at| self.live[at].1)
     }
 
-    /// Links that were followed so far.
+    /// Links that were followed so far, from an element or from a strand of them.
     #[must_use]
     pub const fn looked(&self) -> u64 {
-        self.fronts.looked
+        self.strands.looked()
     }
 
     /// Notes a change that was made; cuts part nothing before [`Pieces::settle`].
     pub fn note<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) {
         match change {
-            Change::Cut { element, other, .. } => {
+            Change::Cut { element, to, other } => {
+                self.strands.note_link((element, to), other);
                 for end in [element, other] {
                     if !self.is_end[end as usize] {
                         self.is_end[end as usize] = true;
@@ -344,9 +406,16 @@ impl Pieces {
                     }
                 }
             }
-            Change::Join { element, other, .. } => self.merge(elements, [element, other]),
-            Change::Take { element } => self.add(elements.object(element), -1),
+            Change::Join { element, to, other } => {
+                self.merge(elements, [element, other]);
+                self.strands.note_link((element, to), other);
+            }
+            Change::Take { element } => {
+                self.strands.note(element);
+                self.add(elements.object(element), -1);
+            }
             Change::Put { element } => {
+                self.strands.note(element);
                 let object = self.number();
                 elements.set_object(element, object);
                 self.add(object, 1);
@@ -361,6 +430,7 @@ impl Pieces {
         for &end in &ends {
             self.is_end[end as usize] = false;
         }
+        self.strands.refresh(elements);
         ends.retain(|&end| elements.alive(end));
         ends.sort_unstable_by_key(|&end| (elements.object(end), end));
         let mut parted = 0;
@@ -381,18 +451,9 @@ impl Pieces {
     /// Numbers the pieces that ends of cut links of one object belong to.
     fn part<R: Real>(&mut self, elements: &mut Elements<R>, ends: &[u32]) -> usize {
         for &end in ends {
-            self.fronts.begin(end);
+            self.fronts.begin(&self.strands, end);
         }
-        self.fronts.run(elements);
-        let roots = || (0_u32..).zip(&self.fronts.fronts);
-        let roots = || roots().filter(|(at, front)| front.part_of == *at);
-        let keeper = match self.fronts.open.first() {
-            Some(&open) => Some(open),
-            // of equal ones the first
-            None => roots()
-                .max_by_key(|(at, front)| (front.count, std::cmp::Reverse(*at)))
-                .map(|(at, _)| at),
-        };
+        let keeper = self.fronts.run(elements, &mut self.strands);
         let mut parted = 0;
         for index in 0..self.fronts.fronts.len() {
             // no more fronts than slots
@@ -403,7 +464,7 @@ impl Pieces {
             }
             let own = elements.object(front.done.head);
             let object = self.number();
-            self.fronts.give(elements, at, object);
+            self.fronts.give((elements, &self.strands), at, object);
             self.add(own, -i64::from(front.count));
             self.add(object, front.count.into());
             parted += 1;
@@ -412,26 +473,49 @@ impl Pieces {
         parted
     }
 
-    /// Makes the objects of two linked elements one.
+    /// Makes the objects of two elements one that were linked just now.
     fn merge<R: Real>(&mut self, elements: &mut Elements<R>, ends: [u32; 2]) {
         let objects = ends.map(|end| elements.object(end));
         if objects[0] == objects[1] {
             return;
         }
-        for end in ends {
-            self.fronts.begin(end);
-        }
-        self.fronts.run(elements);
-        // fronts stay in their objects; who is at its end first is no larger
-        let still = self.fronts.open.first().copied();
-        let small = if still == Some(0) { 1 } else { 0 };
-        let count = self.fronts.fronts[small].count;
-        // 0 or 1
-        let front = u32::from(small == 1);
-        self.fronts.give(elements, front, objects[1 - small]);
-        self.fronts.clear();
+        // one that was put back has no link but this
+        let links = |end: &u32| {
+            let linked = |to: &&Direction| elements.neighbour(*end, **to).is_some();
+            Direction::ALL.iter().filter(linked).count()
+        };
+        let (small, count) = if let Some(alone) = ends.iter().position(|end| links(end) == 1) {
+            elements.set_object(ends[alone], objects[1 - alone]);
+            self.strands.note(ends[alone]);
+            (alone, 1)
+        } else {
+            self.join(elements, ends, objects)
+        };
         self.add(objects[small], -i64::from(count));
         self.add(objects[1 - small], count.into());
+    }
+
+    /// Gives the smaller one of two objects, of equal ones the first, to the other; which one, and its elements.
+    fn join<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        ends: [u32; 2],
+        objects: [u32; 2],
+    ) -> (usize, u32) {
+        self.strands.refresh(elements);
+        // the larger first: of equal ones the front that set out first counts as that
+        for end in [ends[1], ends[0]] {
+            self.fronts.begin(&self.strands, end);
+        }
+        let large = self.fronts.run(elements, &mut self.strands);
+        // strands stay in their objects, and so do fronts
+        let small = usize::from(large != Some(0));
+        let front = u32::from(small == 0);
+        let count = self.fronts.fronts[front as usize].count;
+        self.fronts
+            .give((elements, &self.strands), front, objects[1 - small]);
+        self.fronts.clear();
+        (small, count)
     }
 
     /// A number that no object has had.

@@ -4,7 +4,7 @@
 //! that moved only, however large the surface is.
 
 use crate::Vec3;
-use crate::model::linked::elements::{Elements, to_f64};
+use crate::model::linked::elements::Elements;
 use crate::model::linked::links::NONE;
 use crate::model::linked::marks::Marks;
 use crate::model::linked::weave::Weave;
@@ -14,8 +14,8 @@ use crate::model::linked::weave::Weave;
 pub(super) struct Skin {
     at_m: Vec<Vec3>,
     rest_m: Vec<Vec3>,
-    /// Numbers of vertices, those of a run together; last those whose elements are of none.
-    listed: Vec<u32>,
+    /// Numbers of vertices and their elements, those of a run together; last those whose elements are of none.
+    listed: Vec<[u32; 2]>,
     /// Where those of a run begin, and where the last one's end.
     from: Vec<u32>,
 }
@@ -63,10 +63,10 @@ impl Skin {
             self.from[run + 1] += self.from[run];
         }
         self.listed.clear();
-        self.listed.resize(vertices.len(), NONE);
+        self.listed.resize(vertices.len(), [NONE; 2]);
         for (number, &element) in (0..).zip(vertices) {
             let run = run_of(element);
-            self.listed[self.from[run] as usize] = number;
+            self.listed[self.from[run] as usize] = [number, element];
             self.from[run] += 1;
         }
         // every run's begin is where it ended now
@@ -75,29 +75,29 @@ impl Skin {
     }
 
     /// Looks where the elements of these runs are, and those of none.
-    pub(super) fn follow(
-        &mut self,
-        (vertices, moved): (&[u32], &Marks),
-        elements: &Elements<f32>,
-        weave: &Weave,
-    ) {
+    pub(super) fn follow(&mut self, moved: &Marks, elements: &Elements<f32>, weave: &Weave) {
         let mut run = 0;
         while let Some(one) = moved.next(run) {
-            self.see(one, vertices, elements);
+            self.see(one, elements);
             run = one + 1;
         }
-        self.see(weave.runs.len(), vertices, elements);
+        self.see(weave.runs.len(), elements);
     }
 
     /// Looks at the vertices of a run.
-    fn see(&mut self, run: usize, vertices: &[u32], elements: &Elements<f32>) {
+    fn see(&mut self, run: usize, elements: &Elements<f32>) {
         let Some(&[from, to]) = self.from.get(run..run + 2) else {
             return;
         };
-        for &number in &self.listed[from as usize..to as usize] {
-            let number = number as usize;
-            let moved_m = elements.moved_m(vertices[number]).map(to_f64);
-            self.at_m[number] = self.rest_m[number] + Vec3::from(moved_m);
+        let listed = self.listed.get(from as usize..to as usize);
+        let [x, y, z] = &elements.moved_m;
+        for &[number, element] in listed.unwrap_or_default() {
+            let (number, slot) = (number as usize, element as usize);
+            let there = (self.at_m.get_mut(number), self.rest_m.get(number));
+            let moved_m = (x.get(slot), y.get(slot), z.get(slot));
+            if let ((Some(at_m), Some(rest_m)), (Some(&x), Some(&y), Some(&z))) = (there, moved_m) {
+                *at_m = rest_m + Vec3::from([x, y, z].map(f64::from));
+            }
         }
     }
 }

@@ -544,7 +544,7 @@ impl Surgery {
         self.follow_all(elements);
         // it was a number of 32 bits before
         let next = u32::try_from(next).unwrap_or(u32::MAX);
-        self.watch.pieces.recount(elements, next);
+        self.watch.pieces.recount(elements, (next, changed));
         if changed {
             self.watch.surface.rebuild(elements);
         }

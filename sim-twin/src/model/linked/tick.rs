@@ -196,7 +196,7 @@ impl Linked {
             return;
         };
         let alive = self.elements.alive(element);
-        if !alive || rod.depth_m(&self.elements.at_m(element)).0 <= -margin_m {
+        if !alive || rod.is_far(&self.elements.at_m(element), margin_m) {
             return;
         }
         if self.elements.pinned(element) {

@@ -226,8 +226,7 @@ impl Linked {
 
     /// Puts the surface where its elements are.
     pub(super) fn show(&mut self) {
-        let moved = (self.surgery.surface().vertices(), &self.moved);
-        self.skin.follow(moved, &self.elements, &self.weave);
+        self.skin.follow(&self.moved, &self.elements, &self.weave);
         self.moved.clear();
     }
 }

@@ -106,6 +106,14 @@ impl Rod {
         (self.radius_m - far_m, out)
     }
 
+    /// Whether a place is this far or farther outside \[m\]; of one that is near, only its depth says so.
+    pub(super) fn is_far(&self, at_m: &Vec3, by_m: f64) -> bool {
+        let reach_m = self.radius_m + by_m;
+        let far2 = (at_m - self.nearest_m(at_m)).norm_squared();
+        // a little more, for rounding
+        far2 > reach_m * reach_m * (1.0 + 1e-9) || self.depth_m(at_m).0 <= -by_m
+    }
+
     /// Energy of an element's contact spring at a place \[J\].
     pub(super) fn energy_j(&self, at_m: &Vec3) -> f64 {
         let depth_m = self.depth_m(at_m).0.max(0.0);
@@ -211,17 +219,14 @@ pub(super) fn give_way(
 
 /// Where links and the deepest tool together want an element \[m\].
 fn resting_m(best_m: &Vec3, at_m: &Vec3, sum: f64, rods: &[Option<Rod>; TOOLS]) -> Vec3 {
-    let depth = |rod: &Rod| rod.depth_m(best_m).0;
-    let deepest = rods
-        .iter()
-        .flatten()
-        .filter(|rod| depth(rod) > 0.0)
-        .max_by(|a, b| depth(a).total_cmp(&depth(b)));
-    let Some(rod) = deepest else {
+    let depths = rods.iter().flatten().map(|rod| (rod, rod.depth_m(best_m)));
+    let deepest = depths
+        .filter(|(_, (depth_m, _))| *depth_m > 0.0)
+        .max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+    let Some((rod, (depth_m, mut out))) = deepest else {
         return *best_m;
     };
     let axis_m = rod.nearest_m(best_m);
-    let (depth_m, mut out) = rod.depth_m(best_m);
     let far_m = rod.radius_m - depth_m;
     // links would have it through the axis: it leaves on the side where it is
     let now = at_m - axis_m;

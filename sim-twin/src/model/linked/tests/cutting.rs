@@ -300,8 +300,8 @@ fn tp_01_tp_10_carving_takes_what_the_tool_sweeps() {
 /// Row TP-01: what carving a pit costs does not depend on how large the volume around it is.
 #[test]
 fn tp_01_the_cost_of_carving_does_not_know_the_size_of_the_volume() {
-    let cost = |n: i32| {
-        let mut elements: Elements<f32> = block([n, n, n], Limits::MEDIUM);
+    let cost = |x: i32, n: i32| {
+        let mut elements: Elements<f32> = block([x, n, n], Limits::MEDIUM);
         let mut surgery = Surgery::new(&mut elements, 10_000);
         let top = f64::from(n - 1);
         let before = (
@@ -325,7 +325,8 @@ fn tp_01_the_cost_of_carving_does_not_know_the_size_of_the_volume() {
             after.2 - before.2,
         )
     };
-    let (small, large) = (cost(20), cost(64));
+    // the strands around the pit are alike
+    let (small, large) = (cost(96, 20), cost(128, 48));
     assert_eq!((small.0, small.2, small.3), (large.0, large.2, large.3));
     // strangers in the same bucket are looked at, too
     assert!(large.1 < small.1 * 3, "{small:?} {large:?}");
@@ -350,8 +351,9 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
         );
         costs.push(surgery.pieces().looked() - before);
     }
-    // 3 x 8 x 8 elements of six links, both sides, and what the fronts need to meet
-    assert!(costs[0] < 2 * 6 * 3 * 64 + 1200, "{costs:?}");
+    // every row is cut: each has its own strand of 20 elements and those beside it asked again, six links each; that
+    // does not grow with the pieces, and the search itself is shorter
+    assert!(costs[0] < 64 * 2 * 6 * 20 + 1200, "{costs:?}");
     let live = surgery.pieces().live().to_vec();
     assert_eq!(
         live.iter()
@@ -398,11 +400,25 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
     assert_eq!(surgery.pieces().live()[0].1, 1280);
 }
 
+/// A piece that comes apart is found by strands: fewer links are followed than there are elements, let alone six of each.
+#[test]
+fn cl_01_what_comes_apart_is_found_without_asking_every_element() {
+    let mut elements: Elements<f32> = block([40, 20, 20], Limits::MEDIUM);
+    let mut surgery = Surgery::new(&mut elements, 10_000);
+    let before = surgery.pieces().looked();
+    let middle = (Vec3::new(0.0, 9.5, 0.0), Vec3::y());
+    let done = surgery.part(&mut elements, (&middle.0, &middle.1));
+    let looked = surgery.pieces().looked() - before;
+    assert_eq!((done.links, done.pieces), (800, 1));
+    assert_eq!(surgery.pieces().live(), [(0, 8000), (1, 8000)]);
+    assert!(looked < u64::from(elements.slots()), "{looked}");
+}
+
 /// A cut that parts nothing costs no walk through the volume.
 #[test]
 fn a_cut_that_parts_nothing_is_cheap() {
-    let cost = |n: i32| {
-        let mut elements: Elements<f64> = block([n, n, n], Limits::MEDIUM);
+    let cost = |x: i32, n: i32| {
+        let mut elements: Elements<f64> = block([x, n, n], Limits::MEDIUM);
         let mut surgery = Surgery::new(&mut elements, 10_000);
         let top = f64::from(n - 1);
         let sweep = Sweep {
@@ -419,8 +435,9 @@ fn a_cut_that_parts_nothing_is_cheap() {
         assert_eq!((done.links, done.pieces), (28, 0));
         surgery.pieces().looked()
     };
-    assert_eq!(cost(16), cost(40));
-    assert!(cost(16) < 20_000, "{}", cost(16));
+    let small = cost(96, 16);
+    assert_eq!(small, cost(128, 40));
+    assert!(small < 20_000, "{small}");
 }
 
 /// What is found near a tool is what lies in a box, for any motion of the elements.
