@@ -224,6 +224,12 @@ impl Chart {
         }
     }
 
+    /// Room beyond the end of the axis of x, where half of its last number hangs over.
+    fn overhang(&self, x: &std::ops::Range<f64>) -> i32 {
+        let last = self.label(x.end, x.end - x.start, self.x_decades);
+        i32::try_from(last.chars().count()).map_or(24, |count| (9 * count).max(24))
+    }
+
     fn draw(
         &self,
         area: &DrawingArea<SVGBackend<'_>, Shift>,
@@ -233,7 +239,7 @@ impl Chart {
         let (low, high) = (y.start, y.end);
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .margin_right(24)
+            .margin_right(self.overhang(&x))
             .margin_top(30)
             .x_label_area_size(78)
             .y_label_area_size(124)

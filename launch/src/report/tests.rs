@@ -74,7 +74,7 @@ fn a_page_is_whole_small_and_asks_nobody() {
         assert!(!asks.contains(word), "{word}");
     }
     for id in [
-        "tissue", "patch", "lump", "force", "press", "energy", "network", "servo", "checks",
+        "stills", "patch", "lump", "force", "press", "energy", "network", "servo", "checks",
         "numbers",
     ] {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
