@@ -443,20 +443,23 @@ impl Config {
     /// What couples the sides, in words: the mode that runs, or the modes of a session that switches, in their order.
     #[must_use]
     pub fn modes(&self) -> String {
+        self.modes_by(|mode| mode.resolved().name().to_owned())
+    }
+
+    fn modes_by(&self, name: impl Fn(Mode) -> String) -> String {
         let switches: Vec<Switch> = self.coupling.switch.into();
         let later = switches.into_iter().map(|switch| switch.mode);
         let all = core::iter::once(self.coupling.mode).chain(later);
-        let names: Vec<&str> = all.map(|mode| mode.resolved().name()).collect();
-        names.join(", then ")
+        all.map(name).collect::<Vec<_>>().join(", then ")
     }
 
     /// The same as they were asked for: with what decides by itself, what it decided.
     #[must_use]
     pub fn modes_said(&self) -> String {
-        match self.coupling.mode {
-            Mode::Auto => format!("auto ({})", self.modes()),
-            _ => self.modes(),
-        }
+        self.modes_by(|mode| match mode {
+            Mode::Auto => format!("auto ({})", mode.resolved().name()),
+            _ => mode.name().to_owned(),
+        })
     }
 
     fn validate_rest(&self) -> Result<(), String> {

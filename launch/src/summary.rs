@@ -17,7 +17,8 @@ mod check;
 
 pub use check::{Check, Expected};
 
-/// Version of the shape of [`Summary`]: major when a key changes, minor when one is added.
+/// Version of the shape of [`Summary`]: major when a key changes, minor when one is added. Units of checks are told by
+/// each of them, and may change with any version.
 pub const SCHEMA: &str = "palpate-summary/1.9";
 
 /// The JSON schema of [`Summary`], to be shipped with tools.

@@ -103,7 +103,7 @@ class Page:
                        " pictures: palpate.seen.pictures, nodes: palpate.scene.rest_m?.length / 3})")
 
     def at(self, x_m, y_m):
-        return self.js(f"palpate.scene.onScreen([{x_m}, {y_m}, 0])")
+        return self.js(f"palpate.scene.onScreen([{x_m}, {y_m}, palpate.scene.top_m ?? 0])")
 
     def press(self, x_m, y_m, force_n, seconds=90):
         """Hold the handle over a place and turn the wheel until so much is felt."""

@@ -37,6 +37,7 @@ def choose(page, scene, out=None):
     begun = time.monotonic()
     page.until(f"palpate.practice.now.scene === '{scene}' && palpate.seen.state.master.tick < 60000", f"{scene} begins", 120)
     page.until("palpate.scene.rest_m && palpate.seen.state.master.spoken === 1", f"{scene} is shown")
+    hold(not page.page.is_visible("#over"), "a rehearsal that goes on does not say that it ends")
     took_s = time.monotonic() - begun
     time.sleep(1)
     page.page.wait_for_timeout(200)
@@ -77,6 +78,7 @@ def search(page):
     count = round(2 * HALF_M / ROW_M) + 1
     for y_m in (-HALF_M + ROW_M * row for row in range(count)):
         hold(any(rub(page, y_m) for _ in range(5)), f"the row at {1e3 * y_m:.0f} mm is rubbed in one of five tries")
+    hold(not page.js("palpate.felt.hidden") and page.page.is_visible("#legend"), "what was felt is seen as colours")
     painted = page.js(PAINTED)
     rising = sorted(npm for _, _, npm in painted)
     plain, most = rising[len(rising) // 2], rising[-1]
@@ -138,6 +140,7 @@ def find_lump(arguments, page, record, numbers):
     kept = [json.loads(line) for line in record.read_text().splitlines()]
     hold(len(kept) == 1 and kept[0]["attempt"]["task"] == "find-lump", f"the attempt is kept: {kept}")
     hold(kept[0]["attempt"]["score"]["score"] == score["score"], "with its score")
+    hold(kept[0]["attempt"]["operator"] == "machine at the page", f"and as a machine's: {kept[0]['attempt']['operator']}")
 
 
 def rank(arguments, page, numbers):

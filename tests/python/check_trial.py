@@ -213,6 +213,7 @@ def comparisons(arguments, browser, numbers):
     hold(len(answers) == 4 and len(rows) == 1, f"four answers and a row: {answers}")
     hold({row["observer"] for row in answers + rows} == {"machine"}, "they are labelled as a machine's")
     hold({row["participant"] for row in rows} == {"machine-clicks"}, "and by whose")
+    hold({row["handle"] for row in rows} == {"page"}, "and what led the handle")
     hold("programmed_weber" not in rows[0], "nobody programmed it")
     report = Path(again.out, "report.html").read_text()
     hold("machine-clicks" in report and "no person" in report and "simulated observer" not in report, "the report says so as well")

@@ -174,7 +174,7 @@ fn remarks(part: &Part, index: usize, rehearsals: &Rehearsals) -> Vec<String> {
     let servo = &part.servo;
     let passed = servo.ticks + servo.missed;
     let mut remarks = vec![format!(
-        "No slave and no network: a person felt the twin at once, at {:.1} % of the clock's pace.",
+        "No slave and no network: the hand felt the twin at once, at {:.1} % of the clock's pace.",
         100.0 * servo.ticks as f64 / passed.max(1) as f64
     )];
     remarks.push(rehearse::SURFACE.into());

@@ -135,8 +135,10 @@ fn checks(summary: &Summary) -> String {
         let limit = brief(check.limit);
         let _ = writeln!(
             text,
-            "{verdict:<10} {}: {value} {} ({} {limit})",
-            check.name, check.unit, check.bound
+            "{verdict:<10} {}: {value} {} ({})",
+            check.name,
+            check.unit,
+            check.asked(&limit)
         );
     }
     text

@@ -221,7 +221,7 @@ pub struct Attempt {
     pub task: String,
     /// Scene on which it was done.
     pub scene: String,
-    /// Who held the handle: `simulated operator`, unless a person did.
+    /// Who held the handle: a person or a machine, and by what.
     pub operator: String,
     /// How well.
     pub score: Score,

@@ -59,6 +59,15 @@ pub fn render(report: &LinkedReport) -> String {
     body + "</main></body></html>\n"
 }
 
+/// Powers and microseconds as they are written, not as they are typed.
+fn set(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word {
+        "us" => "\u{b5}s".to_owned(),
+        _ => word.replace("^2", "\u{b2}").replace("^3", "\u{b3}"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// A table of HTML: its head, numbers but for the first column, and its rows.
 fn table(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let cell = |tag: &str, index: usize, text: &str| {
@@ -67,7 +76,9 @@ fn table(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     };
     let line = |tag: &str, texts: &[String]| -> String {
         let cells = texts.iter().enumerate();
-        cells.map(|(index, text)| cell(tag, index, text)).collect()
+        cells
+            .map(|(index, text)| cell(tag, index, &set(text)))
+            .collect()
     };
     let names: Vec<String> = columns.iter().map(|name| escape(name)).collect();
     let body: String = rows
@@ -263,7 +274,7 @@ fn sheets(rows: &[GridRow]) -> String {
     };
     let chart = Chart {
         x: "elements".to_owned(),
-        y: "time of a move [us]".to_owned(),
+        y: "time of a move [\u{b5}s]".to_owned(),
         height: 620,
         series: names.into_iter().enumerate().map(line).collect(),
         from_zero: true,

@@ -153,7 +153,7 @@ fn stills(stills: &[Still]) -> String {
         return String::new();
     }
     let figures: String = stills.iter().map(figure).collect();
-    section("stills", "The tissue", &figures)
+    section("stills", "Pictures", &figures)
 }
 
 /// Stiffness map and comparison; nothing without known stiffness.

@@ -289,11 +289,10 @@ pub(super) fn checks(checks: &[Check]) -> String {
             };
             format!(
                 "<tr><td><span class=\"pill {class}\">{word}</span></td><td>{}</td>\
-                 <td class=\"n\">{}</td><td class=\"n\">{} {}</td><td>{}</td></tr>\n",
+                 <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
                 code(&c.name),
                 c.value.map_or(UNKNOWN.to_owned(), number),
-                c.bound,
-                number(c.limit),
+                c.asked(&number(c.limit)),
                 escape(&c.unit).replace("^3", "\u{b3}")
             )
         })

@@ -26,6 +26,8 @@ pub struct Check {
     pub limit: f64,
     /// How it is held against it.
     pub bound: Bound,
+    /// Share of the limit by which the value may be off; of [`Bound::About`] only.
+    pub tolerance: Option<f64>,
     /// Unit of both.
     pub unit: String,
 }
@@ -87,12 +89,21 @@ impl Check {
     #[must_use]
     pub fn within(name: &str, value: Option<f64>, (limit, share): (f64, f64), unit: &str) -> Self {
         let held = value.is_some_and(|value| (value - limit).abs() <= share * limit);
-        let bound = if share == 0.0 {
-            Bound::Exactly
-        } else {
-            Bound::About
-        };
-        Self::new(name, held, value, (bound, limit), unit)
+        let exact = share == 0.0;
+        let bound = if exact { Bound::Exactly } else { Bound::About };
+        Self {
+            tolerance: (!exact).then_some(share),
+            ..Self::new(name, held, value, (bound, limit), unit)
+        }
+    }
+
+    /// What was asked for in words, such as `at most 3` or `about 600 ± 40 %`; the limit as it is written there.
+    #[must_use]
+    pub fn asked(&self, limit: &str) -> String {
+        let off = self
+            .tolerance
+            .map(|share| format!(" \u{b1} {:.0} %", 100.0 * share));
+        format!("{} {limit}{}", self.bound, off.unwrap_or_default())
     }
 
     fn new(
@@ -108,6 +119,7 @@ impl Check {
             value,
             limit,
             bound,
+            tolerance: None,
             unit: unit.to_owned(),
         }
     }

@@ -116,7 +116,6 @@ export class Controls {
     }
     at("impedance").show(Math.log10(impedance_nspm || 1));
     at("grip").closest("label").hidden = !pointer;
-    this.role(this.told ?? { operator: this.operator, taken: false, pages: 1 });
     this.ending(false);
   }
 
@@ -127,11 +126,12 @@ export class Controls {
     if (over) this.connection("ended", "quiet");
     at("over").hidden = !folder && !over;
     at("over").textContent = over
-      ? `Ended.${folder ? ` Its files are in ${folder}.` : ""}`
+      ? `Ended.${folder ? ` Its folder is ${folder}.` : ""}`
       : `Ending: its files are being written to ${folder}.`;
     if (folder || over) document.body.dataset.over = "true";
     else delete document.body.dataset.over;
-    if (folder || over) this.role(this.told);
+    if (folder || over) at("ending").close();
+    this.role(this.told ?? { operator: this.operator, taken: false, pages: 1 });
   }
 
   role(told) {
@@ -143,7 +143,7 @@ export class Controls {
     document.body.dataset.operator = String(operator);
     at("role").textContent = `${operator ? "operator" : "watching"}${pages > 1 ? ` · ${pages} pages` : ""}`;
     at("role").dataset.mood = operator ? "good" : "quiet";
-    for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press, .rehearsal-only :is(button, select, input)")) {
+    for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press, fieldset.rehearsal-only")) {
       control.disabled = over || !operator;
     }
     at("operate").textContent = operator ? "Only watch" : "Operate";
