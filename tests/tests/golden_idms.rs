@@ -339,7 +339,7 @@ fn v_stroke_mean_and_peak() {
     }
 }
 
-/// Row S4-23, one half of it.
+/// Row S4-23, the force over the speed.
 #[test]
 fn s4_23_a_faster_stroke_meets_more_force() {
     let params = IdmsParams::seed();

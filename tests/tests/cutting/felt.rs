@@ -1,4 +1,4 @@
-//! What a hand feels of a blade, and what sides that begin anew know of its work. Ours.
+//! What a hand feels of a blade and of a tool that is changed, and what sides that begin anew know of that work. Ours.
 
 use palpate_master::device::{Handle, HandleCaps, Reading as HandReading};
 use palpate_transport::trace::Given;

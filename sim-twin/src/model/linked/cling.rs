@@ -8,8 +8,9 @@
 //! them, so that no leap of jaws is felt as more. Smooth jaws hold it across them by no more than their coefficient
 //! times what squeezes it: the pull of its spring along the jaws times its share of half the opening. Half the sum of that
 //! over all that jaws have is their grip, so no pull beyond twice the coefficient times it is held (row S4-P12); where all
-//! are pulled alike, as in a fold that is lifted, every smaller one is. All of it is energy of places, or is lost: nothing
-//! depends on time, and no motion gives energy.
+//! are pulled alike, as in a fold that is lifted, every smaller one is. What smooth jaws hold is judged once elements have
+//! followed them: within a tick fast ones pull more than that by what those have not followed yet, and lose it, as by a
+//! damper. All of it is energy of places, or is lost: no motion gives energy.
 //!
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
 

@@ -312,6 +312,7 @@ impl<R: Real> Elements<R> {
             let [marks, matter, ..] = kind.to_le_bytes();
             changed |= self.marks[slot] != marks || self.matter[slot] != matter;
             (self.marks[slot], self.matter[slot]) = (marks, matter);
+            // who shares an object follows from links, so this alone changes no strand
             self.object[slot] = object;
             let (far, colour) = split(*colour);
             self.colour[slot] = colour.to_le_bytes();

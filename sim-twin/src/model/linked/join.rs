@@ -1,8 +1,8 @@
 //! Glue: links elements that lack a neighbour with the nearest ones that lack the opposite.
 //!
 //! Source: seed-001 section 3.5 "Join" and 3.3.6(e) (rows TP-06 and TP-07). The nearest is found as the source's
-//! search outward finds it, no farther than links reach, but among the few that lack a neighbour: wide limits make
-//! thousands of cells of a shell, nearly all of whole tissue. Ties go to the lower slot. A join may not break a limit,
+//! search outward finds it, no farther than links reach: in the cells that are so near or, where these are more, as wide
+//! limits make them, among the elements that lack a neighbour. Ties go to the lower slot. A join may not break a limit,
 //! nor may it close a loop of links whose places at rest disagree: a piece that was moved before it is glued is carried
 //! to rest beside its new neighbours first, and within one piece only elements that rest beside each other are joined.
 
@@ -18,8 +18,12 @@ use crate::model::linked::links::{Links, NONE};
 pub struct Glue {
     /// Elements of a neighbourhood that lack a neighbour, by object, then by the site where they rest.
     open: Vec<u32>,
+    /// Elements near one place.
+    near: Vec<u32>,
     /// Farthest from where it should be that any limit lets a neighbour be \[m\].
     give_m: f64,
+    /// Whether fewer cells than elements surveyed are within that, so that cells are asked.
+    pub(super) by_cells: bool,
 }
 
 impl Glue {
@@ -28,7 +32,9 @@ impl Glue {
     pub fn new<R: Real>(elements: &Elements<R>) -> Self {
         Self {
             open: Vec::with_capacity(elements.slots() as usize),
+            near: Vec::with_capacity(elements.slots() as usize),
             give_m: give_m(elements),
+            by_cells: false,
         }
     }
 
@@ -53,6 +59,8 @@ impl Glue {
             let lacks = |to: &Direction| elements.neighbour(element, *to).is_none();
             elements.alive(element) && Direction::ALL.iter().any(lacks)
         });
+        let across = 2.0 * (self.give_m / cells.pitch_m()).ceil() + 1.0;
+        self.by_cells = across * across * across < self.open.len() as f64;
         self.regroup(elements);
     }
 
@@ -65,14 +73,30 @@ impl Glue {
     /// The nearest of those surveyed that may be linked to an element in a direction.
     #[must_use]
     pub fn partner<R: Real>(
-        &self,
+        &mut self,
         elements: &Elements<R>,
+        cells: &mut Cells,
         (element, to): (u32, Direction),
     ) -> Option<u32> {
         if !elements.alive(element) || elements.neighbour(element, to).is_some() {
             return None;
         }
         let expected_m = expected_m(elements, element, to);
+        let mut best = (self.give_m * self.give_m * (1.0 + 1e-9), NONE);
+        let mut try_one = |other: u32| {
+            let far = (elements.at_m(other) - expected_m).norm_squared();
+            // ties go to the lower slot
+            if (far, other) < best && may_join(elements, (element, to), other) {
+                best = (far, other);
+            }
+        };
+        if self.by_cells {
+            let reach_m = Vec3::repeat(self.give_m * (1.0 + 1e-9));
+            let box_m = (&(expected_m - reach_m), &(expected_m + reach_m));
+            cells.gather(box_m, &mut self.near);
+            self.near.iter().for_each(|&other| try_one(other));
+            return (best.1 != NONE).then_some(best.1);
+        }
         let (own, beside) = (elements.object(element), to.from(elements.site(element)));
         // of its own object only what rests beside it, of the others all
         let from = |end: u32, site| (elements.object(end), elements.site(end)) < (own, site);
@@ -82,14 +106,7 @@ impl Glue {
         let own_ones = self.open[rests..after].iter();
         let own_ones = own_ones.take_while(|&&e| elements.site(e) == beside);
         let others = self.open[..first].iter().chain(&self.open[after..]);
-        let mut best = (self.give_m * self.give_m * (1.0 + 1e-9), NONE);
-        for &other in own_ones.chain(others) {
-            let far = (elements.at_m(other) - expected_m).norm_squared();
-            // ties go to the lower slot
-            if (far, other) < best && may_join(elements, (element, to), other) {
-                best = (far, other);
-            }
-        }
+        own_ones.chain(others).for_each(|&other| try_one(other));
         (best.1 != NONE).then_some(best.1)
     }
 }

@@ -3,7 +3,8 @@
 //! Source: ours, for the search of seed-001 section 3.5 (row CL-01). A strand is what is left of so many elements that
 //! were made side by side along x, are linked still, and belong to one object; its name is its first element. What
 //! lies beside a strand is known by direction, where it is one other strand; where it is several, its
-//! elements are asked. An edit has the strands of its ends and those beside them looked at anew.
+//! elements are asked. An edit has the strands of its ends and those beside them looked at anew: one across strands costs
+//! those of all rows that it cuts, one along them a look each.
 
 use crate::law::Real;
 use crate::model::linked::direction::Direction;

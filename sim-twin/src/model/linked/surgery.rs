@@ -27,7 +27,7 @@ pub struct Stroke {
     pub elements: usize,
     /// Pieces that were not pieces before.
     pub pieces: usize,
-    /// Joins that were refused since places at rest disagree.
+    /// Joins that were not made since the piece could not be carried to rest beside its new neighbours.
     pub refused: usize,
     /// What cutting cost \[J\].
     pub tough_j: f64,
@@ -415,7 +415,7 @@ impl Surgery {
         for nth in 0..self.found.len() {
             for to in Direction::ALL {
                 let from = (self.found[nth], to);
-                let partner = self.glue.partner(elements, from);
+                let partner = self.glue.partner(elements, &mut self.watch.cells, from);
                 let left_j = budget_j - self.watch.stroke.stored_j;
                 let affords = |other: &u32| to_store_j(elements, from, *other) <= left_j;
                 if let Some(other) = partner.filter(affords) {

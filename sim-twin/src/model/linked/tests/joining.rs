@@ -90,6 +90,10 @@ fn tp_06_glue_works_where_the_tool_is() {
     // the ball holds (3, 2, 2) and its four neighbours across
     assert_eq!((done.links, done.pieces), (5, 0));
     assert_eq!(surgery.pieces().live().len(), 1);
+    // one whose partner is beyond the ball
+    let (mut elements, mut surgery) = halves(Limits::MEDIUM, [0.1, 0.0, 0.0]);
+    let done = surgery.join(&mut elements, (Vec3::new(3.0, 2.0, 2.0), 0.4));
+    assert_eq!(done.links, 1);
 }
 
 /// Row TP-07: the partner is the nearest of all that may be, by search through every element; none is
@@ -116,7 +120,12 @@ fn tp_07_the_partner_is_the_nearest_there_is() {
         for element in 0..elements.slots() {
             for to in Direction::ALL {
                 let from = (element, to);
-                let found = glue.partner(&elements, from);
+                let both = [false, true].map(|by_cells| {
+                    glue.by_cells = by_cells;
+                    glue.partner(&elements, &mut cells, from)
+                });
+                let found = both[0];
+                assert_eq!(found, both[1], "{from:?}");
                 let mut expected_m = elements.at_m(element);
                 expected_m[to.axis()] += if to.is_up() { 1.0 } else { -1.0 };
                 let far2 = |other: u32| (elements.at_m(other) - expected_m).norm_squared();
@@ -153,7 +162,7 @@ fn tp_07_the_search_ends_where_the_limits_do() {
         let mut glue = Glue::new(&pair);
         glue.survey(&pair, &mut cells, all());
         for from in [(1 - right, Direction::Right), (right, Direction::Left)] {
-            let found = glue.partner(&pair, from);
+            let found = glue.partner(&pair, &mut cells, from);
             assert_eq!(found, can.then_some(1 - from.0), "{by_m:?}");
         }
     }
@@ -201,7 +210,7 @@ fn a_piece_that_was_moved_rests_where_it_is_glued() {
 /// Section 3.3.6(e): a strip bent round so that its ends meet is not joined to a ring, since no lattice at
 /// rest has one.
 #[test]
-fn a_ring_that_no_rest_can_have_is_refused() {
+fn a_ring_that_no_rest_can_have_is_not_made() {
     let mut elements: Elements<f64> = block([9, 1, 1], Limits::LOOSE);
     // the last element where the right neighbour of the first but one would be
     let last = elements.at_site([8, 0, 0]).expect("there");
