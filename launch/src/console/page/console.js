@@ -122,7 +122,7 @@ function picture(now_ms) {
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
     write("depth", Number.isFinite(depth_m) ? Math.abs(1e3 * depth_m).toFixed(1) : "–");
     write("depth-way", depth_m < 0 ? "above the tissue" : "deep");
-    const [x_mm, y_mm] = frame.master.position_m.map((m) => (1e3 * m).toFixed(0));
+    const [x_mm, y_mm] = frame.master.position_m.map((m) => Math.round(1e3 * m));
     write("place", `x ${x_mm}, y ${y_mm} mm`);
   }
   if (now_ms - painted > 60) {
