@@ -15,7 +15,7 @@ use crate::rehearsal::Outcome;
 
 mod check;
 
-pub use check::{Check, Expected};
+pub use check::{Bound, Check, Expected};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added. Units of checks are told by
 /// each of them, and may change with any version.
