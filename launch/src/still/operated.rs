@@ -218,6 +218,18 @@ mod tests {
         ((0..25).map(at).collect(), faces)
     }
 
+    fn at_rest<'a>(places_m: &'a [Vec3], faces: &'a [[u32; 3]]) -> View<'a> {
+        View {
+            positions_m: places_m,
+            rest_m: places_m,
+            faces,
+            ledger: Ledger::default(),
+            topology: None,
+            changes: &[],
+            edit: 0,
+        }
+    }
+
     fn held(instrument: Instrument) -> Held {
         let (number, length_m) = instrument_noted(&instrument);
         let record = TickRecord {
@@ -233,15 +245,7 @@ mod tests {
     #[test]
     fn tp_02_what_cuts_is_seen_and_tissue_has_its_own_colours() {
         let (places_m, faces) = sheet();
-        let view = View {
-            positions_m: &places_m,
-            rest_m: &places_m,
-            faces: &faces,
-            ledger: Ledger::default(),
-            topology: None,
-            changes: &[],
-            edit: 0,
-        };
+        let view = at_rest(&places_m, &faces);
         let edge_m = Vec3::new(0.0, 0.0, -0.012);
         let mut drawn = Vec::new();
         for instrument in [
@@ -267,15 +271,7 @@ mod tests {
     #[test]
     fn nothing_near_an_instrument_is_no_picture() {
         let (places_m, faces) = sheet();
-        let view = View {
-            positions_m: &places_m,
-            rest_m: &places_m,
-            faces: &faces,
-            ledger: Ledger::default(),
-            topology: None,
-            changes: &[],
-            edit: 0,
-        };
+        let view = at_rest(&places_m, &faces);
         let mut away = held(Instrument::Curette);
         away.at_m.x = 1.0;
         let operated = Operated::of(&view, (away, 1.0));
