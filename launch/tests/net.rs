@@ -1,0 +1,389 @@
+//! The net beneath a change of shape: what a user, a script or another program meets must stay as it is kept in `net/`.
+//!
+//! A difference is a decision: `PALPATE_NET=keep cargo test --release -p palpate --test net` writes the files anew, and the
+//! commit says why. Source: ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use palpate::config::Config;
+use palpate::lab::Session;
+use palpate_transport::coupling::Mode;
+use palpate_transport::msg::schema::ros2msg;
+use palpate_transport::trace::Side;
+use serde_json::Value;
+
+fn kept(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/net")
+        .join(file)
+}
+
+/// Compares with the kept file, line by line, and names each line that differs.
+fn check(file: &str, now: &str) {
+    let path = kept(file);
+    if std::env::var_os("PALPATE_NET").is_some_and(|value| value == "keep") {
+        std::fs::write(&path, now).expect("writable");
+        return;
+    }
+    let then = std::fs::read_to_string(&path).expect("a kept file");
+    let [before, after] = [then.as_str(), now].map(|text| text.lines().collect::<Vec<_>>());
+    let gone = before.iter().filter(|line| !after.contains(line));
+    let new = after.iter().filter(|line| !before.contains(line));
+    let told: Vec<String> = (gone.map(|line| format!("- {line}")))
+        .chain(new.map(|line| format!("+ {line}")))
+        .collect();
+    assert_eq!(told, Vec::<String>::new(), "{}", path.display());
+    assert_eq!(then, now, "{}: the order of lines", path.display());
+}
+
+fn palpate(arguments: &[&str]) -> Output {
+    // from the workspace's folder, where the scenes and files of the tests lie
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .current_dir(root)
+        .env("COLUMNS", "100")
+        .output()
+        .expect("the binary starts")
+}
+
+/// Sessions of virtual time, each by a name and what follows the link of every session; a second long unless said.
+const SESSIONS: [(&str, &str); 34] = [
+    ("default", ""),
+    ("direct", "--mode direct"),
+    ("wave", "--mode wave"),
+    ("tdpa", "--mode tdpa"),
+    ("wave-tdpa", "--mode wave-tdpa"),
+    ("tank", "--mode tank"),
+    ("pspm", "--mode pspm"),
+    ("iss", "--mode iss"),
+    ("mmt", "--mode mmt"),
+    ("auto", "--mode auto"),
+    (
+        "wave-filtered",
+        "--mode wave --set coupling.wave_filter_hz=20",
+    ),
+    ("matched-slave", "--mode wave --set coupling.matching=slave"),
+    ("matched-both", "--mode wave --set coupling.matching=both"),
+    ("springs", "--twin sheet --tissue sheet-lump"),
+    ("springs-fine", "--twin sheet-fine --tissue sheet"),
+    (
+        "flat-sheet",
+        "--twin flat-sheet --tissue flat-sheet --mode mmt",
+    ),
+    ("block", "--twin block --tissue block-nodule"),
+    ("layers", "--twin layers-nodule --tissue rough"),
+    (
+        "voxels",
+        "--twin linked-nodule --tissue linked-nodule --mode mmt",
+    ),
+    ("wall", "--tissue wall:800 --twin sheet --mode wave"),
+    ("free", "--tissue free --twin sheet --mode wave-tdpa"),
+    ("deadband", "--codec deadband"),
+    (
+        "deadband-wave",
+        "--codec deadband --mode wave --tissue wall:500",
+    ),
+    ("outage", "--mode wave --outage 0.4,0.3"),
+    ("outage-mmt", "--mode mmt --outage 0.4,0.3"),
+    (
+        "reordered",
+        "--mode wave-tdpa --dup 0.05 --reorder 0.1 --burst 4",
+    ),
+    (
+        "retune",
+        "--mode wave --set coupling.retune=[{at_s=0.4,impedance_nspm=25,over_s=0.1}]",
+    ),
+    (
+        "switch",
+        "--mode wave --set coupling.switch=[{at_s=0.3,mode=\"tdpa\"},{at_s=0.7,mode=\"mmt\"}]",
+    ),
+    (
+        "mass",
+        "--mode wave --set operator.handle=mass --set robot.kind=mass",
+    ),
+    (
+        "regrip",
+        "--mode wave --set operator.regrip=[{at_s=0.3,grip=\"none\"},{at_s=0.6,grip=\"firm\"}]",
+    ),
+    ("masked", "--mode mmt --set realtime.masked_share=0.1"),
+    (
+        "clocks",
+        "--mode wave --set clock.offset_ms=250 --set clock.skew_ppm=80",
+    ),
+    (
+        "local",
+        "--mode mmt --set master.predict.local=unsure --tissue wall:700 --twin sheet",
+    ),
+    (
+        "instruments",
+        "--mode wave-tdpa --config tests/scenes/opening.toml --duration 9 --twin tests/scenes/opened.toml \
+         --tissue tests/scenes/opened.toml",
+    ),
+];
+
+/// Both tools of a hand are in this script's rehearsal, where a session has one.
+const SCRIPTS: [(&str, &str); 2] = [
+    ("biopsy", "--script biopsy"),
+    (
+        "alone",
+        "--script biopsy --seed 7 --set operator.grip=light",
+    ),
+];
+
+#[test]
+fn sessions_have_the_hashes_that_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut text = String::new();
+    let link = "--duration 1 --seed 7 --rtt-ms 60 --jitter-ms 8 --loss 0.03";
+    for (name, flags) in SESSIONS {
+        let flags = match flags.contains("--duration") {
+            true => format!("--seed 7 --rtt-ms 60 --jitter-ms 8 --loss 0.03 {flags}"),
+            false => format!("{link} {flags}"),
+        };
+        let hash = hash_of("lab", name, &flags, folder.path());
+        writeln!(text, "{name} {hash}").expect("a text");
+    }
+    for (name, flags) in SCRIPTS {
+        let hash = hash_of("rehearse", name, flags, folder.path());
+        writeln!(text, "rehearse-{name} {hash}").expect("a text");
+    }
+    for side in [Side::Master, Side::Slave] {
+        writeln!(text, "restart-{} {}", side.name(), restarted(side)).expect("a text");
+    }
+    check("hashes.txt", &text);
+}
+
+/// Hash of one call, which must have run; checks that do not hold are of no matter here.
+fn hash_of(command: &str, name: &str, flags: &str, folder: &Path) -> String {
+    let out = folder.join(name).display().to_string();
+    let mut arguments = vec![command, "--json", "-q", "--out", &out];
+    if command == "lab" {
+        arguments.push("--no-recording");
+    }
+    arguments.extend(flags.split_whitespace());
+    let output = palpate(&arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{name}: {code:?} {stderr}");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    summary["trace_hash"].as_str().expect("a hash").to_owned()
+}
+
+/// Hash of a session in which a side begins anew in the middle.
+fn restarted(side: Side) -> String {
+    let mut config = Config {
+        duration_s: 1.0,
+        tissue: "wall:800".into(),
+        twin: "sheet".into(),
+        ..Config::default()
+    };
+    config.coupling.mode = Mode::WaveTdpa;
+    let mut session = Session::new(&config).expect("valid");
+    for tick in 0..session.ticks() {
+        if tick == 500 {
+            session.restart(side).expect("the scene is still there");
+        }
+        session.step();
+    }
+    session.trace_hash()
+}
+
+/// Every command and the calls below it.
+const COMMANDS: [&str; 22] = [
+    "",
+    "run",
+    "master",
+    "slave",
+    "lab",
+    "rehearse",
+    "trial",
+    "trial merge",
+    "atlas",
+    "tune",
+    "replay",
+    "identify",
+    "bench",
+    "doctor",
+    "model",
+    "model inspect",
+    "model validate",
+    "model build",
+    "model condense",
+    "model detect",
+    "model drape",
+    "model convert",
+];
+
+#[test]
+fn help_texts_are_as_they_are_kept() {
+    let mut text = String::new();
+    for command in COMMANDS {
+        let mut arguments: Vec<&str> = command.split_whitespace().collect();
+        arguments.push("--help");
+        let output = palpate(&arguments);
+        assert!(output.status.success(), "{command}: {output:?}");
+        writeln!(text, "== palpate {command}").expect("a text");
+        text += &String::from_utf8_lossy(&output.stdout);
+    }
+    check("help.txt", &text);
+}
+
+/// Paths of all fields below a value; those of a list's elements have `[]`.
+fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                found.insert(path.clone());
+                fields(value, &path, found);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                fields(value, &format!("{path}[]"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn summaries_checks_and_recordings_have_the_names_that_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut keys = String::new();
+    let mut checks = String::new();
+    let mut topics = String::new();
+    for (command, flags) in [
+        ("lab", "--duration 1"),
+        ("lab", "--duration 1 --mode wave --codec deadband"),
+        (
+            "lab",
+            "--duration 9 --config tests/scenes/opening.toml --twin tests/scenes/opened.toml --tissue tests/scenes/opened.toml",
+        ),
+        ("rehearse", "--script biopsy"),
+    ] {
+        let out = folder.path().join(format!("{command}{}", flags.len()));
+        let place = out.display().to_string();
+        let mut arguments = vec![command, "--json", "-q", "--out", &place];
+        arguments.extend(flags.split_whitespace());
+        let output = palpate(&arguments);
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let mut found = BTreeSet::new();
+        fields(&summary, "", &mut found);
+        for field in found {
+            writeln!(keys, "{command} {flags}: {field}").expect("a text");
+        }
+        for check in summary["checks"].as_array().expect("checks") {
+            let (name, unit) = (&check["name"], &check["unit"]);
+            writeln!(checks, "{command} {flags}: {name} [{unit}]").expect("a text");
+        }
+        for (topic, schema) in channels(&out.join("recording.mcap")) {
+            writeln!(topics, "{command} {flags}: {topic} {schema}").expect("a text");
+        }
+    }
+    check("summary_keys.txt", &keys);
+    check("checks.txt", &checks);
+    check("topics.txt", &topics);
+}
+
+/// Topics of a recording, each with its schema's name and the length and checksum of its text.
+fn channels(recording: &Path) -> BTreeMap<String, String> {
+    let bytes = std::fs::read(recording).expect("a recording");
+    let summary = mcap::Summary::read(&bytes)
+        .expect("MCAP")
+        .expect("a summary");
+    summary
+        .channels
+        .values()
+        .map(|channel| {
+            let schema = channel.schema.as_ref().map_or_else(String::new, |schema| {
+                let sum = crc32fast::hash(&schema.data);
+                format!("{} {} bytes crc {sum:08x}", schema.name, schema.data.len())
+            });
+            (channel.topic.clone(), schema)
+        })
+        .collect()
+}
+
+#[test]
+fn messages_are_described_as_they_are_kept() {
+    use palpate_transport::msg::crtk;
+    use palpate_transport::msg::{JointState, Message as _, OperatingStateReport, PoseStamped};
+    use palpate_transport::msg::{StringStamped, TwistStamped, WrenchStamped};
+    use palpate_transport::{HapticFrame, trace::TickRecord};
+    let mut text = String::new();
+    for description in [
+        HapticFrame::DESCRIPTION,
+        TickRecord::DESCRIPTION,
+        PoseStamped::DESCRIPTION,
+        TwistStamped::DESCRIPTION,
+        WrenchStamped::DESCRIPTION,
+        OperatingStateReport::DESCRIPTION,
+        StringStamped::DESCRIPTION,
+        JointState::DESCRIPTION,
+    ] {
+        writeln!(text, "== {}\n{}", description.name, ros2msg(description)).expect("a text");
+    }
+    for (side, name) in ["master", "slave"].into_iter().flat_map(|side| {
+        [
+            crtk::MEASURED_CP,
+            crtk::MEASURED_CV,
+            crtk::MEASURED_CF,
+            crtk::SERVO_CF,
+        ]
+        .map(|name| (side, name))
+    }) {
+        writeln!(text, "{}", crtk::topic(side, name)).expect("a text");
+    }
+    check("messages.txt", &text);
+}
+
+/// Calls that are refused, with their exit.
+const REFUSED: [&str; 26] = [
+    "lab --rtt-ms -5",
+    "lab --loss 2",
+    "lab --mode sideways",
+    "lab --set coupling.mode",
+    "lab --set coupling.mood=wave",
+    "lab --set coupling.impedance_nspm=-1",
+    "lab --tissue no-such-scene",
+    "lab --tissue wall:soft",
+    "lab --duration forever",
+    "lab --config no-such.toml",
+    "lab --walk 1",
+    "run --console-port 99999",
+    "run --config no-such.toml",
+    "rehearse --script no-such",
+    "replay no-such",
+    "identify no-such",
+    "identify no-such --seconds -3",
+    "trial no-such.toml",
+    "trial merge no-such",
+    "atlas --walk",
+    "tune --walk",
+    "model inspect no-such.fem",
+    "model detect no-such",
+    "model build no-such",
+    "model drape regular dome.fem --radius -1",
+    "walk",
+];
+
+#[test]
+fn bad_calls_end_and_say_what_is_kept() {
+    let mut text = String::new();
+    for call in REFUSED {
+        let output = palpate(&call.split_whitespace().collect::<Vec<_>>());
+        assert!(output.stdout.is_empty(), "{call}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        writeln!(text, "== {call}: {:?}\n{stderr}", output.status.code()).expect("a text");
+    }
+    check("refused.txt", &text);
+}
