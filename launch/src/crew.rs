@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use palpate_twin::crew::Crew;
+use palpate_fem::crew::Crew;
 
 /// Most items that are shared; more are done by the owner alone.
 const ITEMS: usize = 64;

@@ -5,13 +5,14 @@ use palpate::config::Config;
 use palpate::crew::Threads;
 use palpate::lab::Session;
 use palpate::run::allocation::{self, CountingAllocator};
+use palpate_fem::explicit::Explicit;
 use palpate_master::device::params::HandleKind;
+use palpate_scene as scene;
+use palpate_scene::Body;
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
 use palpate_transport::mailbox::{latest, ring};
 use palpate_transport::trace::TickRecord;
-use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Body};
 use palpate_twin::{Instrument, Reaction, Tool, Vec3};
 
 #[global_allocator]

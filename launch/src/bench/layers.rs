@@ -6,9 +6,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use palpate_fem::crew::Alone;
+use palpate_scene as scene;
+use palpate_scene::Body;
 use palpate_twin::Tissue as _;
-use palpate_twin::crew::Alone;
-use palpate_twin::scene::{self, Body};
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;

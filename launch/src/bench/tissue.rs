@@ -5,10 +5,11 @@
 //! sizes and on the graded mesh of the scene `block`, on one thread and on two. Converged neo-Hookean
 //! forces from its table 3.1.
 
+use palpate_fem::crew::{Alone, Crew};
+use palpate_fem::explicit::Explicit;
+use palpate_scene as scene;
+use palpate_scene::{Block, Body};
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::crew::{Alone, Crew};
-use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::model::linked::edits::topology;
-use palpate_twin::model::linked::links::Links;
-use palpate_twin::scene::{Body, Scene, load};
+use palpate_voxel::edits::topology;
+use palpate_voxel::links::Links;
+use palpate_scene::{load, Body, Scene};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use std::sync::OnceLock;
 
