@@ -49,8 +49,7 @@ const KNOWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Files that may contain `unsafe`, each use with a `// SAFETY:` comment (clippy checks those).
-const UNSAFE: [&str; 9] = [
-    "launch/src/crew.rs",
+const UNSAFE: [&str; 8] = [
     "launch/src/netlab/namespace.rs",
     "launch/src/netlab/privilege.rs",
     "launch/src/netlab/stale.rs",

@@ -275,13 +275,6 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
 }
 
 impl BenchReport {
-    /// Whether what must not depend on the number of threads did not.
-    #[must_use]
-    pub fn repeats(&self) -> bool {
-        let mut rows = self.tissue.iter().flat_map(|tissue| &tissue.blocks);
-        rows.all(|row| row.same_bits != Some(false))
-    }
-
     /// Everything that is wanted of what was measured.
     pub fn goals(&self) -> impl Iterator<Item = &Goal> {
         let bus = self.bus.iter().flat_map(|bus| [&bus.quiet, &bus.busy]);

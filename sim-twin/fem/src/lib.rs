@@ -14,7 +14,6 @@
 
 pub mod compliance;
 pub mod condense;
-pub mod crew;
 pub mod element;
 pub mod explicit;
 pub mod front;

@@ -16,10 +16,13 @@ use super::schedule::{classes, cut};
 use super::seam::Seam;
 use super::skin::Skin;
 use super::viscous::Viscous;
-use super::{CELL_NS, ExplicitError, Params, Stuff};
+use super::{ExplicitError, Params, Stuff};
 use palpate_geometry::mesh::nested::{Level, Nested};
 use palpate_twin::Vec3;
 use palpate_twin::law::{Real, Viscosity};
+
+/// About what a cell takes to pull \[ns\], beside what coupled nodes take.
+const CELL_NS: f64 = 12.0;
 
 /// Most classes of sub-steps.
 pub(super) const CLASSES: usize = 5;

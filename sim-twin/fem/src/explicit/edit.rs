@@ -8,7 +8,6 @@
 
 use super::Explicit;
 use super::grid::Grid;
-use crate::crew::Alone;
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 use palpate_twin::shape::Shape;
@@ -51,7 +50,7 @@ impl Explicit {
         books.edit_j += energy_j;
         (self.state.stale, self.state.still) = (true, false);
         // stiffer cells need their mass before they go again
-        self.weigh(&mut Alone);
+        self.weigh();
         Ok(EditReport {
             elements,
             energy_j,

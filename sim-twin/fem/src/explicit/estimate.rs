@@ -5,7 +5,7 @@
 //! a tool that length is the half-width `a` of the contact, which is known only afterwards: with `h^2` the
 //! area at rest of the touched faces, `(F_h - F) / F = q` with `q = C h^2 / a^2`, so `q / (1 + q)` of the
 //! felt force is the mesh's ([`MISSED`]). It has no memory, so it holds for a tool that moves, leaves
-//! nothing for a snapshot, and has the same bits with any crew; it costs a few operations.
+//! nothing for a snapshot and costs a few operations.
 //!
 //! Recovery of gradients (Zienkiewicz and Zhu 1987) over all cells was measured beside it and not taken:
 //! it sees what neighbours differ by, and under a tool that covers one face nothing differs yet. It said

@@ -3,7 +3,7 @@
 //! Source: ours. Cells and nodes share one numbering, x fastest, so that a cell is where its first
 //! node is. Planes of equal cost are a slab: its cells push and its nodes go every `2^class`
 //! sub-steps. Nodes that hang on the grid above or that the finer grid hangs on go with
-//! [`super::seam`]. A chunk is what one of a crew works on at a time, see [`super::shares`].
+//! [`super::seam`]. A chunk is what is summed on its own, see [`super::shares`].
 
 use super::cells::{Cells, Field, Run};
 use super::viscous::{PAST, Viscous};

@@ -6,7 +6,7 @@
 //! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two
 //! bodies, `squeeze` what deep presses cost, `estimate` what the mesh does to a force, and how that goes on,
 //! `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous,
-//! `shares` what a crew works on at once, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
+//! `shares` what a chunk of cells works with, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
 //! `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
 //! shortest edge, stresses over the largest shear modulus, densities over the largest.
 //!
@@ -41,7 +41,6 @@ mod tests;
 mod viscous;
 
 use crate::Masked;
-use crate::crew::{Alone, Crew};
 use build::{CLASSES, Model};
 pub use coupled::Stiff;
 use coupled::{Coupled, Room};
@@ -59,9 +58,6 @@ use skin::{Met, Touches};
 use squeeze::Loads;
 use state::{BODIES, State, TOOLS};
 use std::sync::Arc;
-
-/// About what a cell takes to pull \[ns\], so that a crew can tell whether a step is worth sharing.
-const CELL_NS: f64 = 12.0;
 
 /// What one may choose; all but the damping without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -441,28 +437,6 @@ impl Explicit {
         self.model.added * self.model.mass_kg()
     }
 
-    /// As [`Tissue::step`], with a crew that shares the work; the same bits with any.
-    pub fn step_with(
-        &mut self,
-        crew: &mut impl Crew,
-        (tools, dt_s): (&[Tool], f64),
-        reactions: &mut [Reaction],
-    ) {
-        if dt_s == 0.0 {
-            self.hold.answer(tools, reactions);
-            if let Some(masked) = &mut self.masked {
-                masked.refine(&self.hold, tools, reactions);
-            }
-            return;
-        }
-        if crew.pays(CELL_NS * self.model.cells as f64) {
-            self.advance(crew, (tools, dt_s), reactions);
-        } else {
-            self.advance(&mut Alone, (tools, dt_s), reactions);
-        }
-        self.hold.keep(tools, dt_s, reactions);
-    }
-
     /// Brings the surface that [`Tissue::view`] shows up to date.
     fn see(&mut self) {
         let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
@@ -513,7 +487,15 @@ impl Tissue for Explicit {
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
-        self.step_with(&mut Alone, (tools, dt_s), reactions);
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            if let Some(masked) = &mut self.masked {
+                masked.refine(&self.hold, tools, reactions);
+            }
+            return;
+        }
+        self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
     }
 
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {

@@ -71,11 +71,11 @@ pub(super) fn class(need: f64, greatest: f64, params: &Params) -> usize {
     (0..params.classes).rev().find(fits).unwrap_or(0)
 }
 
-/// Most chunks of all grids.
-pub(super) const CHUNKS: usize = 30;
+/// Most chunks of all grids. How grids are cut decides the order of sums, and so their last bits.
+const CHUNKS: usize = 30;
 /// Most chunks of a grid.
 const CHUNKS_OF_GRID: usize = 8;
-/// Fewest cells of a chunk: what takes some microseconds, against less than one to hand it over.
+/// Fewest cells of a chunk.
 const CHUNK_CELLS: usize = 500;
 
 const _: () = assert!(CHUNKS / LEVELS_MAX > 1);

@@ -11,8 +11,7 @@
 use super::grid::{Grid, Motion};
 use super::motion::kinetic;
 use super::seam::Seam;
-use super::shares::{Works, cut, cut_each, slices};
-use crate::crew::Crew;
+use super::shares::{cut, cut_each, slices};
 use multiversion::multiversion;
 use std::ops::Range;
 
@@ -47,7 +46,6 @@ impl Loads {
     /// and after.
     pub(super) fn apply(
         &mut self,
-        crew: &mut impl Crew,
         greatest: f32,
         (grids, seams): (&[Grid], &[Seam]),
         motions: &mut [Motion],
@@ -55,24 +53,18 @@ impl Loads {
         let all = self.changes(greatest);
         self.loaded = greatest > BORNE;
         if all {
-            let mut works = self.works(grids, motions);
-            crew.each(works.parts(), |part| {
-                part.iter_mut().for_each(Weigh::spread)
-            });
+            self.each(grids, motions, |mut weigh| weigh.spread());
             for (index, seam) in seams.iter().enumerate().rev() {
                 let (above, fine) = self.nodes.split_at_mut(index + 1);
                 seam.raise(&mut above[index], &fine[0]);
             }
         }
-        let mut works = self.works(grids, motions);
-        crew.each(works.parts(), |part| {
-            part.iter_mut().for_each(|weigh| weigh.apply(all));
-        });
         let (mut light, mut heavy) = (0.0, 0.0);
-        for weigh in works.parts().iter().flatten() {
-            light += weigh.light;
-            heavy += weigh.heavy;
-        }
+        self.each(grids, motions, |mut weigh| {
+            let own = weigh.apply(all);
+            light += own.0;
+            heavy += own.1;
+        });
         (light, heavy)
     }
 
@@ -81,8 +73,8 @@ impl Loads {
         greatest > BORNE || self.loaded
     }
 
-    fn works<'a>(&'a mut self, grids: &'a [Grid], motions: &'a mut [Motion]) -> Works<Weigh<'a>> {
-        let mut works = Works::NEW;
+    /// Does something with every chunk, in their order.
+    fn each(&mut self, grids: &[Grid], motions: &mut [Motion], mut work: impl FnMut(Weigh<'_>)) {
         let fields = self.needs.iter().zip(&mut self.nodes).zip(motions);
         for (grid, ((needs, nodes), motion)) in grids.iter().zip(fields) {
             let Motion {
@@ -96,7 +88,7 @@ impl Loads {
             let (mut v, mut loads) = (slices(v), nodes.as_mut_slice());
             for chunk in &grid.chunks {
                 let length = chunk.places.len();
-                works.push(Weigh {
+                work(Weigh {
                     grid,
                     places: chunk.places.clone(),
                     needs,
@@ -105,12 +97,9 @@ impl Loads {
                     ease: cut(&mut ease, length),
                     v: cut_each(&mut v, length),
                     loads: cut(&mut loads, length),
-                    light: 0.0,
-                    heavy: 0.0,
                 });
             }
         }
-        works
     }
 
     /// Whether anything was loaded after the last time; a copy of a state has to say.
@@ -129,9 +118,6 @@ struct Weigh<'a> {
     ease: &'a mut [f32],
     v: [&'a mut [f32]; 3],
     loads: &'a mut [f32],
-    /// Kinetic energy before and after.
-    light: f64,
-    heavy: f64,
 }
 
 impl Weigh<'_> {
@@ -149,19 +135,19 @@ impl Weigh<'_> {
         }
     }
 
-    /// Gives nodes the masses that their loads ask for, if anything is loaded.
-    fn apply(&mut self, loaded: bool) {
-        self.light = kinetic(self.mass, &self.v);
-        self.heavy = self.light;
-        if loaded {
-            let rest = (
-                &self.grid.mass[self.places.clone()],
-                &self.grid.ease[self.places.clone()],
-            );
-            let [x, y, z] = &mut self.v;
-            load(rest, self.loads, (self.mass, self.ease), [x, y, z]);
-            self.heavy = kinetic(self.mass, &self.v);
+    /// Gives nodes the masses that their loads ask for, if anything is loaded; kinetic energy before and after.
+    fn apply(&mut self, loaded: bool) -> (f64, f64) {
+        let light = kinetic(self.mass, &self.v);
+        if !loaded {
+            return (light, light);
         }
+        let rest = (
+            &self.grid.mass[self.places.clone()],
+            &self.grid.ease[self.places.clone()],
+        );
+        let [x, y, z] = &mut self.v;
+        load(rest, self.loads, (self.mass, self.ease), [x, y, z]);
+        (light, kinetic(self.mass, &self.v))
     }
 }
 

@@ -20,7 +20,6 @@ use super::shares::Due;
 use super::skin::{Beat, Met};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
-use crate::crew::{Alone, Crew};
 use palpate_twin::Vec3;
 use palpate_twin::contact::{is_point, usable};
 use palpate_twin::law::Real;
@@ -55,12 +54,7 @@ struct Sum {
 
 impl Explicit {
     /// The body of [`palpate_twin::Tissue::step`].
-    pub(super) fn advance(
-        &mut self,
-        crew: &mut impl Crew,
-        (tools, dt_s): (&[Tool], f64),
-        reactions: &mut [Reaction],
-    ) {
+    pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         reactions.fill(Reaction::default());
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
@@ -75,9 +69,9 @@ impl Explicit {
         }
         self.state.still = false;
         if self.state.stale {
-            self.begin(crew, &paths);
+            self.begin(&paths);
         }
-        self.go(crew, &paths, &plan);
+        self.go(&paths, &plan);
         // written so that what is not a number counts too
         let sound = self.state.demand < FALLEN && self.state.ledger.stored_j().is_finite();
         if sound {
@@ -132,18 +126,18 @@ impl Explicit {
             ..*before
         };
         self.state.demand = found.demand;
-        self.weigh(&mut Alone);
+        self.weigh();
     }
 
     /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
     /// Gives what stiff cells had of it before, without unit.
-    pub(super) fn weigh(&mut self, crew: &mut impl Crew) -> f64 {
+    pub(super) fn weigh(&mut self) -> f64 {
         let before = self.coupled_energy();
         let parts = (&self.model.grids[..], &self.model.seams[..]);
         let greatest = self.state.demand * self.state.stiffest;
         let same = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
-        let (light, heavy) = self.loads.apply(crew, greatest, parts, motions);
+        let (light, heavy) = self.loads.apply(greatest, parts, motions);
         let after = if same { before } else { self.coupled_energy() };
         let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
         books.kinetic_j = (heavy + after) * unit_j;
@@ -226,7 +220,7 @@ impl Explicit {
     }
 
     /// Takes all forces anew; what energy tools then have more or less, they brought.
-    fn begin(&mut self, crew: &mut impl Crew, paths: &[Option<Path>; BODIES]) {
+    fn begin(&mut self, paths: &[Option<Path>; BODIES]) {
         for motion in &mut self.state.motions {
             motion.f.iter_mut().for_each(|f| f.fill(0.0));
         }
@@ -237,7 +231,7 @@ impl Explicit {
             weight: 0.5,
             dt: 0.0,
         };
-        self.pull_due::<false>(crew, &due);
+        self.pull_due::<false>(&due);
         let mut met = [Met::default(); BODIES];
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
@@ -269,10 +263,10 @@ impl Explicit {
     }
 
     /// Forces of the cells that are due, on what they touch.
-    fn pull_due<const BOOKS: bool>(&mut self, crew: &mut impl Crew, due: &Due) -> Found {
+    fn pull_due<const BOOKS: bool>(&mut self, due: &Due) -> Found {
         let parts = (&self.model.grids[..], &mut self.state.motions[..]);
         let needs = &mut self.loads.needs;
-        let (found, heat) = self.shares.pull::<BOOKS>(crew, due, parts, needs);
+        let (found, heat) = self.shares.pull::<BOOKS>(due, parts, needs);
         self.heat += heat;
         found
     }
@@ -284,7 +278,7 @@ impl Explicit {
             weight: 1.0,
             dt: 0.0,
         };
-        self.pull_due::<true>(&mut Alone, &due)
+        self.pull_due::<true>(&due)
     }
 
     /// Impulses of hanging nodes to their rims, finest first, and of stiff cells to one another.
@@ -309,7 +303,7 @@ impl Explicit {
     }
 
     /// Moves the nodes whose class is due; the `LAST` time of a tick only their speeds change.
-    fn move_due<const LAST: bool>(&mut self, crew: &mut impl Crew, due: usize, plan: &Plan) -> f64 {
+    fn move_due<const LAST: bool>(&mut self, due: usize, plan: &Plan) -> f64 {
         let model = Arc::clone(&self.model);
         let pace = |class: usize| model.pace(plan, class);
         let mut taken = 0.0;
@@ -319,7 +313,7 @@ impl Explicit {
             }
         }
         let parts = (&model.grids[..], &mut self.state.motions[..]);
-        taken += self.shares.go::<LAST>(crew, (due, pace), parts);
+        taken += self.shares.go::<LAST>((due, pace), parts);
         for (index, seam) in model.seams.iter().enumerate() {
             if !LAST && seam.class <= due {
                 let (above, fine) = self.state.motions.split_at_mut(index + 1);
@@ -329,7 +323,7 @@ impl Explicit {
         taken
     }
 
-    fn go(&mut self, crew: &mut impl Crew, paths: &[Option<Path>; BODIES], plan: &Plan) {
+    fn go(&mut self, paths: &[Option<Path>; BODIES], plan: &Plan) {
         let slowest = self.model.slowest;
         let mut sums = self.state.tools.map(|tool| Sum {
             push: 0.5 * Vec3::from(tool.push),
@@ -340,7 +334,7 @@ impl Explicit {
         let whole = paths.iter().flatten().any(|path| path.friction > 0.0);
         let mut met = [Met::default(); BODIES];
         for substep in 0..plan.substeps {
-            self.move_due::<false>(crew, class_of(substep, slowest), plan);
+            self.move_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
             let last = now == plan.substeps;
             let weight = if last { 0.5 } else { 1.0 };
@@ -355,9 +349,9 @@ impl Explicit {
                 dt: plan.dt,
             };
             if last {
-                found = self.pull_due::<true>(crew, &due);
+                found = self.pull_due::<true>(&due);
             } else {
-                self.pull_due::<false>(crew, &due);
+                self.pull_due::<false>(&due);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
             let beat = Beat {
@@ -375,24 +369,19 @@ impl Explicit {
                 sum.twist += f64::from(weight) * Vec3::from(met.twist);
             }
         }
-        let taken = self.move_due::<true>(crew, slowest, plan);
+        let taken = self.move_due::<true>(slowest, plan);
         self.state.demand = found.demand;
         self.met = met;
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
         let slow = self.model.slow(plan);
-        self.book(crew, paths, (taken, found.energy, slow));
+        self.book(paths, (taken, found.energy, slow));
     }
 
-    fn book(
-        &mut self,
-        crew: &mut impl Crew,
-        paths: &[Option<Path>; BODIES],
-        (taken, elastic, slow): (f64, f64, f64),
-    ) {
+    fn book(&mut self, paths: &[Option<Path>; BODIES], (taken, elastic, slow): (f64, f64, f64)) {
         let unit_j = self.model.energy_j();
         // damping is proportional to all inertia
-        let taken = taken + self.weigh(crew) * (1.0 / (slow * slow) - 1.0);
+        let taken = taken + self.weigh() * (1.0 / (slow * slow) - 1.0);
         let books = &mut self.state.ledger;
         books.elastic_j = elastic * unit_j;
         books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;

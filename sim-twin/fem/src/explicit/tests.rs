@@ -1,8 +1,8 @@
 //! What the explicit tissue must do; one idea a file.
 
 mod block;
+mod chunk;
 mod coupled;
-mod crew;
 mod edit;
 mod energy;
 mod estimate;

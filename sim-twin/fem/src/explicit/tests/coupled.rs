@@ -29,7 +29,7 @@ fn period_s(substeps_max: u32, stiff: Stiff) -> f64 {
     }
     // the books say that it moves
     tissue.state.still = false;
-    tissue.weigh(&mut Alone);
+    tissue.weigh();
     let (mut crossings_s, mut before_m) = (Vec::new(), 0.0);
     for step in 1..1500 {
         tissue.step(&[], 1e-3, &mut []);
