@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_geometry::mesh::file::{read, vtu_write, Format};
-use palpate_geometry::mesh::{defect, Units};
+use palpate_geometry::mesh::file::{Format, read, vtu_write};
+use palpate_geometry::mesh::{Units, defect};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(parts) = read(Format::Vtu, bytes, &Units::SI) {
