@@ -10,11 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders with code that sessions depend on.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 11] = [
     "calib",
     "launch",
     "master",
     "sim-twin",
+    "sim-twin/fem",
+    "sim-twin/geometry",
+    "sim-twin/scene",
+    "sim-twin/springs",
+    "sim-twin/voxel",
     "slave",
     "transport",
 ];
@@ -109,7 +114,7 @@ mod tests {
             "transport/src/coupling/reservoir.rs",
             "master/src/tick.rs",
             "slave/src/tick.rs",
-            "sim-twin/src/scene.rs",
+            "sim-twin/scene/src/lib.rs",
             "launch/src/lab.rs",
             "scenes/layered.toml",
             "scenes/mound.msh",

@@ -15,7 +15,7 @@ mod range;
 mod spread;
 mod work;
 
-use palpate_twin::scene::{Press, SceneError};
+use palpate_scene::{Press, SceneError};
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::lump;

@@ -4,8 +4,8 @@ use palpate_master::predict::ToolShape;
 use palpate_slave::robot::{Environment, Opened, Probe, StrokeRefusal};
 use palpate_transport::stroke::STROKE_CHANGES;
 use palpate_transport::{Axes, Stroke};
-use palpate_twin::model::linked::edits::Change;
-use palpate_twin::model::linked::history::History;
+use palpate_twin::edits::Change;
+use palpate_twin::edits::History;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
 use crate::strokes::{change_of, part_of, sent_as};

@@ -10,8 +10,10 @@ mod way;
 
 use std::sync::Arc;
 
+use palpate_fem::Compliance;
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
+use palpate_scene::{Scene, SceneError, Steps};
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
@@ -20,8 +22,6 @@ use palpate_transport::inbox::Parties;
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Stroke, Time};
-use palpate_twin::model::fem::Compliance;
-use palpate_twin::scene::{Scene, SceneError, Steps};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};

@@ -20,7 +20,6 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod console;
-pub mod crew;
 pub mod detect;
 pub mod doctor;
 pub mod environment;

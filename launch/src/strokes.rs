@@ -11,8 +11,8 @@ use palpate_slave::robot::Robot;
 use palpate_transport::inbox::Inbox;
 use palpate_transport::stroke::{Came, STROKE_CHANGES, StrokeReceiver, StrokeSender};
 use palpate_transport::{Span, Stroke, StrokeChange, Time};
-use palpate_twin::model::linked::direction::Direction;
-use palpate_twin::model::linked::edits::{Change, Part};
+use palpate_twin::edits::Direction;
+use palpate_twin::edits::{Change, Part};
 use palpate_twin::{Instrument, Vec3};
 
 /// Strokes that are sent, or done, in one tick at most.

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use palpate_twin::model::fem::Compliance;
-use palpate_twin::scene::{Scene, TableError};
+use palpate_fem::Compliance;
+use palpate_scene::{Scene, TableError};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What the cache said of a scene.
@@ -111,7 +111,7 @@ mod tests {
             levels = 1\nfine_half_m = [0.006, 0.006]\nfine_depth_m = 0.004\n\
             [[layer]]\nyoung_pa = 5000.0\n\
             [tool]\nradius_m = 0.008\nstiffness_npm = 3000.0\n";
-        palpate_twin::scene::load(text).expect("a scene")
+        palpate_scene::load(text).expect("a scene")
     }
 
     #[test]

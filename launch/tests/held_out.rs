@@ -68,7 +68,7 @@ fn tissue(seed: u64, stiffness: f64) -> String {
 
 /// The springs of `sheet-lump`, `times` as stiff; its lump is at the sixth site.
 fn springs(times: f64) -> String {
-    let text = palpate_twin::scene::text("sheet-lump").expect("built in");
+    let text = palpate_scene::text("sheet-lump").expect("built in");
     let scaled = |name: &str, value: f64| {
         (
             format!("{name} = {value:.1}"),

@@ -11,10 +11,10 @@
 
 use std::collections::VecDeque;
 
+use palpate_scene::Steps;
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::{Axes, HapticFrame};
-use palpate_twin::model::linked::edits::{Change, Part};
-use palpate_twin::scene::Steps;
+use palpate_twin::edits::{Change, Part};
 use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
 
 use crate::device::{Reading, Revisions};
@@ -648,7 +648,7 @@ mod tests {
 
     #[test]
     fn issue_undo_and_redo_that_waited_lost_their_order() {
-        let scene = palpate_twin::scene::load("linked-nodule").expect("built in");
+        let scene = palpate_scene::load("linked-nodule").expect("built in");
         let tissue = || scene.build().expect("a volume");
         let mut predictor = Predictor::new(tissue(), tissue());
         let whole = predictor.topology();

@@ -13,7 +13,7 @@ use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;
-use palpate_twin::model::linked::edits::{Change, Part};
+use palpate_twin::edits::{Change, Part};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{HandleCaps, Reading};

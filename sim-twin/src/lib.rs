@@ -1,22 +1,25 @@
-//! Soft tissue that answers a touch within a tick.
+//! Soft tissue that answers a touch within a tick: what every model and every caller shares.
 //!
-//! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it
-//! gives back. [`mesh`] holds neutral descriptions of lattices and their files and the hexahedral
-//! blocks of continuum tissue, [`law`] what such tissue is made of, [`model`] the tissue models,
-//! [`volume`] voxels, their files and phantoms, [`contact`] the geometry of touching, [`integrate`] the stability advisor, [`crew`] the seam for
-//! threads that share a step, and [`scene`] turns a typed scene file into a boxed model. This crate
-//! knows nothing of networks, clocks, threads or devices: every step is a pure function of state,
-//! tools and `dt`.
+//! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it gives back. [`edits`]
+//! is what was done to tissue that can be opened, [`shape`] where a part of it is, [`lattice`] a neutral description of
+//! point masses and links, [`law`] what a continuum is made of, [`contact`] the geometry of touching, [`integrate`] the
+//! stability advisor. Models share [`hold`], [`seal`], [`stiffen`] and [`conjugate`].
+//!
+//! The crates in the folders beside `src` know this one: `geometry` has meshes, volumes and their files; `fem`, `voxel`
+//! and `springs` are models, which never know each other; `scene` turns a typed scene file into a boxed model. None of
+//! them knows networks, clocks, threads or devices: every step is a pure function of state, tools and `dt`.
 
+pub mod conjugate;
 pub mod contact;
-pub mod crew;
+pub mod edits;
+pub mod hold;
 pub mod integrate;
+pub mod lattice;
 pub mod law;
-pub mod mesh;
-pub mod model;
-pub mod scene;
+pub mod seal;
+pub mod shape;
+pub mod stiffen;
 pub mod twin;
-pub mod volume;
 
 pub use twin::{
     Caps, Edit, EditError, EditReport, Instrument, Jaws, Ledger, Reaction, Snapshot, ThawError,

@@ -4,8 +4,8 @@
 //! causal one-port per tool: positions in, equal and opposite forces out. World frame, SI units.
 
 use crate::Vec3;
-use crate::mesh::region::Shape;
-use crate::model::linked::edits::{Change, Part};
+use crate::edits::{Change, Part};
+use crate::shape::Shape;
 
 /// What touches the tissue during one step: a sphere, a rod, a plate or a point, with jaws when it can pinch and an
 /// instrument when it can do more than press.
@@ -127,6 +127,7 @@ impl Reaction {
     /// What is felt after the tool has moved by `way_m` \[m\] while no time passed: the force goes on
     /// along the normal with the local stiffness, never pulls, and is nothing without contact.
     #[must_use]
+    #[inline]
     pub fn moved_by(&self, way_m: &Vec3) -> Self {
         let deeper_m = -self.normal.dot(way_m);
         let pressed_n = self.force_n.dot(&self.normal);
@@ -159,6 +160,7 @@ impl Reaction {
     /// by the depth and, where friction holds, against the way by the tangential force over its
     /// stiffness. A rod's proxy is the rod moved as a whole, that of jaws the mean of both jaws'.
     #[must_use]
+    #[inline]
     pub fn proxy_m(&self, tool: &Tool) -> Vec3 {
         let proxy_m = tool.position_m + self.to_proxy_m;
         if proxy_m.iter().all(|x| x.is_finite()) {
@@ -195,6 +197,7 @@ pub struct Ledger {
 impl Ledger {
     /// Energy inside the tissue now \[J\].
     #[must_use]
+    #[inline]
     pub fn stored_j(&self) -> f64 {
         self.kinetic_j + self.elastic_j + self.contact_j
     }

@@ -3,8 +3,9 @@
 //! Every built-in scene takes part, and small ones with what no built-in scene has. The implicit solver,
 //! of hexahedra and of tetrahedra, is asked at longer steps, since it is stable at any and slow at all.
 
-use palpate_twin::mesh::region::Shape;
-use palpate_twin::scene::{self, Scene};
+use palpate_scene as scene;
+use palpate_scene::Scene;
+use palpate_twin::shape::Shape;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
 use std::hash::{DefaultHasher, Hasher};
 

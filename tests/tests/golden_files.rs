@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use palpate_twin::mesh::check::{self, Warning};
-use palpate_twin::mesh::{Lattice, Units, fem, fixture, plg};
+use palpate_geometry::mesh::check;
+use palpate_geometry::mesh::check::Warning;
+use palpate_geometry::mesh::{Units, fem, plg};
+use palpate_twin::lattice::{Lattice, fixture};
 
 const FEM: &str = include_str!("../data/hex_4x5_home.fem");
 const PLG: &str = include_str!("../data/hex_4x5_home.plg");

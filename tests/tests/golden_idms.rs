@@ -8,8 +8,8 @@
     reason = "helpers of tests, outside their functions"
 )]
 
-use palpate_twin::mesh::{Lattice, fixture};
-use palpate_twin::model::idms::{Contact, Idms, IdmsParams, Scheme, Window};
+use palpate_springs::idms::{Contact, Idms, IdmsParams, Scheme, Window};
+use palpate_twin::lattice::{Lattice, fixture};
 use palpate_twin::{Instrument, Jaws, Ledger, Reaction, Tissue, Tool, Vec3};
 
 const RADIUS: f64 = 1.5;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use palpate::audit::{Ports, TOLERANCE_J, audit};
 use palpate::config::Config;
 use palpate::lab::{self, Session};
+use palpate_fem::Compliance;
 use palpate_transport::Span;
 use palpate_transport::trace::{Events, TickRecord};
-use palpate_twin::model::fem::Compliance;
 
 /// Records of both sides of a session in virtual time.
 fn play(config: &Config, table: Option<&Arc<Compliance>>) -> (Vec<TickRecord>, Vec<TickRecord>) {

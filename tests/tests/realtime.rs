@@ -2,7 +2,6 @@
 //! and the meeting points between threads, counted on this thread in virtual time.
 
 use palpate::config::Config;
-use palpate::crew::Threads;
 use palpate::lab::Session;
 use palpate::run::allocation::{self, CountingAllocator};
 use palpate_master::device::params::HandleKind;
@@ -10,9 +9,6 @@ use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
 use palpate_transport::mailbox::{latest, ring};
 use palpate_transport::trace::TickRecord;
-use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Body};
-use palpate_twin::{Instrument, Reaction, Tool, Vec3};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -77,35 +73,4 @@ fn instruments_allocate_nothing_on_either_side() {
         (config.link.forward.loss, config.link.forward.jitter_ms) = (0.2, 10.0);
         assert_eq!(allocations(&config), 0, "{mode:?}");
     }
-}
-
-#[test]
-fn a_tick_that_threads_share_allocates_nothing_on_the_one_that_steps() {
-    let Body::Block(block) = scene::load("block").expect("built in").body else {
-        panic!("the scene is a block");
-    };
-    let (nested, stuff) = block.grids().expect("grids");
-    let mut tissue = Explicit::new(&nested, &stuff, &block.params).expect("a tissue");
-    let mut crew = Threads::new(2).expect("threads").always();
-    let mut reaction = [Reaction::default()];
-    let mut before = allocation::count();
-    for tick in 0..200_u32 {
-        if tick == 10 {
-            before = allocation::count();
-        }
-        let depth_m = 2e-5 * f64::from(tick);
-        let tool = Tool {
-            position_m: Vec3::new(0.0, 0.0, 5e-3 - depth_m),
-            velocity_mps: Vec3::zeros(),
-            radius_m: 5e-3,
-            stiffness_npm: 1e6,
-            shaft_m: Vec3::zeros(),
-            side_m: Vec3::zeros(),
-            instrument: Instrument::Blunt,
-            jaws: None,
-        };
-        tissue.step_with(&mut crew, (&[tool], 1e-3), &mut reaction);
-    }
-    assert!(reaction[0].force_n.z > 0.01);
-    assert_eq!(allocation::count(), before);
 }

@@ -2,9 +2,9 @@
 //!
 //! Source: ours; Gauss-Newton with the damping of Levenberg (1944) on the logarithms of the moduli,
 //! normal prior in the logarithm (Tarantola 2005, section 3.2). `record` prepares what was measured,
-//! `model` predicts it with a block of [`palpate_twin::scene::Block`] that is touched in the same way,
+//! `model` predicts it with a block of [`palpate_scene::Block`] that is touched in the same way,
 //! `solve` fits, `search` looks for lumps that the scene lacks, `doubt` says how sure the result is and
-//! what the record cannot tell. [`palpate_twin::scene::Steps`] brings what was found
+//! what the record cannot tell. [`palpate_scene::Steps`] brings what was found
 //! into a twin that a hand feels.
 //!
 //! Only the force along z counts: sideways forces carry friction, which is not known. What the
@@ -23,8 +23,8 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
+use palpate_scene::{BlockError, Scene};
 use palpate_twin::Vec3;
-use palpate_twin::scene::{BlockError, Scene};
 
 use crate::fit::FitError;
 pub use doubt::Direction;

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use palpate_scene::{Block, BlockError, Body as SceneBody, Inclusion, Scene};
 use palpate_twin::law::Material;
-use palpate_twin::scene::{Block, BlockError, Body as SceneBody, Inclusion, Scene};
 use palpate_twin::{Reaction, Snapshot, Tissue, Vec3};
 
 use super::record::{Touch, Visit};

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
+use palpate_scene::Scene;
 use palpate_twin::Vec3;
-use palpate_twin::scene::Scene;
 
 use super::{Sample, TouchError};
 

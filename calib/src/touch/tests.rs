@@ -1,8 +1,9 @@
 //! Records made by one block, explained by another.
 
 use super::*;
+use palpate_scene as scene;
+use palpate_scene::Body;
 use palpate_twin::Reaction;
-use palpate_twin::scene::{self, Body};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 

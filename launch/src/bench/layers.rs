@@ -6,9 +6,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use palpate_scene as scene;
+use palpate_scene::Body;
 use palpate_twin::Tissue as _;
-use palpate_twin::crew::Alone;
-use palpate_twin::scene::{self, Body};
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
@@ -81,7 +81,7 @@ fn row(
         }));
     };
     let mut tissue = block.solver()?;
-    let pressed = press(&mut tissue, &mut Alone, stop)?;
+    let pressed = press(&mut tissue, stop)?;
     let cpu = Stats::of(&pressed.cpu).unwrap_or_default();
     let [x_m, y_m, z_m] = block.size_m;
     let mass_kg = 1e3 * x_m * y_m * z_m;

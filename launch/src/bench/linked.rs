@@ -14,10 +14,10 @@ mod wield;
 use std::sync::atomic::AtomicBool;
 
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::model::linked::LinkedError;
-use palpate_twin::model::linked::bench1d::{Bench, Sample};
-use palpate_twin::model::linked::elements::ElementsError;
-use palpate_twin::model::linked::relax::RelaxError;
+use palpate_voxel::LinkedError;
+use palpate_voxel::bench1d::{Bench, Sample};
+use palpate_voxel::elements::ElementsError;
+use palpate_voxel::relax::RelaxError;
 use serde::{Deserialize, Serialize};
 
 pub use collide::CollisionRow;

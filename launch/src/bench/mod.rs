@@ -22,11 +22,11 @@ pub mod tissue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_fem::explicit::ExplicitError;
+use palpate_scene::{BlockError, SceneError, TableError};
 use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_transport::session::SessionError;
 use palpate_transport::{Span, Time};
-use palpate_twin::model::fem::explicit::ExplicitError;
-use palpate_twin::scene::{BlockError, SceneError, TableError};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
@@ -275,13 +275,6 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
 }
 
 impl BenchReport {
-    /// Whether what must not depend on the number of threads did not.
-    #[must_use]
-    pub fn repeats(&self) -> bool {
-        let mut rows = self.tissue.iter().flat_map(|tissue| &tissue.blocks);
-        rows.all(|row| row.same_bits != Some(false))
-    }
-
     /// Everything that is wanted of what was measured.
     pub fn goals(&self) -> impl Iterator<Item = &Goal> {
         let bus = self.bus.iter().flat_map(|bus| [&bus.quiet, &bus.busy]);

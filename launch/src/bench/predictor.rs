@@ -6,15 +6,15 @@
 
 use std::sync::atomic::AtomicBool;
 
+use palpate_fem::{
+    Ball, Compliance, ComplianceError, Contacts, Patch, Solid, SolidError, Support, Volumetric,
+};
+use palpate_geometry::mesh::grade::{GradeError, Grading};
+use palpate_geometry::mesh::hex::{HexError, HexMesh, Side};
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::Vec3;
 use palpate_twin::law::{Family, Material, MaterialError};
-use palpate_twin::mesh::grade::{GradeError, Grading};
-use palpate_twin::mesh::hex::{HexError, HexMesh, Side};
-use palpate_twin::model::fem::{
-    Ball, Compliance, ComplianceError, Contacts, Patch, Solid, SolidError, Support, Volumetric,
-};
 use serde::{Deserialize, Serialize};
 
 use super::goal::{self, Goal};

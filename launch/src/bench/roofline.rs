@@ -2,7 +2,7 @@
 //!
 //! Source: Williams, Waterman and Patterson 2009 (roofline); triad after McCalpin 1995. Bandwidths
 //! and the peak are measured on one thread by its own CPU time, the best of several rounds. What a
-//! cell asks is counted by hand from `palpate_twin::model::fem::explicit` (see the constants), so it
+//! cell asks is counted by hand from `palpate_fem::explicit` (see the constants), so it
 //! is an estimate: every field is thought to stream once a pass, and nothing to be kept.
 
 use std::hint::black_box;

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
+use palpate_scene as scene;
 use palpate_transport::Span;
-use palpate_twin::{Reaction, Vec3, scene};
+use palpate_twin::{Reaction, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::goal::{self, Goal};

@@ -2,13 +2,12 @@
 //!
 //! Source: the specification of tissue engines, section 3: a cube of 0.1 m (E = 5 kPa, nu = 0.45),
 //! pressed 10 mm by a frictionless sphere of 5 mm within 0.5 s and held, on even cells of four
-//! sizes and on the graded mesh of the scene `block`, on one thread and on two. Converged neo-Hookean
-//! forces from its table 3.1.
+//! sizes and on the graded mesh of the scene `block`. Converged neo-Hookean forces from its table 3.1.
 
+use palpate_fem::explicit::Explicit;
+use palpate_scene as scene;
+use palpate_scene::{Block, Body};
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::crew::{Alone, Crew};
-use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Block, Body};
 use palpate_twin::{Reaction, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -19,7 +18,6 @@ use super::layers::{self, LayersRow};
 use super::peers::{self, Peer};
 use super::roofline::{BYTES_PER_CELL, Bound, FLOPS_PER_CELL, Roofline};
 use super::{BenchError, Stats, go_on, now};
-use crate::crew::Threads;
 use crate::run::allocation::held_bytes;
 
 /// Depths at which the force is judged \[mm\].
@@ -34,17 +32,15 @@ const DOWN_M: f64 = 2e-5;
 const PRESS_TICKS: u32 = 500;
 /// Ticks in all: the press, and a hold.
 const TICKS: u32 = 750;
-/// Threads that share a tick in the second row of a mesh.
-const THREADS: usize = 2;
 /// First ticks that are not timed: the touch is not yet whole.
 const WARM_TICKS: usize = 50;
 
 /// The block test on every mesh, beside what the machine can do and what others need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TissueReport {
-    /// Two rows a mesh, of one thread and of two.
+    /// One row a mesh.
     pub blocks: Vec<BlockRow>,
-    /// Layers of other stiffness with a nodule, on one thread.
+    /// Layers of other stiffness with a nodule.
     pub layers: Vec<LayersRow>,
     /// Limits of one core.
     pub machine: Roofline,
@@ -67,22 +63,16 @@ pub struct BlockRow {
     pub nodes_free: usize,
     /// Cells.
     pub cells: usize,
-    /// Threads that may step it; on small meshes one does not ask the others (`Crew::pays`).
-    pub threads: u32,
     /// Sub-steps in a tick of 1 ms.
     pub substeps: u32,
-    /// CPU time of a tick under contact, of the thread that steps; others are not counted.
+    /// CPU time of a tick under contact.
     pub cpu: Stats,
     /// Wall time of a tick under contact.
     pub wall: Stats,
-    /// Simulated time over CPU time of the thread that steps.
+    /// Simulated time over CPU time.
     pub real_time_cpu: f64,
     /// Simulated time over wall time.
     pub real_time_wall: f64,
-    /// Median wall time on one thread over that on these; unknown for one.
-    pub speedup: Option<f64>,
-    /// Whether every force has the bits that it has on one thread; unknown for one.
-    pub same_bits: Option<bool>,
     /// Force at 1, 2, 5 and 10 mm, while it is pressed \[N\].
     pub force_n: [f64; 4],
     /// Its error against the converged force, as a share.
@@ -118,10 +108,6 @@ pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
         }));
     };
     let (machine, peers) = (Roofline::measure(), peers::peers());
-    let mut crew = Threads::new(THREADS).map_err(|source| BenchError::System {
-        action: "making a thread",
-        source,
-    })?;
     let mut meshes: Vec<(String, Block, usize)> = peers::NODES
         .into_iter()
         .zip([8_u32, 12, 20, 30])
@@ -130,12 +116,8 @@ pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
     meshes.push(("graded".to_owned(), graded, 0));
     let mut blocks = Vec::new();
     for (name, block, nodes) in meshes {
-        let alone = measure((&name, &block), &mut Alone, &machine, stop)?;
-        let mut shared = measure((&name, &block), &mut crew, &machine, stop)?;
-        shared.compare(&alone, crew.hands());
-        blocks.push(beside(alone.row, &peers, nodes));
-        shared.row.goals = goals(&shared.row);
-        blocks.push(shared.row);
+        let row = measure((&name, &block), &machine, stop)?;
+        blocks.push(beside(row, &peers, nodes));
     }
     Ok(TissueReport {
         blocks,
@@ -163,31 +145,13 @@ pub(super) struct Pressed {
     pub(super) force_n: [f64; 4],
     /// What the mesh does to them, where the tissue estimates it.
     pub(super) error_n: [Option<f64>; 4],
-    /// Bits of the force of every tick.
-    bits: Vec<u64>,
-}
-
-/// A row, and the bits of its forces.
-struct Measured {
-    row: BlockRow,
-    bits: Vec<u64>,
-}
-
-impl Measured {
-    /// Puts this, on so many threads, beside the same on one.
-    fn compare(&mut self, alone: &Self, threads: usize) {
-        self.row.threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        self.row.speedup = Some(alone.row.wall.us_p50 / self.row.wall.us_p50);
-        self.row.same_bits = Some(self.bits == alone.bits);
-    }
 }
 
 fn measure(
     (name, block): (&str, &Block),
-    crew: &mut impl Crew,
     machine: &Roofline,
     stop: &AtomicBool,
-) -> Result<Measured, BenchError> {
+) -> Result<BlockRow, BenchError> {
     go_on(stop)?;
     let (before, begun) = (held_bytes(), now());
     let mut tissue = {
@@ -197,7 +161,7 @@ fn measure(
     let build_s = (now() - begun).s();
     // without the counting allocator nothing is ever held
     let memory_bytes = u64::try_from(held_bytes() - before).ok().filter(|&b| b > 0);
-    let pressed = press(&mut tissue, crew, stop)?;
+    let pressed = press(&mut tissue, stop)?;
     let seconds = |spans: &[palpate_transport::Span]| spans.iter().map(|s| s.s()).sum::<f64>();
     let simulated_s = TICK_S * pressed.cpu.len() as f64;
     let (cpu_s, wall_s) = (seconds(&pressed.cpu), seconds(&pressed.wall));
@@ -212,11 +176,10 @@ fn measure(
         let share = pressed.error_n[at].map(|error_n| error_n / pressed.force_n[at]);
         share.filter(|share| share.is_finite())
     });
-    let row = BlockRow {
+    Ok(BlockRow {
         name: name.to_owned(),
         nodes_free: tissue.caps().nodes,
         cells,
-        threads: 1,
         substeps,
         cpu,
         wall: Stats::of(&pressed.wall).unwrap_or_default(),
@@ -231,13 +194,7 @@ fn measure(
         bound: machine.bound(cells),
         peer_over_ours_1ms: None,
         peer_over_ours_best: None,
-        speedup: None,
-        same_bits: None,
         goals: Vec::new(),
-    };
-    Ok(Measured {
-        row,
-        bits: pressed.bits,
     })
 }
 
@@ -247,18 +204,13 @@ pub(super) fn substeps(tissue: &Explicit) -> u32 {
 }
 
 /// Presses with a ball of 5 mm in the middle and holds it there.
-pub(super) fn press(
-    tissue: &mut Explicit,
-    crew: &mut impl Crew,
-    stop: &AtomicBool,
-) -> Result<Pressed, BenchError> {
+pub(super) fn press(tissue: &mut Explicit, stop: &AtomicBool) -> Result<Pressed, BenchError> {
     let mut reaction = [Reaction::default()];
     let mut pressed = Pressed {
         cpu: Vec::with_capacity(TICKS as usize),
         wall: Vec::with_capacity(TICKS as usize),
         force_n: [0.0; 4],
         error_n: [None; 4],
-        bits: Vec::with_capacity(3 * TICKS as usize + 3),
     };
     for tick in 0..=TICKS {
         go_on(stop)?;
@@ -274,11 +226,9 @@ pub(super) fn press(
             jaws: None,
         };
         let (wall, cpu) = (now(), thread_cpu_now());
-        tissue.step_with(crew, (&[tool], TICK_S), &mut reaction);
+        tissue.step(&[tool], TICK_S, &mut reaction);
         pressed.cpu.push(thread_cpu_now() - cpu);
         pressed.wall.push(now() - wall);
-        let bits = reaction[0].force_n.iter().map(|x| x.to_bits());
-        pressed.bits.extend(bits);
         for (at, depth_mm) in DEPTHS_MM.into_iter().enumerate() {
             if tick == 50 * depth_mm {
                 pressed.force_n[at] = reaction[0].force_n.z;
@@ -302,27 +252,21 @@ fn beside(mut row: BlockRow, peers: &[Peer], nodes: usize) -> BlockRow {
 /// What is wanted of a row, once it stands beside the others (issue 3, "what must hold").
 fn goals(row: &BlockRow) -> Vec<Goal> {
     let worst = row.force_error.iter().fold(0.0_f64, |a, e| a.max(e.abs()));
-    let mut goals = match (row.name.as_str(), row.threads) {
-        ("graded", 1) => vec![
+    let mut goals = match row.name.as_str() {
+        "graded" => vec![
             Goal::at_most("CPU of a tick, p50", row.cpu.us_p50, 500.0, "us"),
             Goal::at_most("CPU of a tick, p99", row.cpu.us_p99, 750.0, "us"),
             Goal::at_most("largest error of the force", 100.0 * worst, 3.0, "%"),
         ],
-        ("9261", 1) => vec![Goal::at_most(
+        "9261" => vec![Goal::at_most(
             "CPU of a tick, p99",
             row.cpu.us_p99,
             400.0,
             "us",
         )],
-        ("29791", 2) => vec![Goal::at_least(
-            "simulated over wall time",
-            row.real_time_wall,
-            1.0,
-            "",
-        )],
         _ => Vec::new(),
     };
-    if let Some(ratio) = row.peer_over_ours_1ms.filter(|_| row.threads == 1) {
+    if let Some(ratio) = row.peer_over_ours_1ms {
         let name = "fastest other engine's CPU over ours";
         goals.push(Goal::at_least(name, ratio, 20.0, ""));
     }
@@ -330,7 +274,7 @@ fn goals(row: &BlockRow) -> Vec<Goal> {
 }
 
 impl BlockRow {
-    /// A line of the table. What the thread that steps spends says nothing where others share it.
+    /// A line of the table.
     fn line(&self) -> String {
         let errors = self.force_error.map(|e| format!("{:+.1}", 100.0 * e));
         let estimates = self
@@ -339,16 +283,11 @@ impl BlockRow {
         let memory = self
             .memory_bytes
             .map_or("?".to_owned(), |b| format!("{:.1}", b as f64 * 1e-6));
-        let alone = |value: f64, digits: usize| match self.threads {
-            1 => format!("{value:.digits$}"),
-            _ => "-".to_owned(),
-        };
         let bound = format!("{:.1} {}", self.bound.ns_per_cell, self.bound.by);
         format!(
-            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9}{:>7.2}{:>6}{:>26}{:>12}{memory:>6}\
-             {:>9}{:>16}\n",
+            "{:<10}{:>7}{:>7}{:>4}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>9.2}{:>7.2}{:>26}{:>12}{memory:>6}\
+             {:>9.1}{:>16}\n",
             self.name,
-            self.threads,
             self.nodes_free,
             self.cells,
             self.substeps,
@@ -356,14 +295,12 @@ impl BlockRow {
             self.cpu.us_p99,
             self.wall.us_p50,
             self.wall.us_p99,
-            alone(self.real_time_cpu, 2),
+            self.real_time_cpu,
             self.real_time_wall,
-            self.speedup
-                .map_or("-".to_owned(), |gain| format!("{gain:.2}")),
             errors.join(" "),
             estimates.join(" "),
-            alone(self.ns_per_cell, 1),
-            if self.threads == 1 { &bound } else { "-" },
+            self.ns_per_cell,
+            bound,
         )
     }
 }
@@ -373,9 +310,8 @@ impl TissueReport {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<10}{:>4}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>6}{:>26}{:>12}{:>6}{:>9}{:>16}\n",
+            "{:<10}{:>7}{:>7}{:>4}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>26}{:>12}{:>6}{:>9}{:>16}\n",
             "block test",
-            "thr",
             "free n",
             "cells",
             "sub",
@@ -385,7 +321,6 @@ impl TissueReport {
             "p99",
             "rtf cpu",
             "wall",
-            "gain",
             "force 1/2/5/10 mm [%]",
             "estimated",
             "MB",
@@ -395,23 +330,12 @@ impl TissueReport {
         for row in &self.blocks {
             text += &row.line();
         }
-        let differing = self
-            .blocks
-            .iter()
-            .filter(|row| row.same_bits == Some(false));
-        for row in differing {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{} on {} threads has OTHER FORCES than on one",
-                row.name, row.threads
-            );
-        }
         let Roofline {
             l2_gbps,
             l3_gbps,
             peak_gflops,
         } = self.machine;
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "one core: triad {l2_gbps:.0} GB/s in L2, {l3_gbps:.0} in L3, {peak_gflops:.0} GFLOP/s; a cell \
@@ -423,8 +347,7 @@ impl TissueReport {
         }
         text += "what is wanted:\n";
         for row in &self.blocks {
-            let of = format!("{}, {} thread(s)", row.name, row.threads);
-            text += &goal::lines(&of, &row.goals);
+            text += &goal::lines(&row.name, &row.goals);
         }
         for row in &self.layers {
             text += &goal::lines(&row.name, &row.goals);
@@ -477,9 +400,7 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let block = even(&graded, 8);
-        measure(("729", &block), &mut Alone, &MACHINE, &stop)
-            .expect("fits")
-            .row
+        measure(("729", &block), &MACHINE, &stop).expect("fits")
     }
 
     #[test]
@@ -503,23 +424,6 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_give_the_bits_of_one() {
-        let Body::Block(graded) = scene::load("block").expect("built in").body else {
-            panic!("no block");
-        };
-        let (block, stop) = (even(&graded, 12), AtomicBool::new(false));
-        let mut crew = Threads::new(2).expect("threads").always();
-        let alone = measure(("2197", &block), &mut Alone, &MACHINE, &stop).expect("fits");
-        let mut shared = measure(("2197", &block), &mut crew, &MACHINE, &stop).expect("fits");
-        shared.compare(&alone, crew.hands());
-        assert_eq!((shared.row.threads, shared.row.same_bits), (2, Some(true)));
-        assert!(shared.row.speedup.is_some_and(|gain| gain > 0.0));
-        shared.bits[700] ^= 1;
-        shared.compare(&alone, 2);
-        assert_eq!(shared.row.same_bits, Some(false));
-    }
-
-    #[test]
     fn the_table_names_meshes_limits_and_where_others_come_from() {
         let peers = peers::peers();
         let mut row = beside(coarse(), &peers, 729);
@@ -537,9 +441,9 @@ mod tests {
         };
         let table = report.table();
         assert!(report.goals().count() == 1 && report.goals().all(|goal| goal.held));
-        let mut shared = report.blocks[0].clone();
-        (shared.name, shared.threads, shared.real_time_wall) = ("29791".to_owned(), 2, 0.9);
-        let missed = goals(&shared);
+        let mut slow = report.blocks[0].clone();
+        slow.peer_over_ours_1ms = Some(1.0);
+        let missed = goals(&slow);
         assert!(missed.len() == 1 && !missed[0].held, "{missed:?}");
         for word in ["729", "GFLOP/s", "another machine", "29 times ours", "held"] {
             assert!(table.contains(word), "{word} is not in\n{table}");

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use palpate_calib::touch::{self, Estimate, Identified, Part, Sample, Settings};
 use palpate_master::predict::ToolShape;
+use palpate_scene as scene;
+use palpate_scene::{Body, Inclusion, Scene};
 use palpate_transport::trace::TickRecord;
 use palpate_twin::Vec3;
-use palpate_twin::scene::{self, Body, Inclusion, Scene};
 use serde_json::{Value, json};
 
 use super::{Done, Failure, output};

@@ -1,7 +1,7 @@
 //! `palpate model`: look at tissue models, check, convert and drape them, and study lumps in scenes.
 //!
 //! Source: seed-004 3.9, 3.10 (rows S4-54 to S4-57). Here are only files and words; reading,
-//! checking and draping are those of `palpate_twin::mesh`. A model is a lattice, or a mesh of another
+//! checking and draping are those of `palpate_geometry::mesh`. A model is a lattice, or a mesh of another
 //! program, or a volume, as the name of its file says.
 
 mod build;
@@ -14,10 +14,12 @@ mod volume;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use palpate_geometry::mesh::drape;
+use palpate_geometry::mesh::drape::{DrapeParams, Form};
+use palpate_geometry::mesh::{Parts, Surface, Units, check, fem, plg};
+use palpate_scene::Body;
 use palpate_twin::Vec3;
-use palpate_twin::mesh::drape::{self, DrapeParams, Form};
-use palpate_twin::mesh::{Lattice, Parts, Surface, Units, check, fem, fixture, plg};
-use palpate_twin::scene::Body;
+use palpate_twin::lattice::{Lattice, fixture};
 
 use super::{Done, Failure};
 use crate::cli::{LabelArgs, ModelAction, SurfaceArgs, UnitArgs, UnitName};

@@ -2,9 +2,9 @@
 //!
 //! Source: ours. The other methods are made for the tick, and their cost is in `palpate bench`.
 
+use palpate_scene::{Scene, SceneError};
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::trace::Side;
-use palpate_twin::scene::{Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use super::Failure;

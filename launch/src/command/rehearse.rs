@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_geometry::mesh::file::ply_write;
+use palpate_geometry::mesh::surface::Surface;
+use palpate_geometry::mesh::units::Units;
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_twin::mesh::file::ply_write;
-use palpate_twin::mesh::surface::Surface;
-use palpate_twin::mesh::units::Units;
 
 use super::conclude::{self, Evidence};
 use super::lab::{Entry, Recording};

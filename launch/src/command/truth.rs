@@ -13,7 +13,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::trace::{Side, TickRecord};
 
-use palpate_twin::scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
+use palpate_scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_twin::{Reaction, Vec3};
 
 use crate::config::{Config, ConfigError};

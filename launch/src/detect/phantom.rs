@@ -2,10 +2,10 @@
 //!
 //! Source: ours; the weighted rule of links between unlike elements is that of seed-001 section 3.4.2.
 
+use palpate_scene::{Block, Body, LinkedBlock};
 use palpate_twin::Vec3;
 use palpate_twin::law::{Material, Mixing};
-use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::scene::{Block, Body, LinkedBlock};
+use palpate_voxel::matter::Matter;
 
 use super::DetectError;
 

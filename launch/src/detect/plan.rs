@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use palpate_twin::scene::Scene;
+use palpate_scene::Scene;
 
 use super::phantom::Phantom;
 use super::{Case, DetectError, Found, MeshCase, Options, Spread, Study, Unknown, range, work};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
-use palpate_twin::scene;
+use palpate_scene as scene;
 
 const COARSE: &str = "name = \"coarse\"\n[block]\nsize_m = [0.1, 0.1, 0.05]\ncell_m = 0.005\n\
     levels = 1\nfine_half_m = [0.01, 0.01]\nfine_depth_m = 0.01\n[[layer]]\nyoung_pa = 5000.0\n\

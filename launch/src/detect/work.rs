@@ -5,7 +5,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use palpate_twin::scene::{Press, SceneError};
+use palpate_scene::{Press, SceneError};
 
 use super::plan::Job;
 use crate::pool;

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 
 use palpate_master::predict::ToolShape;
+use palpate_scene as scene;
+use palpate_scene::Scene;
 use palpate_twin::Tissue;
-use palpate_twin::scene::{self, Scene};
 
 use crate::config::{Config, ConfigError};
 

@@ -3,8 +3,9 @@
 //! Source: ours; seed-004 rows S4-22, S4-26 and S4-31 for what is practised. A task that hides something makes a
 //! scene of its own from the built-in one and the attempt's number, so the folder of a session has all of it.
 
+use palpate_scene as scene;
+use palpate_scene::Lump;
 use palpate_transport::chance::even;
-use palpate_twin::scene::{self, Lump};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use serde::{Deserialize, Serialize};

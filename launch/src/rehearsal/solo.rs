@@ -3,6 +3,7 @@
 //! Source: ours. The tick, the handle and the guard are those of every session; nothing ever comes from the other
 //! side, and nobody takes what is sent.
 
+use palpate_geometry::mesh::surface::Surface;
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_master::predict::strokes::Strokes;
@@ -12,7 +13,6 @@ use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{Axes, Stroke, Time};
 use palpate_twin::Tissue;
-use palpate_twin::mesh::surface::Surface;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};

@@ -3,13 +3,14 @@
 //! Source: ours. It is only told the changes, as the tissue at the other end of a network is; nobody touches it, so
 //! its places are those at rest. Labels are the names of the scene's materials, as they were at the start.
 
-use palpate_twin::model::linked::Linked;
-use palpate_twin::model::linked::direction::Direction;
-use palpate_twin::model::linked::edits::{self, Change, Part};
-use palpate_twin::model::linked::links::Links;
-use palpate_twin::model::linked::walk::Walk;
-use palpate_twin::scene::{Body, Scene, SceneError};
+use palpate_scene::{Body, Scene, SceneError};
+use palpate_twin::edits::Direction;
+use palpate_twin::edits::{Change, Part};
 use palpate_twin::{Edit, Tissue, Vec3};
+use palpate_voxel::Linked;
+use palpate_voxel::edits;
+use palpate_voxel::links::Links;
+use palpate_voxel::walk::Walk;
 use serde::{Deserialize, Serialize};
 
 /// How much of a label there was and is.

@@ -4,8 +4,8 @@
 //! constant force, grasp without slipping. Ticks are those of the operator's side. Nothing here reads a clock or a
 //! file; [`Attempts`] is a record that a shell keeps.
 
+use palpate_scene::Lump;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::scene::Lump;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::press::push_n;

@@ -7,10 +7,10 @@ mod judge;
 
 use palpate_master::device::procedure::{PHASE_FIRST, Procedure, ProcedureParams, Span};
 use palpate_master::device::script::ScriptParams;
+use palpate_scene::Scene;
 use palpate_transport::AXES;
 use palpate_transport::trace::{Events, TickRecord};
-use palpate_twin::model::linked::edits::Change;
-use palpate_twin::scene::Scene;
+use palpate_twin::edits::Change;
 use palpate_twin::{Instrument, Ledger, Tissue, Vec3, View};
 use serde::{Deserialize, Serialize};
 
@@ -133,7 +133,7 @@ impl Watch {
             return Ok(None);
         };
         let wrong = |message: String| ConfigError::Field { message };
-        let build = |error: palpate_twin::scene::SceneError| wrong(format!("twin: {error}"));
+        let build = |error: palpate_scene::SceneError| wrong(format!("twin: {error}"));
         able(params, scene).map_err(wrong)?;
         let specimen = Specimen::of(scene).map_err(build)?;
         for (number, one) in (1..).zip(&config.after) {

@@ -429,7 +429,7 @@ mod tests {
             plates,
             jaws: false,
             instruments: false,
-            ..palpate_twin::scene::load("sheet")
+            ..palpate_scene::load("sheet")
                 .and_then(|scene| scene.build())
                 .expect("built in")
                 .caps()

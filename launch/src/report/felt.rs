@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 
+use palpate_scene::Lump;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::scene::Lump;
 
 use super::map::{colour_at, scale};
 use super::words::number;

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use palpate_twin::scene::LinkedVoxels;
-use palpate_twin::volume::{Grid, Voxels};
+use palpate_geometry::volume::{Grid, Voxels};
+use palpate_scene::LinkedVoxels;
 
 use super::{escape, head, section};
 use crate::command::Built;

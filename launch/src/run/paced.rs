@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use palpate_geometry::mesh::surface::Surface;
 use palpate_transport::clock::pause;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::mailbox::{
@@ -19,7 +20,6 @@ use palpate_transport::mailbox::{
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Stroke};
 use palpate_twin::Tissue;
-use palpate_twin::mesh::surface::Surface;
 
 use super::duty::Duty;
 use super::face::Shown;

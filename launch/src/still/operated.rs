@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use palpate_geometry::mesh::surface::Surface;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::mesh::surface::Surface;
 use palpate_twin::{Instrument, Ledger, Vec3, View};
 
 use super::camera::Camera;

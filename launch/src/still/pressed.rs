@@ -5,8 +5,8 @@
 //! been so: of a session whose instruments opened it, only what came before is shown.
 
 use palpate_master::predict::ToolShape;
+use palpate_scene::Scene;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::scene::Scene;
 use palpate_twin::{Reaction, Tool, Vec3};
 
 use super::{Still, Subject};

@@ -3,10 +3,10 @@
 use super::camera::Camera;
 use super::canvas::Canvas;
 use super::*;
-use palpate_twin::model::linked::elements::{Elements, Frame, Seed};
-use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::model::linked::surface::Surface;
 use palpate_twin::{Instrument, Ledger};
+use palpate_voxel::elements::{Elements, Frame, Seed};
+use palpate_voxel::matter::Matter;
+use palpate_voxel::surface::Surface;
 
 /// Edge of the block, in elements.
 const EDGE: i32 = 30;

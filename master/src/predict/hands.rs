@@ -102,7 +102,7 @@ fn tool(params: &PredictParams, touch: &Touch) -> Tool {
 
 #[cfg(test)]
 mod tests {
-    use palpate_twin::scene;
+    use palpate_scene as scene;
 
     use super::*;
 

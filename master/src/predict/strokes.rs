@@ -10,8 +10,8 @@
 //! does it to its twin, and goes on from there.
 
 use palpate_transport::stroke::STROKE_CHANGES;
-use palpate_twin::model::linked::edits::{Change, Part};
-use palpate_twin::model::linked::history::History;
+use palpate_twin::edits::History;
+use palpate_twin::edits::{Change, Part};
 use palpate_twin::{Edit, Instrument, Snapshot, Tissue, View};
 
 /// Changes that one step or one revision makes at most, by element: of its three links, its hold, and itself.
@@ -190,7 +190,8 @@ impl Strokes {
 
 #[cfg(test)]
 mod tests {
-    use palpate_twin::{Reaction, Tool, Vec3, scene};
+    use palpate_scene as scene;
+    use palpate_twin::{Reaction, Tool, Vec3};
 
     use super::*;
 

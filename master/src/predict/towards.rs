@@ -1,11 +1,11 @@
 //! A twin that goes over to another scene while a session runs, such as to what was identified from touch.
 //!
-//! Source: ours, by the steps of [`palpate_twin::scene::Steps`] (teleop E16). Twin and shadow go the same
+//! Source: ours, by the steps of [`palpate_scene::Steps`] (teleop E16). Twin and shadow go the same
 //! way, each in its own time: a tissue that is touched takes small steps, as far as what it has dissipated
 //! pays for them, and one that nobody touches changes at once.
 
+use palpate_scene::{STEP_LOG, Steps};
 use palpate_twin::Tissue;
-use palpate_twin::scene::{STEP_LOG, Steps};
 
 /// Ticks from one edit to the next: less than one percent of the force in 20 ms.
 const EVERY: u32 = 20;
@@ -84,7 +84,8 @@ fn take(steps: &mut Steps, tissue: &mut dyn Tissue, touched: bool) -> Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palpate_twin::scene::{self, Body, Scene};
+    use palpate_scene as scene;
+    use palpate_scene::{Body, Scene};
 
     fn pad(young_pa: f64) -> Scene {
         let text = format!(

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::mesh::{Units, check, plg};
+use palpate_geometry::mesh::{Units, check, plg};
 
 fuzz_target!(|pair: (&[u8], &[u8])| {
     if let Ok(loaded) = plg::read_pair(pair.0, pair.1, &Units::SI) {

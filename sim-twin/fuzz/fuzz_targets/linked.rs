@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::model::linked::edits::topology;
-use palpate_twin::model::linked::links::Links;
-use palpate_twin::scene::{Body, Scene, load};
+use palpate_scene::{Body, Scene, load};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
+use palpate_voxel::edits::topology;
+use palpate_voxel::links::Links;
 use std::sync::OnceLock;
 
 const TEXT: &str = "name = \"fuzz\"\n[linked]\nsize_m = [0.016, 0.014, 0.01]\nspacing_m = 0.002\nfriction = 0.3\n\

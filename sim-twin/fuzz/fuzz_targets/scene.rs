@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::scene::load;
+use palpate_scene::load;
 
 fuzz_target!(|text: &str| {
     if let Ok(scene) = load(text) {

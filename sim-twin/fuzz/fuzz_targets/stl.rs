@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::mesh::file::{Format, ply_write, read};
-use palpate_twin::mesh::{Units, defect};
+use palpate_geometry::mesh::file::{Format, ply_write, read};
+use palpate_geometry::mesh::{Units, defect};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(parts) = read(Format::Stl, bytes, &Units::SI) {

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use palpate_fem::{Ball, Compliance, Contacts};
 use palpate_twin::Vec3;
-use palpate_twin::model::fem::{Ball, Compliance, Contacts};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(table) = Compliance::from_bytes(bytes) {

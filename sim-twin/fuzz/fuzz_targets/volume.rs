@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_twin::volume::file::{Format, nrrd_write, read};
+use palpate_geometry::volume::file::{Format, nrrd_write, read};
 
 fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Nrrd, Format::Nifti, Format::Dicom] {

@@ -16,10 +16,10 @@
 //! places stay finite, nothing goes faster than 1 m/s, and the carried force at 10 mm is that of some press.
 
 use nalgebra::{Matrix3, Vector3};
+use palpate_fem::explicit::Explicit;
+use palpate_scene::{Body, load};
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::model::fem::explicit::Explicit;
-use palpate_twin::scene::{self, Body};
-use palpate_twin::{Reaction, Tissue, Instrument, Tool, Vec3};
+use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use rapier3d::prelude::*;
 
 const DEPTHS_MM: [f64; 3] = [2.0, 5.0, 10.0];
@@ -121,7 +121,7 @@ fn summed(mut spent_ms: Vec<f64>, step_ms: f64) -> (f64, f64) {
 
 /// Our explicit solver on even cells.
 fn ours(edges: usize) -> Row {
-    let Body::Block(mut block) = scene::load("block").expect("built in").body else {
+    let Body::Block(mut block) = load("block").expect("built in").body else {
         panic!("the scene is a block");
     };
     block.zone.cell_m = block.size_m[0] / edges as f64;

@@ -68,6 +68,7 @@ impl Grid {
         self.begins = begins;
     }
 
+    #[inline]
     fn cell_of(&self, point: &Vec3) -> usize {
         let (column, _) = self.span(0, point.x, 0.0);
         let (row, _) = self.span(1, point.y, 0.0);
@@ -75,6 +76,7 @@ impl Grid {
     }
 
     /// Cells that `center +- reach` covers along one axis, clamped into the grid.
+    #[inline]
     fn span(&self, axis: usize, center_m: f64, reach_m: f64) -> (usize, usize) {
         let cells = if axis == 0 { self.columns } else { self.rows };
         let cell = |at: f64| {

@@ -2,9 +2,9 @@
 //!
 //! Source: seed-004 3.5 (rows S4-16 to S4-18). [`node`] is the point-in-sphere penalty of the
 //! source, [`face`] the continuous contact with triangles; both are for the springs of
-//! [`crate::model::idms`], [`skin`] is what they know of the surface in advance, [`near`] the short
+//! `palpate_springs::idms`, [`skin`] is what they know of the surface in advance, [`near`] the short
 //! list of elements worth testing, [`span`] what makes a rod or a plate of a sphere. The continuum brings its own: `skin` of
-//! [`crate::model::fem::explicit`], which feels points too, and [`crate::model::fem::probe`] for the
+//! `palpate_fem::explicit`, which feels points too, and `palpate_fem::probe` for the
 //! implicit solver and the offline truth.
 
 pub mod face;
@@ -37,6 +37,7 @@ pub struct Sphere {
 impl Sphere {
     /// How far from its centre any of it may be \[m\].
     #[must_use]
+    #[inline]
     pub fn reach_m(&self) -> f64 {
         self.radius_m + self.span.size_m()
     }
@@ -62,6 +63,7 @@ pub struct Touch {
 impl Touch {
     /// No contact; `normal` is remembered.
     #[must_use]
+    #[inline]
     pub fn none(normal: Vec3) -> Self {
         Self {
             force_n: Vec3::zeros(),
@@ -80,17 +82,20 @@ pub const TOOL_RANGE: f64 = 1e6;
 /// Whether a tool is a sphere or a rod: every number of it is finite, positive where it must be and
 /// within [`TOOL_RANGE`]. A tool that fails, and is no point either, touches nothing.
 #[must_use]
+#[inline]
 pub fn usable(tool: &Tool) -> bool {
     tool.radius_m > 0.0 && tool.radius_m <= TOOL_RANGE && sound(tool)
 }
 
 /// Whether a tool is a point, all other numbers of which are as [`usable`] wants them; a line is none.
 #[must_use]
+#[inline]
 pub fn is_point(tool: &Tool) -> bool {
     tool.radius_m == 0.0 && Span::of(tool) == Span::default() && sound(tool)
 }
 
 /// Everything but the radius.
+#[inline]
 fn sound(tool: &Tool) -> bool {
     let within = |value: f64| value.abs() <= TOOL_RANGE;
     let positive = |value: f64| value > 0.0 && value.is_finite();
@@ -109,6 +114,7 @@ fn sound(tool: &Tool) -> bool {
 
 /// Direction from the second jaw of a tool to the first: x or, of one with a shaft, across it.
 #[must_use]
+#[inline]
 pub fn jaw_axis(shaft_m: &Vec3) -> Vec3 {
     let long = shaft_m.norm_squared().max(f64::MIN_POSITIVE);
     let across = |axis: Vec3| axis - shaft_m * (axis.dot(shaft_m) / long);

@@ -34,6 +34,7 @@ impl Near {
 
     /// The elements, in ascending order.
     #[must_use]
+    #[inline]
     pub fn items(&self) -> &[u32] {
         &self.items
     }
@@ -42,6 +43,7 @@ impl Near {
     ///
     /// `travel_m`: how far any node can have moved since the start, accumulated.
     #[must_use]
+    #[inline]
     pub fn covers(&self, center_m: &Vec3, travel_m: f64, reach_m: f64) -> bool {
         let moved_m = (center_m - self.anchor_m).norm() + (travel_m - self.travel_m).abs();
         // A list made for a much larger reach is complete, but too long.
@@ -60,6 +62,7 @@ impl Near {
     }
 
     /// Add an element.
+    #[inline]
     pub fn push(&mut self, item: u32) {
         self.items.push(item);
     }
@@ -70,6 +73,7 @@ impl Near {
     }
 
     /// Forget the list; the next query makes it anew.
+    #[inline]
     pub fn forget(&mut self) {
         self.made = false;
         self.items.clear();

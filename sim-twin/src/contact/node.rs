@@ -66,7 +66,7 @@ pub fn press(
 mod tests {
     use super::*;
     use crate::contact::Span;
-    use crate::mesh::fixture;
+    use crate::lattice::fixture;
     use rand_like::Sequence;
 
     /// A small deterministic sequence; tests need spread, not quality.

@@ -7,7 +7,7 @@
 
 use crate::Vec3;
 use crate::contact::grid::Grid;
-use crate::mesh::lattice::Face;
+use crate::lattice::Face;
 
 /// Surface nodes come first in every slice given here, `rest_m` holds exactly them.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,36 +65,42 @@ impl Skin {
 
     /// Triangles of the surface.
     #[must_use]
+    #[inline]
     pub fn faces(&self) -> &[Face] {
         &self.faces
     }
 
     /// Number of surface nodes.
     #[must_use]
+    #[inline]
     pub fn nodes(&self) -> usize {
         self.rest_m.len()
     }
 
     /// Slack that a near list of this surface is made with \[m\].
     #[must_use]
+    #[inline]
     pub fn slack_m(&self) -> f64 {
         self.slack_m
     }
 
     /// Outward unit normal of a surface node at rest, from the faces around it; z if it has none.
     #[must_use]
+    #[inline]
     pub fn normal(&self, node: usize) -> Vec3 {
         self.normals[node]
     }
 
     /// The nodes, with weights that add up to 1, that share a load put on `node`.
     #[must_use]
+    #[inline]
     pub fn patch(&self, node: usize) -> &[(u32, f64)] {
         &self.patch[self.patch_begins[node] as usize..self.patch_begins[node + 1] as usize]
     }
 
     /// Where the contact surface has its corner `node` while nodes are at `positions_m`.
     #[must_use]
+    #[inline]
     pub fn corner(&self, node: usize, positions_m: &[Vec3]) -> Vec3 {
         let patch = self.patch(node);
         if patch.len() == 1 {
@@ -110,6 +116,7 @@ impl Skin {
 
     /// Whether a foot with these weights lies on the open rim of the surface.
     #[must_use]
+    #[inline]
     pub fn on_rim(&self, face: usize, weights: &[f64; 3]) -> bool {
         let zero = weights.map(|weight| weight == 0.0);
         match zero.iter().filter(|&&flag| flag).count() {
@@ -121,6 +128,7 @@ impl Skin {
 
     /// How far any surface node has moved sideways from its rest \[m\].
     #[must_use]
+    #[inline]
     pub fn drift_m(&self, positions_m: &[Vec3]) -> f64 {
         let aside = |(now, rest): (&Vec3, &Vec3)| (now - rest).xy().norm_squared();
         positions_m
@@ -240,7 +248,7 @@ fn patches(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::fixture;
+    use crate::lattice::fixture;
 
     fn skin(patch_m: f64) -> Skin {
         let lattice = fixture::regular();

@@ -20,6 +20,7 @@ const SQUARE: f64 = 1e-6;
 impl Span {
     /// That of a tool.
     #[must_use]
+    #[inline]
     pub fn of(tool: &Tool) -> Self {
         Self {
             shaft_m: tool.shaft_m,
@@ -29,6 +30,7 @@ impl Span {
 
     /// Whether its edges are perpendicular: the nearest point is found along each by itself.
     #[must_use]
+    #[inline]
     pub fn is_square(&self) -> bool {
         let cosine = self.shaft_m.dot(&self.side_m).abs();
         cosine <= SQUARE * self.shaft_m.norm() * self.side_m.norm()
@@ -36,12 +38,14 @@ impl Span {
 
     /// Its longest way across \[m\].
     #[must_use]
+    #[inline]
     pub fn size_m(&self) -> f64 {
         (self.shaft_m + self.side_m).norm()
     }
 
     /// From the tool's place to the point of it that is nearest to a place `off_m` from there \[m\].
     #[must_use]
+    #[inline]
     pub fn nearest_m(&self, off_m: &Vec3) -> Vec3 {
         let mut nearest_m = Vec3::zeros();
         for edge_m in [&self.shaft_m, &self.side_m] {

@@ -15,6 +15,7 @@ pub struct Foot {
 
 /// The point of triangle `a b c` that is closest to `p`. Total: flat triangles are edges.
 #[must_use]
+#[inline]
 pub fn closest(p: &Vec3, a: &Vec3, b: &Vec3, c: &Vec3) -> Foot {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let (d1, d2) = (ab.dot(&ap), ac.dot(&ap));
@@ -50,6 +51,7 @@ pub fn closest(p: &Vec3, a: &Vec3, b: &Vec3, c: &Vec3) -> Foot {
     foot(a, b, c, [1.0 - v - w, v, w])
 }
 
+#[inline]
 fn foot(a: &Vec3, b: &Vec3, c: &Vec3, weights: [f64; 3]) -> Foot {
     Foot {
         point_m: weights[0] * a + weights[1] * b + weights[2] * c,
@@ -58,6 +60,7 @@ fn foot(a: &Vec3, b: &Vec3, c: &Vec3, weights: [f64; 3]) -> Foot {
 }
 
 /// A quotient that is known to lie in \[0, 1\]; zero where it is undefined.
+#[inline]
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         (part / whole).min(1.0)

@@ -3,8 +3,8 @@
 //! Source: power iteration on the assembled lattice after W4.
 
 use crate::Vec3;
-use crate::mesh::lattice::Lattice;
-use crate::model::conjugate::dot;
+use crate::conjugate::dot;
+use crate::lattice::Lattice;
 
 const ITERATIONS_MAX: usize = 400;
 const TOLERANCE: f64 = 1e-9;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::mesh::Lattice;
-use crate::mesh::fixture;
+use crate::lattice::Lattice;
+use crate::lattice::fixture;
 use chain::{Chain, Swept};
 use nalgebra::{DMatrix, SymmetricEigen};
 

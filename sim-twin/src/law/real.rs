@@ -21,15 +21,19 @@ pub trait Real: RealField + Copy {
 }
 
 impl Real for f64 {
+    #[inline]
     fn of(value: f64) -> Self {
         value
     }
+    #[inline]
     fn logarithm(self) -> Self {
         libm::log(self)
     }
+    #[inline]
     fn exponential(self) -> Self {
         libm::exp(self)
     }
+    #[inline]
     fn cube_root(self) -> Self {
         libm::cbrt(self)
     }
@@ -40,15 +44,19 @@ impl Real for f32 {
         clippy::cast_possible_truncation,
         reason = "rounding is what is asked for"
     )]
+    #[inline]
     fn of(value: f64) -> Self {
         value as Self
     }
+    #[inline]
     fn logarithm(self) -> Self {
         libm::logf(self)
     }
+    #[inline]
     fn exponential(self) -> Self {
         libm::expf(self)
     }
+    #[inline]
     fn cube_root(self) -> Self {
         libm::cbrtf(self)
     }

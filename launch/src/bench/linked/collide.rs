@@ -5,8 +5,8 @@
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 
-use palpate_twin::model::linked::collide::table::{Course, STEPS, Stage};
-use palpate_twin::model::linked::direction::Direction;
+use palpate_twin::edits::Direction;
+use palpate_voxel::collide::table::{Course, STEPS, Stage};
 use serde::{Deserialize, Serialize};
 
 use super::printed::Map;

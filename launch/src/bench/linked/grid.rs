@@ -7,13 +7,13 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 
 use palpate_twin::Vec3;
-use palpate_twin::model::linked::chain::Lists;
-use palpate_twin::model::linked::elements::{Elements, Frame, Seed};
-use palpate_twin::model::linked::exact::Control;
-use palpate_twin::model::linked::limits::Limits;
-use palpate_twin::model::linked::links::Links as _;
-use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::model::linked::propagation::{Propagation, Propagator};
+use palpate_voxel::chain::Lists;
+use palpate_voxel::elements::{Elements, Frame, Seed};
+use palpate_voxel::exact::Control;
+use palpate_voxel::limits::Limits;
+use palpate_voxel::links::Links as _;
+use palpate_voxel::matter::Matter;
+use palpate_voxel::propagation::{Propagation, Propagator};
 use serde::{Deserialize, Serialize};
 
 use super::printed::{Give, Volume};

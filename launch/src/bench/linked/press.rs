@@ -9,14 +9,14 @@ use std::sync::atomic::AtomicBool;
 
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::model::linked::elements::{Elements, Frame, Seed};
-use palpate_twin::model::linked::exact::Control;
-use palpate_twin::model::linked::limits::Limits;
-use palpate_twin::model::linked::links::Links as _;
-use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::model::linked::propagation::{Propagation, Propagator};
-use palpate_twin::model::linked::{Linked, LinkedParams};
 use palpate_twin::{Instrument, Reaction, Snapshot, Tissue as _, Tool, Vec3};
+use palpate_voxel::elements::{Elements, Frame, Seed};
+use palpate_voxel::exact::Control;
+use palpate_voxel::limits::Limits;
+use palpate_voxel::links::Links as _;
+use palpate_voxel::matter::Matter;
+use palpate_voxel::propagation::{Propagation, Propagator};
+use palpate_voxel::{Linked, LinkedParams};
 use serde::{Deserialize, Serialize};
 
 use super::printed::{Give, Volume};

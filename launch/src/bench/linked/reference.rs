@@ -7,12 +7,13 @@
 use std::sync::atomic::AtomicBool;
 
 use palpate_calib::source::{Source, Validation, ValidationError};
+use palpate_fem::truth::{Press, PressError, Settings};
+use palpate_fem::{Solid, SolidError, Support, Volumetric};
+use palpate_geometry::mesh::grade::{GradeError, Grading};
+use palpate_geometry::mesh::hex::{HexError, HexMesh, Side};
+use palpate_scene as scene;
+use palpate_scene::SceneError;
 use palpate_twin::law::{Family, Material, MaterialError};
-use palpate_twin::mesh::grade::{GradeError, Grading};
-use palpate_twin::mesh::hex::{HexError, HexMesh, Side};
-use palpate_twin::model::fem::truth::{Press, PressError, Settings};
-use palpate_twin::model::fem::{Solid, SolidError, Support, Volumetric};
-use palpate_twin::scene::{self, SceneError};
 use serde::{Deserialize, Serialize};
 
 use super::LinkedBenchError;

@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
-use palpate_twin::model::linked::Linked;
-use palpate_twin::model::linked::propagation::Propagation;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
+use palpate_voxel::Linked;
+use palpate_voxel::propagation::Propagation;
 use serde::{Deserialize, Serialize};
 
 use super::press::{ball, block};

@@ -5,11 +5,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use palpate_twin::model::linked::links::Links as _;
-use palpate_twin::scene::{self, Body, LinkedVoxels};
-use palpate_twin::volume::Voxels;
-use palpate_twin::volume::file::nrrd_write;
-use palpate_twin::volume::phantom::{self, Phantom};
+use palpate_geometry::volume::Voxels;
+use palpate_geometry::volume::file::nrrd_write;
+use palpate_geometry::volume::phantom;
+use palpate_geometry::volume::phantom::Phantom;
+use palpate_scene as scene;
+use palpate_scene::{Body, LinkedVoxels};
+use palpate_voxel::links::Links as _;
 use serde::Serialize;
 
 use super::volume;
@@ -180,7 +182,7 @@ fn from_volume(file: &str, arguments: &BuildArgs) -> Result<Source, Failure> {
 fn described(
     source: &Source,
     body: &LinkedVoxels,
-) -> Result<Built, palpate_twin::model::linked::elements::ElementsError> {
+) -> Result<Built, palpate_voxel::elements::ElementsError> {
     let volume = body.volume()?;
     let voxels = volume::amounts(&source.labels);
     let one_ml = body.frame.spacing_m.iter().product::<f64>() * 1e6;

@@ -1,13 +1,14 @@
 //! Meshes of other programs: what they hold, whether they are fit, and writing them anew.
 //!
-//! Source: ours; reading, writing and judging are those of `palpate_twin::mesh`.
+//! Source: ours; reading, writing and judging are those of `palpate_geometry::mesh`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use palpate_twin::mesh::file::{self, FORMATS, Format, obj_write, ply_write, vtu_write};
-use palpate_twin::mesh::{Painted, Parts, Surface, TetMesh, Units, defect};
+use palpate_geometry::mesh::file;
+use palpate_geometry::mesh::file::{FORMATS, Format, obj_write, ply_write, vtu_write};
+use palpate_geometry::mesh::{Painted, Parts, Surface, TetMesh, Units, defect};
 
 use super::{Done, Failure};
 

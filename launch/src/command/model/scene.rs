@@ -4,13 +4,14 @@
 
 use std::fmt::Write as _;
 
+use palpate_geometry::mesh::Parts;
+use palpate_scene as scene;
+use palpate_scene::{
+    Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
+};
 use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
-use palpate_twin::mesh::Parts;
-use palpate_twin::model::linked::matter::Matter;
-use palpate_twin::scene::{
-    self, Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
-};
+use palpate_voxel::matter::Matter;
 
 use super::{Done, Failure};
 use crate::lab;
@@ -330,7 +331,7 @@ mod tests {
         let coupled = inspect(&scene).expect("a block").stdout;
         assert!(coupled.contains("are coupled"), "{coupled}");
         if let Body::Block(block) = &mut scene.body {
-            block.params.stiff = palpate_twin::model::fem::explicit::Stiff::Mass;
+            block.params.stiff = palpate_fem::explicit::Stiff::Mass;
         }
         let heavy = inspect(&scene).expect("a block").stdout;
         assert!(heavy.contains("% more at rest"), "{heavy}");
@@ -358,14 +359,14 @@ mod tests {
     fn a_scene_file_finds_its_mesh_beside_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
-        let text = palpate_twin::scene::text("mound").expect("built in");
+        let text = palpate_scene::text("mound").expect("built in");
         std::fs::write(at("own.toml"), text.replace("mound.msh", "own.msh")).expect("writable");
         let name = at("own.toml").display().to_string();
         let error = load(&name).expect_err("no mesh yet").to_string();
         for part in ["own.toml", "mesh.file", "own.msh", "expected a mesh file"] {
             assert!(error.contains(part), "{part}: {error}");
         }
-        let mesh = palpate_twin::mesh::mound::msh().expect("a mesh");
+        let mesh = palpate_geometry::mesh::mound::msh().expect("a mesh");
         std::fs::write(at("own.msh"), mesh).expect("writable");
         let scene = load(&name).expect("readable").expect("a scene");
         let mut built_in = load("mound").expect("built in").expect("a scene");

@@ -6,14 +6,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use palpate_twin::mesh::file::{Format as MeshFormat, obj_write, ply_write, vtu_write};
-use palpate_twin::mesh::{Painted, Units};
-use palpate_twin::model::linked::elements::Elements;
-use palpate_twin::model::linked::surface::Surface;
-use palpate_twin::scene::{self, Body, Scene};
-use palpate_twin::volume::file::{self, nrrd_write, series};
-use palpate_twin::volume::label::{self, Band};
-use palpate_twin::volume::{Format, Voxels, sample};
+use palpate_geometry::mesh::file::{Format as MeshFormat, obj_write, ply_write, vtu_write};
+use palpate_geometry::mesh::{Painted, Units};
+use palpate_geometry::volume::file;
+use palpate_geometry::volume::file::{nrrd_write, series};
+use palpate_geometry::volume::label;
+use palpate_geometry::volume::label::Band;
+use palpate_geometry::volume::{Format, Voxels, sample};
+use palpate_scene as scene;
+use palpate_scene::{Body, Scene};
+use palpate_voxel::elements::Elements;
+use palpate_voxel::surface::Surface;
 
 use super::{Done, Failure, mesh};
 use crate::cli::{LabelArgs, SurfaceArgs};
@@ -394,7 +397,7 @@ pub(super) fn amounts(labels: &Voxels<u16>) -> BTreeMap<u16, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palpate_twin::volume::phantom::Phantom;
+    use palpate_geometry::volume::phantom::Phantom;
 
     fn coarse() -> Phantom {
         Phantom {

@@ -2,9 +2,9 @@
 //!
 //! Source: ours.
 
+use palpate_scene::Lump;
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock, wall_now};
-use palpate_twin::scene::Lump;
 use serde_json::{Value, json};
 
 use super::{ATTEMPT_TICKS, Now, Phase, Room};

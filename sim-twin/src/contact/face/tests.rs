@@ -1,5 +1,5 @@
 use super::*;
-use crate::mesh::fixture;
+use crate::lattice::fixture;
 use proptest::prelude::*;
 
 struct Sheet {

@@ -1,0 +1,237 @@
+//! The tangent matrix in 3x3 blocks, and conjugate gradients on it: for the implicit solver, the
+//! offline truth and the predictor's table; the servo's solver has no matrix.
+//!
+//! Source: Saad 2003, section 10.2 (symmetric Gauss-Seidel as a preconditioner, with Eisenstat's trick
+//! left out). Blocks because a node has three degrees of
+//! freedom; a fixed one has a row and column of the identity.
+
+use nalgebra::Matrix3;
+use palpate_twin::Vec3;
+use palpate_twin::conjugate::{Operator, Room, Solved};
+
+/// A square matrix of 3x3 blocks, rows compressed, columns ascending in a row.
+#[derive(Debug, Clone)]
+pub struct BlockMatrix {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    blocks: Vec<Matrix3<f64>>,
+    /// Place of every row's diagonal.
+    diagonal: Vec<usize>,
+}
+
+/// What a solve works in, kept from one to the next so that none allocates.
+#[derive(Debug, Clone)]
+pub struct Krylov {
+    /// Of the diagonal blocks.
+    inverse: Vec<Matrix3<f64>>,
+    room: Room,
+}
+
+impl Krylov {
+    /// Room for systems of so many block rows.
+    #[must_use]
+    pub fn new(rows: usize) -> Self {
+        Self {
+            inverse: vec![Matrix3::identity(); rows],
+            room: Room::new(rows),
+        }
+    }
+}
+
+/// A matrix with the inverses of its diagonal blocks.
+struct Preconditioned<'a> {
+    matrix: &'a BlockMatrix,
+    inverse: &'a [Matrix3<f64>],
+}
+
+impl Operator for Preconditioned<'_> {
+    fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
+        self.matrix.multiply(x, out);
+    }
+
+    fn precondition(&self, x: &[Vec3], out: &mut [Vec3]) {
+        self.matrix.precondition(self.inverse, x, out);
+    }
+}
+
+impl BlockMatrix {
+    /// The empty pattern of a mesh: a block wherever two nodes share a cell.
+    #[must_use]
+    pub fn pattern<const N: usize>(nodes: usize, cells: &[[u32; N]]) -> Self {
+        let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+        for cell in cells {
+            for &row in cell {
+                neighbours[row as usize].extend_from_slice(cell);
+            }
+        }
+        let (mut starts, mut columns, mut diagonal) = (vec![0], Vec::new(), Vec::new());
+        for (row, neighbours) in neighbours.iter_mut().enumerate() {
+            neighbours.sort_unstable();
+            neighbours.dedup();
+            let place = neighbours.partition_point(|&column| (column as usize) < row);
+            diagonal.push(columns.len() + place);
+            columns.extend_from_slice(neighbours);
+            starts.push(columns.len());
+        }
+        Self {
+            blocks: vec![Matrix3::zeros(); columns.len()],
+            starts,
+            columns,
+            diagonal,
+        }
+    }
+
+    /// Number of block rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.diagonal.len()
+    }
+
+    /// Columns of a row, ascending.
+    pub fn row(&self, row: u32) -> impl Iterator<Item = u32> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.columns[range].iter().copied()
+    }
+
+    /// Columns of a row with their blocks.
+    pub fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        self.row(row).zip(&self.blocks[range])
+    }
+
+    /// Sets every block to zero, keeping the pattern.
+    pub fn clear(&mut self) {
+        self.blocks.fill(Matrix3::zeros());
+    }
+
+    /// Takes all blocks from a matrix of the same pattern.
+    pub fn copy_from(&mut self, from: &Self) {
+        self.blocks.copy_from_slice(&from.blocks);
+    }
+
+    /// Takes the blocks of some rows from a matrix of the same pattern.
+    pub fn copy_rows(&mut self, from: &Self, rows: &[u32]) {
+        for &row in rows {
+            let range = self.starts[row as usize]..self.starts[row as usize + 1];
+            self.blocks[range.clone()].copy_from_slice(&from.blocks[range]);
+        }
+    }
+
+    /// Adds a multiple of the identity to the diagonal block of a row.
+    pub fn add_diagonal(&mut self, row: usize, value: f64) {
+        let place = self.diagonal[row];
+        self.blocks[place] += Matrix3::identity() * value;
+    }
+
+    /// Place of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
+    #[must_use]
+    pub fn place(&self, row: u32, column: u32) -> Option<usize> {
+        let range = self.starts[row as usize]..self.starts[row as usize + 1];
+        let place = self.columns[range.clone()].binary_search(&column).ok()?;
+        Some(range.start + place)
+    }
+
+    /// Adds to the block at a place.
+    pub fn add_at(&mut self, place: usize, block: &Matrix3<f64>) {
+        self.blocks[place] += block;
+    }
+
+    /// Adds to the block `(row, column)`, which the pattern has.
+    pub fn add(&mut self, row: u32, column: u32, block: &Matrix3<f64>) {
+        let place = self.place(row, column);
+        assert!(
+            place.is_some(),
+            "block ({row}, {column}) is not in the pattern"
+        );
+        if let Some(place) = place {
+            self.add_at(place, block);
+        }
+    }
+
+    /// Makes rows and columns of fixed degrees of freedom those of the identity.
+    pub fn fix(&mut self, fixed: &[[bool; 3]]) {
+        for row in 0..self.rows() {
+            for place in self.starts[row]..self.starts[row + 1] {
+                let column = self.columns[place] as usize;
+                let block = &mut self.blocks[place];
+                for i in 0..3 {
+                    for j in 0..3 {
+                        if fixed[row][i] || fixed[column][j] {
+                            let one = row == column && i == j;
+                            block[(i, j)] = if one { 1.0 } else { 0.0 };
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `out = A x`.
+    pub fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
+        for (row, out) in out.iter_mut().enumerate() {
+            let range = self.starts[row]..self.starts[row + 1];
+            let mut sum = Vec3::zeros();
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum += block * x[column as usize];
+            }
+            *out = sum;
+        }
+    }
+
+    /// Inverse of a diagonal block; a singular one counts as the identity.
+    fn inverse(&self, row: usize) -> Matrix3<f64> {
+        let block = self.blocks[self.diagonal[row]];
+        block.try_inverse().unwrap_or_else(Matrix3::identity)
+    }
+
+    /// `out = M^-1 x` with the symmetric Gauss-Seidel `M = (D + L) D^-1 (D + U)`.
+    fn precondition(&self, inverse: &[Matrix3<f64>], x: &[Vec3], out: &mut [Vec3]) {
+        for row in 0..self.rows() {
+            let mut sum = x[row];
+            let range = self.starts[row]..self.diagonal[row];
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum -= block * out[column as usize];
+            }
+            out[row] = inverse[row] * sum;
+        }
+        for row in (0..self.rows()).rev() {
+            let mut sum = Vec3::zeros();
+            let range = self.diagonal[row] + 1..self.starts[row + 1];
+            for (block, &column) in self.blocks[range.clone()].iter().zip(&self.columns[range]) {
+                sum += block * out[column as usize];
+            }
+            out[row] -= inverse[row] * sum;
+        }
+    }
+
+    /// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
+    pub fn solve(&self, b: &[Vec3], tolerance: f64, limit: usize) -> (Vec<Vec3>, Solved) {
+        let mut x = vec![Vec3::zeros(); b.len()];
+        let mut krylov = Krylov::new(b.len());
+        let solved = self.solve_in(&mut krylov, (b, &mut x), tolerance, limit);
+        (x, solved)
+    }
+
+    /// As [`BlockMatrix::solve`], in room that is given.
+    pub fn solve_in(
+        &self,
+        krylov: &mut Krylov,
+        (b, x): (&[Vec3], &mut [Vec3]),
+        tolerance: f64,
+        limit: usize,
+    ) -> Solved {
+        for (row, inverse) in krylov.inverse.iter_mut().enumerate() {
+            *inverse = self.inverse(row);
+        }
+        let operator = Preconditioned {
+            matrix: self,
+            inverse: &krylov.inverse,
+        };
+        let solved = krylov.room.solve(&operator, (b, &mut *x), tolerance, limit);
+        if solved.indefinite && solved.iterations == 0 {
+            // a direction to go in all the same
+            self.precondition(&krylov.inverse, b, x);
+        }
+        solved
+    }
+}

@@ -1,0 +1,367 @@
+//! The static solution of a press: the offline truth that faster solvers are judged by, in tests and
+//! examples; no session reaches it.
+//!
+//! Source: Newton's method with a backtracking line search on the energy (Nocedal and Wright 2006,
+//! algorithm 3.1), linear systems by conjugate gradients to a tolerance that follows the residual
+//! (Eisenstat and Walker 1996). A press advances in increments, each begun from the last two.
+
+use super::probe::{Sphere, Surface};
+use super::solid::Solid;
+use super::sparse::BlockMatrix;
+use palpate_geometry::mesh::hex::{HexMesh, Side};
+use palpate_twin::Vec3;
+use palpate_twin::conjugate::{dot, norm};
+
+/// Shortest increment over the one that was asked for.
+const SHORTEST: f64 = 0.02;
+
+/// How hard to try; all without units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Residual over the contact forces at which an increment is solved.
+    pub tolerance: f64,
+    /// Newton iterations an increment.
+    pub iterations_max: usize,
+    /// Conjugate-gradient iterations a Newton step.
+    pub krylov_max: usize,
+    /// Largest increment of a press over the sphere's radius.
+    pub increment: f64,
+    /// Contact stiffness over shear modulus a shortest face edge.
+    pub contact_stiffness: f64,
+    /// Updates of the contact multipliers at each reported depth.
+    pub augmentations: usize,
+    /// Gauss points along each edge of a face, 1 to 4.
+    pub order: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tolerance: 1e-6,
+            iterations_max: 40,
+            krylov_max: 4000,
+            increment: 0.2,
+            contact_stiffness: 30.0,
+            augmentations: 1,
+            order: 3,
+        }
+    }
+}
+
+/// Why a press has no solution here.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum PressError {
+    /// Newton's method did not settle.
+    #[error("at depth {depth_m} m the residual stayed at {residual} after {iterations} iterations")]
+    Stalled {
+        /// Depth \[m\].
+        depth_m: f64,
+        /// Residual over the contact forces.
+        residual: f64,
+        /// Newton iterations spent.
+        iterations: usize,
+    },
+    /// A number of the press is out of range.
+    #[error("`{field}` is {value}; expected {expected}")]
+    Field {
+        /// Its name.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+/// What a press says at one depth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Touch {
+    /// Depth of the sphere's lowest point below the surface at rest \[m\].
+    pub depth_m: f64,
+    /// Force on the sphere \[N\], of the part of the block that the mesh holds.
+    pub force_n: Vec3,
+    /// Force on the supports \[N\].
+    pub support_n: Vec3,
+    /// What Newton's method left unbalanced \[N\]; the three sum to zero but for rounding.
+    pub unbalanced_n: Vec3,
+    /// Touched area at rest \[m^2\].
+    pub area_m2: f64,
+    /// Elastic energy \[J\].
+    pub energy_j: f64,
+    /// Newton iterations spent.
+    pub iterations: usize,
+    /// Conjugate-gradient iterations spent.
+    pub krylov: usize,
+}
+
+/// A sphere that is pressed into the top of a solid.
+#[derive(Debug, Clone)]
+pub struct Press {
+    solid: Solid,
+    surface: Surface,
+    settings: Settings,
+    matrix: BlockMatrix,
+    /// Displacements.
+    u: Vec<Vec3>,
+    /// Their change a unit of depth, from the last increment.
+    rate: Vec<Vec3>,
+    start: Vec3,
+    radius: f64,
+    depth: f64,
+    spent: (usize, usize),
+}
+
+impl Press {
+    /// A sphere of `radius_m` above the place `over_m` \[m\] of the top of `mesh`, just touching.
+    #[must_use]
+    pub fn new(
+        (solid, mesh): (Solid, &HexMesh),
+        over_m: [f64; 2],
+        radius_m: f64,
+        settings: Settings,
+    ) -> Self {
+        let faces = mesh.side(Side::ZMax);
+        let top = faces
+            .iter()
+            .flatten()
+            .map(|&node| solid.nodes[node as usize].z)
+            .fold(f64::MIN, f64::max);
+        let edges = faces
+            .iter()
+            .map(|face| (solid.nodes[face[0] as usize] - solid.nodes[face[1] as usize]).norm());
+        let shortest = edges.fold(f64::MAX, f64::min);
+        // moduli are over the stiffest; the surface's own scale is that of its softest law
+        let stiffness = settings.contact_stiffness / shortest * solid.softest_shear(faces);
+        let radius = radius_m / solid.length_m;
+        let over = over_m.map(|x| x / solid.length_m);
+        Self {
+            surface: Surface::new(&solid.nodes, faces, settings.order, stiffness),
+            matrix: BlockMatrix::pattern(solid.nodes.len(), &solid.cells),
+            u: vec![Vec3::zeros(); solid.nodes.len()],
+            rate: vec![Vec3::zeros(); solid.nodes.len()],
+            start: Vec3::new(over[0], over[1], top + radius),
+            radius,
+            depth: 0.0,
+            spent: (0, 0),
+            solid,
+            settings,
+        }
+    }
+
+    /// Displacements of the nodes \[m\].
+    #[must_use]
+    pub fn displacements_m(&self) -> Vec<Vec3> {
+        self.u.iter().map(|u| u * self.solid.length_m).collect()
+    }
+
+    /// Presses on to `depth_m`, in increments that halve where one finds no equilibrium.
+    ///
+    /// # Errors
+    /// If even a small increment finds none; the press then stands at the last depth that did. If
+    /// the depth, or the sphere that was given, is out of range.
+    pub fn to(&mut self, depth_m: f64) -> Result<Touch, PressError> {
+        self.check(depth_m)?;
+        let goal = depth_m / self.solid.length_m;
+        let largest = self.settings.increment * self.radius;
+        let (mut reach, mut settled) = (largest, false);
+        self.spent = (0, 0);
+        while self.depth != goal || !settled {
+            let (depth, u) = (self.depth, self.u.clone());
+            let way = (goal - depth).clamp(-reach, reach);
+            let next = if way.abs() < reach { goal } else { depth + way };
+            match self.advance(next) {
+                Ok(()) => {
+                    settled = true;
+                    reach = largest.min(2.0 * reach);
+                }
+                Err(error) if reach < largest * SHORTEST => {
+                    (self.depth, self.u) = (depth, u);
+                    return Err(error);
+                }
+                Err(_) => {
+                    (self.depth, self.u) = (depth, u);
+                    reach *= 0.5;
+                }
+            }
+        }
+        for _ in 0..self.settings.augmentations {
+            let at = self.places();
+            self.surface.augment(&at, &self.sphere());
+            self.equilibrate()?;
+        }
+        Ok(self.touch())
+    }
+
+    fn check(&self, depth_m: f64) -> Result<(), PressError> {
+        let length_m = self.solid.length_m;
+        let radius_m = self.radius * length_m;
+        if !(radius_m.is_finite() && radius_m > 0.0) {
+            return Err(PressError::Field {
+                field: "radius_m",
+                value: radius_m,
+                expected: "a finite number above 0",
+            });
+        }
+        let [x_m, y_m] = [self.start.x * length_m, self.start.y * length_m];
+        let places = [("depth_m", depth_m), ("over_m", x_m), ("over_m", y_m)];
+        match places.into_iter().find(|(_, value)| !value.is_finite()) {
+            Some((field, value)) => Err(PressError::Field {
+                field,
+                value,
+                expected: "a finite number",
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn sphere(&self) -> Sphere {
+        Sphere {
+            centre: self.start - Vec3::z() * self.depth,
+            radius: self.radius,
+            give: 0.0,
+        }
+    }
+
+    fn places(&self) -> Vec<Vec3> {
+        places(&self.solid, &self.u)
+    }
+
+    fn advance(&mut self, depth: f64) -> Result<(), PressError> {
+        let way = depth - self.depth;
+        let before = self.u.clone();
+        self.depth = depth;
+        // go on as in the last increment, if that inverts nothing
+        let guess: Vec<Vec3> = before
+            .iter()
+            .zip(&self.rate)
+            .map(|(u, r)| u + r * way)
+            .collect();
+        if self.potential(&guess) <= self.potential(&before) {
+            self.u = guess;
+        }
+        self.equilibrate()?;
+        if way != 0.0 {
+            for ((rate, u), before) in self.rate.iter_mut().zip(&self.u).zip(&before) {
+                *rate = (u - before) / way;
+            }
+        }
+        Ok(())
+    }
+
+    fn potential(&self, u: &[Vec3]) -> f64 {
+        let at = places(&self.solid, u);
+        self.solid.energy(u) + self.surface.energy(&at, &self.sphere())
+    }
+
+    /// Residual at `u` with its scale: the contact forces on the nodes.
+    fn residual(&self, u: &[Vec3]) -> (Vec<Vec3>, f64) {
+        let mut residual = vec![Vec3::zeros(); u.len()];
+        self.surface
+            .add_forces(&places(&self.solid, u), &self.sphere(), &mut residual);
+        let scale = norm(&residual);
+        self.solid.add_forces(u, &mut residual);
+        self.solid.mask(&mut residual);
+        (residual, scale)
+    }
+
+    fn equilibrate(&mut self) -> Result<(), PressError> {
+        let mut relative = f64::INFINITY;
+        for _ in 0..self.settings.iterations_max {
+            let (residual, scale) = self.residual(&self.u);
+            let size = norm(&residual);
+            relative = if size == 0.0 { 0.0 } else { size / scale };
+            if relative <= self.settings.tolerance {
+                return Ok(());
+            }
+            let step = self.newton_step(&residual, relative);
+            if !self.search(&residual, &step) {
+                break;
+            }
+        }
+        Err(PressError::Stalled {
+            depth_m: self.depth * self.solid.length_m,
+            residual: relative,
+            iterations: self.spent.0,
+        })
+    }
+
+    fn newton_step(&mut self, residual: &[Vec3], relative: f64) -> Vec<Vec3> {
+        self.matrix.clear();
+        self.solid.add_stiffness(&self.u, &mut self.matrix);
+        let at = self.places();
+        let sphere = self.sphere();
+        self.surface.add_stiffness(&at, &sphere, &mut self.matrix);
+        self.matrix.fix(&self.solid.fixed);
+        let load: Vec<Vec3> = residual.iter().map(|r| -r).collect();
+        let forcing = relative
+            .clamp(1e-5, 0.03)
+            .max(0.1 * self.settings.tolerance / relative);
+        let (step, solved) = self.matrix.solve(&load, forcing, self.settings.krylov_max);
+        self.spent.0 += 1;
+        self.spent.1 += solved.iterations;
+        step
+    }
+
+    /// Goes along `step` as far as the energy falls; false if it does nowhere.
+    fn search(&mut self, residual: &[Vec3], step: &[Vec3]) -> bool {
+        let slope = dot(residual, step);
+        let start = self.potential(&self.u);
+        // below this a difference of energies is rounding: of their sum, and of the strains' own,
+        // which are differences of numbers near 1 over a volume of at most 1
+        let noise = 1e-13 * start.abs() + 1e-15;
+        let mut length = 1.0;
+        for _ in 0..20 {
+            let trial: Vec<Vec3> = self
+                .u
+                .iter()
+                .zip(step)
+                .map(|(u, s)| u + s * length)
+                .collect();
+            let now = self.potential(&trial);
+            if now <= start + 1e-4 * length * slope + noise {
+                self.u = trial;
+                return true;
+            }
+            length *= 0.5;
+        }
+        false
+    }
+
+    fn touch(&self) -> Touch {
+        let (mut contact, mut elastic) = (
+            vec![Vec3::zeros(); self.u.len()],
+            vec![Vec3::zeros(); self.u.len()],
+        );
+        let at = self.places();
+        let (force, area) = self.surface.add_forces(&at, &self.sphere(), &mut contact);
+        self.solid.add_forces(&self.u, &mut elastic);
+        let (mut support, mut unbalanced) = (Vec3::zeros(), Vec3::zeros());
+        for (node, fixed) in self.solid.fixed.iter().enumerate() {
+            let pull = -(elastic[node] + contact[node]);
+            for axis in 0..3 {
+                let sum = if fixed[axis] {
+                    &mut support
+                } else {
+                    &mut unbalanced
+                };
+                sum[axis] += pull[axis];
+            }
+        }
+        let unit_n = self.solid.force_n();
+        let length_m = self.solid.length_m;
+        Touch {
+            depth_m: self.depth * length_m,
+            force_n: force * unit_n,
+            support_n: support * unit_n,
+            unbalanced_n: unbalanced * unit_n,
+            area_m2: area * length_m * length_m,
+            energy_j: self.solid.energy(&self.u) * unit_n * length_m,
+            iterations: self.spent.0,
+            krylov: self.spent.1,
+        }
+    }
+}
+
+fn places(solid: &Solid, u: &[Vec3]) -> Vec<Vec3> {
+    solid.nodes.iter().zip(u).map(|(x, u)| x + u).collect()
+}

@@ -1,0 +1,593 @@
+//! The block test on a mesh of your choice: forces, sizes and times.
+//!
+//! `cargo run --release -p palpate-scene --example block -- press 1` presses a cube of 0.1 m
+//! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm on cells of 1 mm; `nodule 1.5` adds a
+//! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
+//! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
+//! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` runs the press in time on a whole
+//! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
+//! layered` presses a scene, `truth layered 1` on a fine mesh beside it, offline; `masked` says how far
+//! a step without time is off the full one, with the condensed table and without.
+
+use palpate_fem::explicit::{Explicit, Params, Stuff};
+use palpate_fem::{Ball, Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric};
+use palpate_geometry::mesh::grade::Grading;
+use palpate_geometry::mesh::hex::{HexMesh, Side};
+use palpate_geometry::mesh::nested::{Nested, Zone};
+use palpate_geometry::mesh::region::{Region, Shares};
+use palpate_twin::law::{Family, Material, Mixing, Moduli};
+use palpate_twin::shape::Shape;
+use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
+use std::error::Error;
+use std::time::Instant;
+
+const DEPTHS_M: [f64; 4] = [1e-3, 2e-3, 5e-3, 1e-2];
+const REFERENCE_N: [f64; 4] = [0.0185, 0.0504, 0.1805, 0.4115];
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: f64| -> Result<f64, Box<dyn Error>> {
+        let given = arguments.get(index).map(|text| text.parse());
+        Ok(given.transpose()?.unwrap_or(default))
+    };
+    let cell_m = number(1, 1.5).unwrap_or(1.5) * 1e-3;
+    match arguments.first().map(String::as_str) {
+        Some("press") => press(cell_m),
+        Some("nodule") => nodule(cell_m),
+        Some("aligned") => aligned(cell_m),
+        Some("predict") => predict(cell_m, number(2, 10.0)? * 1e-3),
+        Some("explicit") => {
+            let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
+            explicit(cell_m, &rest?)
+        }
+        Some("truth") => {
+            let cell_m = number(2, 1.0)? * 1e-3;
+            truth(arguments.get(1).map_or("layered", String::as_str), cell_m)
+        }
+        Some("masked") => masked(),
+        Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
+        _ => {
+            Err("expected press, nodule, aligned, predict, explicit, scene, truth or masked".into())
+        }
+    }
+}
+
+fn quarter(cell_m: f64, deep_m: f64) -> Result<HexMesh, Box<dyn Error>> {
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.3,
+    };
+    let across_m = grade(0.0, 0.007).axis(0.05)?;
+    let mesh = HexMesh::block([&across_m, &across_m, &grade(0.1 - deep_m, 0.1).axis(0.1)?])?;
+    println!(
+        "quarter block: {} nodes, {} cells",
+        mesh.nodes_m.len(),
+        mesh.cells.len()
+    );
+    Ok(mesh)
+}
+
+fn sphere_on(mesh: &HexMesh, moduli: &[Moduli]) -> Result<Press, Box<dyn Error>> {
+    let supports = [
+        Support::Fixed(Side::ZMin),
+        Support::Sliding(Side::XMin),
+        Support::Sliding(Side::YMin),
+    ];
+    let law = (Family::NeoHookean, moduli);
+    let solid = Solid::new(mesh, law, &supports, Volumetric::Mean)?;
+    Ok(Press::new(
+        (solid, mesh),
+        [0.0; 2],
+        5e-3,
+        Settings::default(),
+    ))
+}
+
+fn soft(mesh: &HexMesh) -> Result<Vec<Moduli>, Box<dyn Error>> {
+    Ok(vec![
+        Material::new(5e3, 0.45, 1e3)?.moduli();
+        mesh.cells.len()
+    ])
+}
+
+fn press(cell_m: f64) -> Outcome {
+    let mesh = quarter(cell_m, 0.007)?;
+    let mut sphere = sphere_on(&mesh, &soft(&mesh)?)?;
+    for (depth_m, reference_n) in DEPTHS_M.into_iter().zip(REFERENCE_N) {
+        let start = Instant::now();
+        let touch = sphere.to(depth_m)?;
+        let force_n = 4.0 * touch.force_n.z;
+        println!(
+            "{:4.1} mm  {force_n:.5} N  {:+.2} % of the reference  {} Newton, {} CG, {:.1} s",
+            depth_m * 1e3,
+            100.0 * (force_n / reference_n - 1.0),
+            touch.iterations,
+            touch.krylov,
+            start.elapsed().as_secs_f64(),
+        );
+    }
+    Ok(())
+}
+
+/// Static forces of a scene without lumps, pressed in the middle, on a mesh of even fine cells.
+fn truth(name: &str, cell_m: f64) -> Outcome {
+    let scene = palpate_scene::load(&text(name)?)?;
+    let palpate_scene::Body::Block(block) = &scene.body else {
+        return Err("not a block".into());
+    };
+    let [_, high_m] = block.corners_m();
+    let (radius_m, deep_m) = (scene.tool_radius_m, block.size_m[2]);
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.25,
+    };
+    let across = |half_m: f64| grade(0.0, 1.3 * radius_m).axis(half_m);
+    let down_m = grade(deep_m - 0.012, deep_m).axis(deep_m)?;
+    let axes = [across(high_m.x)?, across(high_m.y)?, down_m];
+    let mesh = HexMesh::block([&axes[0], &axes[1], &axes[2]])?;
+    let mut regions = block.regions();
+    for region in &mut regions {
+        if let Shape::Layer { from_m, to_m } = &mut region.shape {
+            (*from_m, *to_m) = (*from_m + deep_m, *to_m + deep_m);
+        }
+    }
+    let moduli = Shares::take(&mesh, &regions, 10)?.moduli(&regions, Mixing::Geometric);
+    println!("{} nodes", mesh.nodes_m.len());
+    let supports = [
+        Support::Fixed(Side::ZMin),
+        Support::Sliding(Side::XMin),
+        Support::Sliding(Side::YMin),
+    ];
+    let solid = Solid::new(
+        &mesh,
+        (Family::NeoHookean, &moduli),
+        &supports,
+        Volumetric::Mean,
+    )?;
+    let mut sphere = Press::new((solid, &mesh), [0.0; 2], radius_m, Settings::default());
+    for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
+        let force_n = 4.0 * sphere.to(depth_m)?.force_n.z;
+        let twin_n = scene.presses(&[[0.0; 2]], depth_m)?[0].force_n;
+        println!("{:.0} mm: {force_n:.4} N, twin {twin_n:.4}", depth_m * 1e3);
+    }
+    Ok(())
+}
+
+fn nodule(cell_m: f64) -> Outcome {
+    let mesh = quarter(cell_m, 0.016)?;
+    let ball = Shape::Ball {
+        centre_m: Vec3::new(0.0, 0.0, 0.09),
+        radius_m: 5e-3,
+    };
+    let regions = [
+        Region {
+            shape: Shape::All,
+            material: Material::new(5e3, 0.45, 1e3)?,
+        },
+        Region {
+            shape: ball,
+            material: Material::new(50e3, 0.45, 1e3)?,
+        },
+    ];
+    let plain_n = sphere_on(&mesh, &soft(&mesh)?)?.to(5e-3)?.force_n.z;
+    println!("without: {:.5} N", 4.0 * plain_n);
+    let (fine, centre) = (
+        Shares::take(&mesh, &regions, 10)?,
+        Shares::take(&mesh, &regions, 1)?,
+    );
+    let cases = [
+        ("Voigt", &fine, Mixing::Voigt),
+        ("Hill", &fine, Mixing::Hill),
+        ("geometric", &fine, Mixing::Geometric),
+        ("Reuss", &fine, Mixing::Reuss),
+        ("sampled at the centre", &centre, Mixing::Voigt),
+    ];
+    for (name, shares, mixing) in cases {
+        let start = Instant::now();
+        let touch = sphere_on(&mesh, &shares.moduli(&regions, mixing))?.to(5e-3)?;
+        println!(
+            "{name}: {:+.2} %, {} Newton, {} CG, {:.1} s",
+            100.0 * (touch.force_n.z / plain_n - 1.0),
+            touch.iterations,
+            touch.krylov,
+            start.elapsed().as_secs_f64(),
+        );
+    }
+    Ok(())
+}
+
+fn aligned(cell_m: f64) -> Outcome {
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.3,
+    };
+    let across_m = grade(0.0, 0.0075).axis(0.05)?;
+    let mut mesh = HexMesh::block([&across_m, &across_m, &grade(0.085, 0.1).axis(0.1)?])?;
+    let (centre_m, radius_m) = (Vec3::new(0.0, 0.0, 0.09), 5e-3);
+    fit_ball(&mut mesh, centre_m, radius_m);
+    mesh.check()?;
+    println!("fitted quarter block: {} nodes", mesh.nodes_m.len());
+    let soft = soft(&mesh)?;
+    let hard = (0..mesh.cells.len()).map(|cell| {
+        let middle_m = mesh.corners_m(cell).iter().sum::<Vec3>() / 8.0;
+        let inside = (middle_m - centre_m).norm() < radius_m;
+        soft[cell].scaled(if inside { 10.0 } else { 1.0 })
+    });
+    let hard: Vec<Moduli> = hard.collect();
+    let plain_n = sphere_on(&mesh, &soft)?.to(5e-3)?.force_n.z;
+    let found_n = sphere_on(&mesh, &hard)?.to(5e-3)?.force_n.z;
+    let change = 100.0 * (found_n / plain_n - 1.0);
+    println!("without: {:.5} N; with: {change:+.2} %", 4.0 * plain_n);
+    Ok(())
+}
+
+/// Moves nodes so that the cube of half edge `radius_m` around `centre_m` becomes a ball, fading to
+/// nothing at twice that; cells at its corners become blunt. Where grid planes touched the cube, faces
+/// now lie on the ball, so a ball of another material needs no mixing.
+fn fit_ball(mesh: &mut HexMesh, centre_m: Vec3, radius_m: f64) {
+    for at_m in &mut mesh.nodes_m {
+        let offset = *at_m - centre_m;
+        let (cube, ball) = (offset.amax() / radius_m, offset.norm() / radius_m);
+        let round = if cube <= 1.0 {
+            cube
+        } else {
+            (2.0 - cube).max(0.0)
+        };
+        if ball > 0.0 && round > 0.0 {
+            *at_m = centre_m + offset * (1.0 - round + round * cube / ball);
+        }
+    }
+}
+
+fn predict(cell_m: f64, half_m: f64) -> Outcome {
+    let grade = |from_m, to_m| Grading {
+        from_m,
+        to_m,
+        cell_m,
+        growth: 1.4,
+    };
+    let across_m = grade(0.05 - half_m, 0.05 + half_m).axis(0.1)?;
+    let mesh = HexMesh::block([&across_m, &across_m, &grade(0.096, 0.1).axis(0.1)?])?;
+    let moduli = soft(&mesh)?;
+    let law = (Family::NeoHookean, &moduli[..]);
+    let solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], Volumetric::Mean)?;
+    let patch = Patch {
+        centre_m: [0.05; 2],
+        half_m: [half_m; 2],
+    };
+    let start = Instant::now();
+    let table = Compliance::new(&solid, &mesh, patch)?;
+    let condensed_s = start.elapsed().as_secs_f64();
+    let stored = table.to_bytes();
+    let start = Instant::now();
+    let again = Compliance::from_bytes(&stored)?;
+    println!("read again in {:.3} s", start.elapsed().as_secs_f64());
+    assert!(again == table);
+    println!(
+        "{} nodes, {} faces, {:.1} MB, {:.1} MB stored, condensed in {:.1} s",
+        mesh.nodes_m.len(),
+        table.faces(),
+        table.memory_bytes() as f64 * 1e-6,
+        stored.len() as f64 * 1e-6,
+        condensed_s,
+    );
+    for depth_m in [0.25e-3, 0.5e-3, 1e-3, 1.5e-3, 2e-3] {
+        stroke(&table, depth_m);
+    }
+    time(&table, half_m);
+    Ok(())
+}
+
+fn ball(centre_m: Vec3) -> Ball {
+    Ball {
+        centre_m,
+        radius_m: 5e-3,
+        stiffness_npm: f64::INFINITY,
+    }
+}
+
+/// Force of a slow stroke over four millimetres: its mean and ripple.
+fn stroke(table: &Compliance, depth_m: f64) {
+    let mut contacts = Contacts::default();
+    let (mut low_n, mut high_n) = (f64::MAX, 0.0_f64);
+    for step in 0..400 {
+        let x_m = 0.05 + 1e-5 * f64::from(step);
+        let at_m = Vec3::new(x_m, 0.05, 0.105 - depth_m);
+        let force_n = contacts.press(table, &ball(at_m)).force_n.z;
+        if step > 10 {
+            (low_n, high_n) = (low_n.min(force_n), high_n.max(force_n));
+        }
+    }
+    println!(
+        "{:.2} mm  {:.5} N  ripple +-{:.2} %",
+        depth_m * 1e3,
+        0.5 * (low_n + high_n),
+        100.0 * (high_n - low_n) / (high_n + low_n),
+    );
+}
+
+/// Times of answers: to a tool that wanders at palpation speed, to one that is anywhere on the patch
+/// from one answer to the next, and to one that is anywhere at all, deep or off the patch.
+fn time(table: &Compliance, half_m: f64) {
+    let mut dice = 1_u64;
+    let mut random = |low: f64, high: f64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        low + (high - low) * ((dice >> 11) as f64 / (1_u64 << 53) as f64)
+    };
+    let wander = (0..ANSWERS).map(|step| {
+        let t_s = step as f64 * 1e-3;
+        let (x_m, y_m) = (3e-3 * (3.0 * t_s).sin(), 3e-3 * (2.0 * t_s).cos());
+        Vec3::new(x_m, y_m, -1e-3 - 1e-3 * (5.0 * t_s).sin())
+    });
+    let wander: Vec<Vec3> = wander.collect();
+    let mut scatter = |reach_m: f64, deep_m: f64| -> Vec<Vec3> {
+        let mut place = |_| {
+            let (x_m, y_m) = (random(-reach_m, reach_m), random(-reach_m, reach_m));
+            Vec3::new(x_m, y_m, random(-deep_m, 0.1 * deep_m))
+        };
+        (0..ANSWERS).map(&mut place).collect()
+    };
+    let kinds = [
+        ("wandering", wander),
+        ("on the patch", scatter(half_m - 4e-3, 2e-3)),
+        ("anywhere", scatter(2.0 * half_m, 20e-3)),
+    ];
+    for (name, poses) in kinds {
+        let mut times_ns = vec![u128::MAX; ANSWERS];
+        let (mut products, mut valid) = (0, 0);
+        // of equal runs the least time counts, so that other work on the machine does not
+        for _ in 0..RUNS {
+            let mut contacts = Contacts::default();
+            (products, valid) = (0, 0);
+            for (pose, least_ns) in poses.iter().zip(&mut times_ns) {
+                let at_m = Vec3::new(0.05, 0.05, 0.105) + pose;
+                let start = Instant::now();
+                let answer = contacts.press(table, &ball(at_m));
+                *least_ns = start.elapsed().as_nanos().min(*least_ns);
+                products += answer.products;
+                valid += usize::from(answer.weight > 0.0);
+            }
+        }
+        times_ns.sort_unstable();
+        println!(
+            "{name}: p50 {} ns, p99 {} ns, p99.9 {} ns, max {} ns; {:.1} products; {valid} of {ANSWERS} known",
+            times_ns[ANSWERS / 2],
+            times_ns[ANSWERS / 100 * 99],
+            times_ns[ANSWERS / 1000 * 999],
+            times_ns[ANSWERS - 1],
+            products as f64 / ANSWERS as f64,
+        );
+    }
+}
+
+/// Answers that are timed, and how often.
+const ANSWERS: usize = 20_000;
+const RUNS: usize = 7;
+
+/// The press in 0.5 s and its release, on a whole block.
+fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
+    let pick = |index: usize, default: f64| rest.get(index).copied().unwrap_or(default);
+    let levels = pick(3, 4.0) as usize;
+    let nested = Nested::new(
+        Vec3::new(-0.05, -0.05, -0.1),
+        Vec3::new(0.05, 0.05, 0.0),
+        &Zone {
+            cell_m,
+            levels,
+            centre_m: [0.0; 2],
+            half_m: [0.016, 0.008],
+            depth_m: pick(6, 8.0) * 1e-3,
+        },
+    )?;
+    let moduli = Material::new(5e3, 0.45, 1e3)?.moduli();
+    let stuff: Vec<Stuff> = nested
+        .levels
+        .iter()
+        .map(|level| Stuff {
+            moduli: vec![moduli; level.count()],
+            densities_kgpm3: vec![1e3; level.count()],
+        })
+        .collect();
+    let params = Params {
+        hourglass: pick(0, 1.5),
+        safety: pick(1, 0.75),
+        contact_stiffness: pick(2, 40.0),
+        classes: pick(4, 1.0) as usize,
+        order: pick(5, 3.0) as usize,
+        ..Params::default()
+    };
+    let begun = Instant::now();
+    let mut tissue = Explicit::new(&nested, &stuff, &params)?;
+    println!(
+        "{} nodes, {} cells, finest {:.3} mm; lanes by class {:?}; sub-step {:.1} us; built in {:.2} s",
+        tissue.caps().nodes,
+        tissue.caps().elements,
+        nested.levels.last().map_or(0.0, |l| l.edge_m[0] * 1e3),
+        tissue.class_cells(),
+        tissue.substep_s() * 1e6,
+        begun.elapsed().as_secs_f64(),
+    );
+    go(&mut tissue);
+    println!("{:?}", tissue.view().ledger);
+    Ok(())
+}
+
+/// Presses 10 mm in half a second, holds as long, and strokes 10 mm.
+fn go(tissue: &mut Explicit) {
+    let (mut reaction, mut times) = ([Reaction::default()], Vec::new());
+    let tool = |x_m: f64, depth_m: f64| Tool {
+        position_m: Vec3::new(x_m, 0.0, 5e-3 - depth_m),
+        velocity_mps: Vec3::zeros(),
+        radius_m: 5e-3,
+        stiffness_npm: 1e9,
+        shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
+        jaws: None,
+    };
+    for tick in 0..2500_u32 {
+        let depth_m = (2e-5 * f64::from(tick)).min(0.01);
+        let x_m = (2e-5 * (f64::from(tick) - 1000.0)).clamp(0.0, 0.01);
+        let start = Instant::now();
+        tissue.step(&[tool(x_m, depth_m)], 1e-3, &mut reaction);
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        let force_n = reaction[0].force_n;
+        for (depth, reference_n) in [50, 100, 250, 500].into_iter().zip(REFERENCE_N) {
+            if tick == depth {
+                let error = 100.0 * (force_n.z / reference_n - 1.0);
+                println!(
+                    "{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}",
+                    depth_m * 1e3,
+                    force_n.z,
+                    tissue.demand()
+                );
+            }
+        }
+        if tick > 500 && tick % 500 == 0 {
+            println!(
+                "tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}",
+                x_m * 1e3,
+                force_n.x,
+                force_n.y,
+                force_n.z,
+                tissue.demand()
+            );
+        }
+    }
+    for (name, range) in [
+        ("press", 0..500),
+        ("hold", 500..1000),
+        ("stroke", 1000..1500),
+    ] {
+        let mut part = times[range].to_vec();
+        part.sort_by(f64::total_cmp);
+        println!(
+            "{name}: tick p50 {:.0} us, p99 {:.0} us",
+            part[part.len() / 2],
+            part[part.len() * 99 / 100]
+        );
+    }
+}
+
+/// The text of a scene's file, or the name of one that is built in.
+fn text(name: &str) -> Result<String, std::io::Error> {
+    if name.ends_with(".toml") {
+        std::fs::read_to_string(name)
+    } else {
+        Ok(name.to_owned())
+    }
+}
+
+fn scene(name: &str) -> Outcome {
+    let begun = Instant::now();
+    let scene = palpate_scene::load(&text(name)?)?;
+    println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
+    if let palpate_scene::Body::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids()?;
+        let tissue = Explicit::new(&nested, &stuff, &block.params)?;
+        println!(
+            "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:.2e} kg",
+            tissue.caps().nodes,
+            tissue.caps().elements,
+            tissue.class_cells(),
+            tissue.substep_s() * 1e6,
+            tissue.stiff_mass_kg(),
+        );
+    }
+    if let palpate_scene::Body::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids()?;
+        let mut tissue = Explicit::new(&nested, &stuff, &block.params)?;
+        let mut reaction = [Reaction::default()];
+        let mut ticks_us = Vec::new();
+        for tick in 0..300_u32 {
+            let depth_m = 8e-3 * (f64::from(tick) / 250.0).min(1.0);
+            let tool = scene.tool_at(Vec3::new(0.0, 0.0, scene.tool_radius_m - depth_m));
+            let begun = Instant::now();
+            tissue.step(&[tool], 1e-3, &mut reaction);
+            ticks_us.push(begun.elapsed().as_secs_f64() * 1e6);
+            if tick > 230 && tick % 20 == 0 {
+                println!(
+                    "{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
+                    depth_m * 1e3,
+                    reaction[0].force_n.z,
+                    tissue.demand(),
+                    tissue.view().ledger.kinetic_j,
+                    tissue.added_mass_kg(),
+                    tissue.view().ledger.residual_j,
+                    reaction[0].penetration_m
+                );
+            }
+        }
+        ticks_us.sort_by(f64::total_cmp);
+        println!("a tick {:.0} us (median)", ticks_us[ticks_us.len() / 2]);
+    }
+    let begun = Instant::now();
+    for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
+        let places = [[0.0, 0.0], [0.02, 0.0], [-0.02, 0.02]];
+        let presses = scene.presses(&places, depth_m)?;
+        let text: Vec<String> = presses
+            .iter()
+            .map(|p| format!("{:.4} N (chord {:.0} N/m)", p.force_n, p.chord_npm))
+            .collect();
+        println!("{:.0} mm: {}", depth_m * 1e3, text.join(", "));
+    }
+    println!("{:.2} s for 12 presses", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Presses the scene `block` 10 mm at 20 mm/s and strokes it; before every full step it is asked what it
+/// would feel there while no time passes.
+fn masked() -> Outcome {
+    let mut scene = palpate_scene::load("block")?;
+    if let palpate_scene::Body::Block(block) = &mut scene.body {
+        (block.zone.centre_m, block.zone.half_m) = ([0.0; 2], [0.012, 0.008]);
+    }
+    let table = std::sync::Arc::new(scene.condense()?);
+    let tissues = [
+        ("with the table", scene.build_with_table(&table)?),
+        ("without", scene.build()?),
+    ];
+    for (name, mut tissue) in tissues {
+        let mut worst = [[0.0_f64; 2]; 4];
+        for tick in 0..900_u32 {
+            let depth_m = (2e-5 * f64::from(tick)).min(0.01);
+            let x_m = (2e-5 * (f64::from(tick) - 600.0)).max(0.0);
+            let tool = scene.tool_at(Vec3::new(x_m, 0.0, scene.tool_radius_m - depth_m));
+            let [asked_n, full_n] = [0.0, 1e-3].map(|dt_s| {
+                let mut reaction = [Reaction::default()];
+                tissue.step(&[tool], dt_s, &mut reaction);
+                reaction[0].force_n
+            });
+            let part = match tick {
+                0..50 => 0,
+                50..100 => 1,
+                100..600 => 2,
+                _ => 3,
+            };
+            let off_n = (asked_n - full_n).norm();
+            worst[part][0] = worst[part][0].max(off_n);
+            if full_n.norm() > 5e-3 {
+                worst[part][1] = worst[part][1].max(off_n / full_n.norm());
+            }
+        }
+        for (part, [off_n, share]) in ["to 1 mm", "to 2 mm", "to 10 mm, held", "stroke"]
+            .iter()
+            .zip(worst)
+        {
+            println!(
+                "{name}, {part}: {:.2} mN, {:.2} % of the force",
+                off_n * 1e3,
+                share * 100.0
+            );
+        }
+    }
+    Ok(())
+}

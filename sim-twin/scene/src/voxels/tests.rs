@@ -1,0 +1,200 @@
+//! Scenes of voxels: labels become objects, each element knows its tissue, and refusals name what is wrong.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{Body, Scene, SceneError, load, load_with, text};
+use palpate_geometry::volume::file::nrrd_write;
+use palpate_geometry::volume::phantom;
+use palpate_geometry::volume::phantom::Phantom;
+use palpate_geometry::volume::{Grid, Voxels, label};
+use proptest::prelude::*;
+
+/// A scene over a file with these labels.
+fn scene_of(labels: &Voxels<u16>, lines: &str) -> Result<Scene, SceneError> {
+    let kinds: Vec<u16> = label::counts(labels)
+        .into_keys()
+        .filter(|&k| k > 0)
+        .collect();
+    let mut text = format!(
+        "name = \"own\"\n[tool]\nradius_m = 0.005\nstiffness_npm = 1000.0\n[linked]\n[volume]\n\
+         file = \"own.nrrd\"\n{lines}\n"
+    );
+    for kind in kinds {
+        text += &format!("[[material]]\nlabel = {kind}\nyoung_pa = {kind}000.0\n");
+    }
+    let bytes = nrrd_write::write(labels, "labels of a test");
+    load_with(&text, &|name| {
+        if name == "own.nrrd" {
+            Ok(bytes.clone())
+        } else {
+            Err("not there".to_owned())
+        }
+    })
+}
+
+fn voxels(scene: &Scene) -> &LinkedVoxels {
+    match &scene.body {
+        Body::Voxels(body) => body,
+        _ => panic!("not of voxels"),
+    }
+}
+
+fn volume(labels: Vec<u16>, counts: [usize; 3]) -> Voxels<u16> {
+    let grid = Grid::straight(counts, Vec3::new(0.1, 0.0, -0.3), [1e-3, 2e-3, 1.5e-3]);
+    Voxels::new(grid, labels).expect("fits")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Row LV-04: as many objects as labels, as many elements as voxels of each, and no link between two labels.
+    /// As one bonded volume the same elements are linked wherever voxels are neighbours.
+    #[test]
+    fn lv_04_labels_of_a_file_become_objects(
+        labels in prop::collection::vec(0_u16..5, 4 * 3 * 5),
+        up in prop::sample::select(vec!["x", "-x", "y", "-y", "z", "-z"]),
+    ) {
+        let labels = volume(labels, [4, 3, 5]);
+        prop_assume!(labels.values.iter().any(|&label| label > 0));
+        let mut counts = label::counts(&labels);
+        counts.remove(&0);
+        let scene = scene_of(&labels, &format!("up = \"{up}\"\nseparate = true")).expect("fits");
+        let elements = voxels(&scene).volume().expect("fits");
+        let mut found: BTreeMap<u16, usize> = BTreeMap::new();
+        for element in 0..elements.slots() {
+            let tissue = &voxels(&scene).tissues[usize::from(elements.matter(element))];
+            prop_assert_eq!(elements.object(element), u32::from(tissue.label));
+            *found.entry(tissue.label).or_insert(0) += 1;
+            for to in Direction::ALL {
+                if let Some(other) = elements.neighbour(element, to) {
+                    prop_assert_eq!(elements.object(other), elements.object(element));
+                }
+            }
+        }
+        prop_assert_eq!(found, counts);
+        let bonded = scene_of(&labels, &format!("up = \"{up}\"")).expect("fits");
+        let bonded = voxels(&bonded).volume().expect("fits");
+        let beside = |a: [i64; 3], b: [i64; 3]| {
+            let full = |at| labels.get(at).is_some_and(|label| label > 0);
+            usize::from(full(a) && full(b))
+        };
+        let links: usize = labels.grid.indices().map(|index| {
+            let [x, y, z] = index.map(|along| along as i64);
+            [[x + 1, y, z], [x, y + 1, z], [x, y, z + 1]].map(|next| beside([x, y, z], next)).iter().sum::<usize>()
+        }).sum();
+        prop_assert_eq!(bonded.link_count(), links);
+        prop_assert_eq!(bonded.one_sided(), None);
+    }
+}
+
+/// Row LV-05: the tissue of every element of the limb is the phantom's at its place, and what is held is held.
+#[test]
+fn lv_05_elements_of_the_limb_are_what_the_phantom_says() {
+    let scene = load("limb").expect("built in");
+    let body = voxels(&scene);
+    let elements = body.volume().expect("fits");
+    let phantom = Phantom {
+        spacing_m: 0.002,
+        ..Phantom::default()
+    };
+    let truth = phantom.labels().expect("fits");
+    let mut top_m = f64::MIN;
+    for element in 0..elements.slots() {
+        let tissue = &body.tissues[usize::from(elements.matter(element))];
+        assert_eq!(elements.colour(element), tissue.matter.colour);
+        let held = tissue.label == phantom::BONE || elements.site(element)[2] == 0;
+        assert!(elements.pinned(element) || !held);
+        top_m = top_m.max(elements.rest_m(element).z);
+    }
+    assert_eq!(top_m, 0.0);
+    let counts = label::counts(&truth);
+    for (tissue, amount) in body.tissues.iter().zip(body.amounts()) {
+        assert_eq!(amount, counts[&tissue.label], "{}", tissue.matter.name);
+    }
+    let [lump] = scene.lumps[..] else {
+        panic!("one tumour");
+    };
+    assert!((lump.center_m[0] - 0.02).abs() < 1e-3 && lump.center_m[1].abs() < 1e-3);
+    assert!((lump.radius_m / 0.006 - 1.0).abs() < 0.1);
+    assert!((lump.factor - 5.0).abs() < 1e-9, "{}", lump.factor);
+}
+
+/// Bands of the phantom's intensities find its bright fat again, without its labels.
+#[test]
+fn bands_of_intensity_tell_tissues_apart() {
+    let text = "name = \"own\"\n[tool]\nradius_m = 0.005\nstiffness_npm = 1000.0\n\
+                [linked]\nspacing_m = 0.002\n[volume]\nphantom = { seed = 1 }\n\
+                [[material]]\nname = \"fat\"\nlow = 0.7\nyoung_pa = 5000.0\n\
+                [[material]]\nname = \"rest\"\nlow = 0.1\nhigh = 0.7\nyoung_pa = 5000.0\n";
+    let scene = load(text).expect("fits");
+    let fat = label::counts(&Phantom::default().labels().expect("fits"))[&phantom::FAT];
+    let ratio = 8.0 * voxels(&scene).amounts()[0] as f64 / fat as f64;
+    assert!((0.85..1.1).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_folder_of_slices_is_asked_by_name() {
+    let text = "name = \"own\"\n[tool]\nradius_m = 0.005\nstiffness_npm = 1000.0\n[linked]\n[volume]\n\
+                file = \"series\"\n[[material]]\nlabel = 1\nyoung_pa = 1e3\n";
+    let asked = std::cell::RefCell::new(Vec::new());
+    let read = |name: &str| {
+        asked.borrow_mut().push(name.to_owned());
+        Ok(if name == "series/" {
+            b"b\na\n".to_vec()
+        } else {
+            vec![0; 200]
+        })
+    };
+    let error = load_with(text, &read).expect_err("no slices").to_string();
+    assert!(error.contains("series: slices is missing"), "{error}");
+    assert_eq!(*asked.borrow(), ["series/", "series/b", "series/a"]);
+}
+
+#[test]
+fn refusals_name_the_file_the_label_or_the_field() {
+    let labels = volume(vec![1, 2, 1, 2, 0, 2, 1, 1], [2, 2, 2]);
+    let told =
+        |labels: &Voxels<u16>, lines: &str| scene_of(labels, lines).expect_err(lines).to_string();
+    assert!(told(&labels, "up = \"w\"").contains("`volume.up` is w"));
+    assert!(told(&labels, "phantom = { seed = 1 }").contains("given twice"));
+    assert!(told(&labels, "colour = 1").contains("unknown field `colour`"));
+    let air = volume(vec![0; 8], [2, 2, 2]);
+    assert!(told(&air, "").contains("`material` is 0"));
+    let limb = text("limb").expect("built in");
+    let swap = |from: &str, to: &str| load(&limb.replacen(from, to, 1)).expect_err(to).to_string();
+    assert!(
+        swap("label = 6", "label = 7").contains("is 6; expected a [[material]] for each label")
+    );
+    assert!(swap("label = 6", "label = 5").contains("each once"));
+    assert!(swap("label = 6", "label = 0").contains("0 is air"));
+    assert!(swap("label = 6", "low = 0.5").contains("material[0].label"));
+    assert!(swap("[linked]", "[linked]\nsize_m = [1, 1, 1]").contains("no size"));
+    let apart = swap("[linked]", "[linked]\nspacing_m = -1.0");
+    assert!(apart.contains("linked.spacing_m` is -1"), "{apart}");
+    assert!(swap("seed = 1", "seed = 1, radius_m = 9.0").contains("radius_m` of the phantom is 9"));
+    assert!(swap("seed = 1", "sead = 1").contains("unknown field `sead`"));
+    assert!(
+        swap(
+            "phantom = { seed = 1, spacing_m = 0.002 }",
+            "file = \"a.nrrd\""
+        )
+        .contains("volume.file` is a.nrrd")
+    );
+    assert!(
+        swap("[volume]\nphantom = { seed = 1, spacing_m = 0.002 }", "")
+            .contains("`volume` is missing")
+    );
+    assert!(swap("young_pa = 30000.0", "young_pa = 0.0").contains("material[0].young_pa"));
+    assert!(swap("lump = true", "lumpy = true").contains("unknown field `lumpy`"));
+    let block = text("block").expect("built in");
+    let error = load(&format!("{block}\n[volume]\nphantom = {{ seed = 1 }}\n"));
+    assert!(
+        error
+            .expect_err("no")
+            .to_string()
+            .contains("a table [linked] beside it")
+    );
+    let own = swap("[volume]", "[volume]\nempty = [4]");
+    assert!(own.contains("`volume.empty` is 4"), "{own}");
+}

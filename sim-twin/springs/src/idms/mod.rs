@@ -1,0 +1,213 @@
+//! IDMS: a lattice of point masses with home springs, stepped explicitly, touched by spheres.
+//!
+//! Source: seed-004 (rows S4-01 to S4-26). [`Idms`] implements [`Tissue`]; `build` checks a
+//! lattice, `state` is what a snapshot holds, `step` one step and `plain` its inner loops in the
+//! common case, `touch` and `grasp` what tools do, `window` who is stepped at all, `edit` what
+//! may change, `law` the force laws. The numbers may be in any consistent units; names say SI.
+
+mod build;
+mod compliance;
+mod edit;
+mod grasp;
+pub mod law;
+mod params;
+mod plain;
+mod state;
+mod step;
+mod touch;
+mod window;
+
+pub use law::Law;
+pub use params::{Contact, GraspLaw, IdmsError, IdmsParams, Pinch, Rest, Scheme, Window};
+
+use build::Model;
+use palpate_twin::hold::Hold;
+use palpate_twin::lattice::Lattice;
+use palpate_twin::twin::{
+    Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
+};
+use state::{Scratch, State};
+use std::sync::Arc;
+
+/// A tissue of the IDMS kind.
+///
+/// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same
+/// tool from step to step. Between steps a tool is held where it was last; its reaction is the
+/// mean force over the step, so that impulse and work are exact. A `dt_s` that is not in
+/// \[0, 1\] s does nothing.
+#[derive(Debug)]
+pub struct Idms {
+    model: Arc<Model>,
+    state: State,
+    scratch: Scratch,
+    hold: Hold,
+}
+
+impl Idms {
+    /// Build a tissue at rest.
+    ///
+    /// # Errors
+    /// [`IdmsError`] if a parameter, atom, link or face is out of range, or if the stability
+    /// advisor refuses the step for this lattice with its contact and grasp springs.
+    pub fn new(lattice: &Lattice, params: &IdmsParams) -> Result<Self, IdmsError> {
+        let model = Arc::new(Model::new(lattice, params)?);
+        let state = State::new(&model);
+        let scratch = Scratch::new(&model);
+        let mut tissue = Self {
+            model,
+            state,
+            scratch,
+            hold: Hold::default(),
+        };
+        tissue.reload();
+        Ok(tissue)
+    }
+
+    /// The parameters it was built with.
+    #[must_use]
+    pub fn params(&self) -> &IdmsParams {
+        &self.model.params
+    }
+
+    /// Number of surface nodes.
+    #[must_use]
+    pub fn surface_nodes(&self) -> usize {
+        self.model.skin.nodes()
+    }
+
+    /// Stiffness of a surface node over what it was built with; 1 for a node that is not there.
+    #[must_use]
+    pub fn stiffness_scale(&self, node: usize) -> f64 {
+        self.state.scale[..self.surface_nodes()]
+            .get(node)
+            .copied()
+            .unwrap_or(1.0)
+    }
+
+    /// Largest scale that [`Edit::Stiffen`] can reach here without losing stability.
+    #[must_use]
+    pub fn stiffness_scale_max(&self) -> f64 {
+        self.model.scale_max
+    }
+
+    /// Local normal stiffness of the surface at a node, as built \[N/m\]; zero if not there.
+    #[must_use]
+    pub fn node_stiffness_npm(&self, node: usize) -> f64 {
+        if node >= self.surface_nodes() {
+            return 0.0;
+        }
+        let compliance = self.model.compliance.node(node);
+        if compliance > 0.0 {
+            1.0 / compliance
+        } else {
+            0.0
+        }
+    }
+
+    /// Number of nodes that the next step will move: the cost of a step follows it.
+    #[must_use]
+    pub fn active_nodes(&self) -> usize {
+        self.state.awake.iter().filter(|&&awake| awake).count()
+    }
+
+    /// How many times a node was put back because its state left the allowed range.
+    #[must_use]
+    pub fn escapes(&self) -> u64 {
+        self.state.escapes
+    }
+
+    /// The surface node that a tool has grasped, if any.
+    #[must_use]
+    pub fn grasped(&self, tool: usize) -> Option<u32> {
+        self.state.tools.get(tool).and_then(|tool| tool.grasped)
+    }
+
+    /// The energy account.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        self.state.ledger
+    }
+}
+
+impl Clone for Idms {
+    /// Shares the model and copies the state; the copy's scratch has its full capacity.
+    fn clone(&self) -> Self {
+        let mut copy = Self {
+            model: Arc::clone(&self.model),
+            state: self.state.clone(),
+            scratch: Scratch::new(&self.model),
+            hold: self.hold,
+        };
+        copy.reload();
+        copy
+    }
+}
+
+impl Tissue for Idms {
+    fn caps(&self) -> Caps {
+        let nodes = self.model.params.contact == params::Contact::Node;
+        Caps {
+            method: "idms",
+            nodes: self
+                .model
+                .inverse_mass
+                .iter()
+                .filter(|&&inverse| inverse > 0.0)
+                .count(),
+            elements: self.model.elements,
+            tools_max: state::TOOLS,
+            shafts: nodes,
+            plates: nodes,
+            points: false,
+            jaws: true,
+            dt_s_max: self.model.dt_s_max,
+            dt_s_best: 1e-4_f64.min(self.params().dt_s),
+            stiffness_edits: true,
+            region_edits: false,
+            edits_keep_force: true,
+            cuts: true,
+            instruments: false,
+        }
+    }
+
+    fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        if dt_s == 0.0 {
+            self.hold.answer(tools, reactions);
+            return;
+        }
+        self.advance(tools, dt_s, reactions);
+        self.hold.keep(tools, dt_s, reactions);
+    }
+
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
+        self.change(edit)
+    }
+
+    fn view(&self) -> View<'_> {
+        let surface = self.surface_nodes();
+        View {
+            positions_m: &self.state.x_m[..surface],
+            rest_m: &self.model.rest_m[..surface],
+            faces: &self.scratch.faces,
+            ledger: self.state.ledger,
+            topology: None,
+            changes: &[],
+            edit: 0,
+        }
+    }
+
+    fn freeze(&self, snapshot: &mut Snapshot) {
+        self.state.freeze(snapshot);
+        self.hold.freeze(snapshot);
+    }
+
+    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
+        self.state.thaw(snapshot)?;
+        self.hold.thaw(snapshot);
+        self.reload();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

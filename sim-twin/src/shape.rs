@@ -1,0 +1,39 @@
+//! Where a part of the tissue is: all of it, a layer or a ball.
+//!
+//! Source: ours.
+
+use crate::Vec3;
+
+/// Where a region is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Shape {
+    /// Everywhere.
+    All,
+    /// Between two heights.
+    Layer {
+        /// Lower end \[m\].
+        from_m: f64,
+        /// Upper end \[m\].
+        to_m: f64,
+    },
+    /// A ball.
+    Ball {
+        /// Its centre \[m\].
+        centre_m: Vec3,
+        /// Its radius \[m\].
+        radius_m: f64,
+    },
+}
+
+impl Shape {
+    /// Whether the place \[m\] is inside; a border belongs to the layer above it.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, at_m: &Vec3) -> bool {
+        match *self {
+            Self::All => true,
+            Self::Layer { from_m, to_m } => (from_m..to_m).contains(&at_m.z),
+            Self::Ball { centre_m, radius_m } => (at_m - centre_m).norm() <= radius_m,
+        }
+    }
+}

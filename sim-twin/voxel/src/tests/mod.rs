@@ -1,0 +1,135 @@
+//! Volumes to test with, and the rows of seed-001 by name.
+
+mod bench1d;
+mod chain;
+mod cutting;
+mod dragged;
+mod drawn;
+mod feel;
+mod force;
+mod grip;
+mod joining;
+mod looks;
+mod operate;
+mod palette;
+mod preserve;
+mod press;
+mod propagation;
+mod relax;
+mod session;
+mod soak;
+mod stiff;
+mod storage;
+mod wild;
+
+use super::elements::{Elements, Frame, Seed};
+use super::exact::Control;
+use super::limits::Limits;
+use super::links::Links;
+use super::matter::Matter;
+use palpate_twin::Vec3;
+use palpate_twin::law::Real;
+
+/// A name, and which sites are inside.
+type Shape = (&'static str, fn([i32; 3]) -> bool);
+
+/// Shapes of the table in seed-001 section 3.3.5, in a bounding box of 16 x 12 x 8.
+pub(super) const SHAPES: [Shape; 7] = [
+    ("block", |_| true),
+    ("sphere", |[x, y, z]| {
+        let far = |v: i32, n: i32| f64::from(2 * v + 1 - n) / f64::from(n);
+        let (a, b, c) = (far(x, 16), far(y, 12), far(z, 8));
+        a * a + b * b + c * c <= 1.0
+    }),
+    ("L", |[x, y, _]| x < 6 || y < 5),
+    ("U", |[x, y, _]| !(5..11).contains(&x) || y < 4),
+    ("notch", |[x, y, z]| {
+        !((6..10).contains(&x) && y >= 6 && z >= 2)
+    }),
+    ("S", |[x, y, _]| {
+        !((4..6).contains(&x) && y >= 3 || (10..12).contains(&x) && y < 9)
+    }),
+    ("hole", |[x, y, z]| {
+        !((5..11).contains(&x) && (4..8).contains(&y) && (2..6).contains(&z))
+    }),
+];
+
+/// Matter with these limits.
+pub(super) fn matter(limits: Limits) -> Matter {
+    Matter {
+        limits,
+        ..Matter::of_young("test", 2e3, 0.0)
+    }
+}
+
+/// Elements of unit spacing wherever `is_in` says, of material `of`.
+pub(super) fn volume<R: Real>(
+    size: [i32; 3],
+    matters: &[Limits],
+    is_in: impl Fn([i32; 3]) -> bool,
+    of: impl Fn([i32; 3]) -> u8,
+) -> Elements<R> {
+    let frame = Frame {
+        origin_m: Vec3::zeros(),
+        spacing_m: [1.0; 3],
+    };
+    let sites = (0..size[2])
+        .flat_map(|z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])));
+    let seeds: Vec<Seed> = sites
+        .filter(|&site| is_in(site))
+        .map(|site| Seed {
+            site,
+            matter: of(site),
+            object: 0,
+        })
+        .collect();
+    let matters = matters.iter().map(|&limits| matter(limits)).collect();
+    Elements::new(frame, matters, &seeds).expect("fit")
+}
+
+/// A box of one material.
+pub(super) fn block<R: Real>(size: [i32; 3], limits: Limits) -> Elements<R> {
+    volume(size, &[limits], |_| true, |_| 0)
+}
+
+/// Numbers without end, the same for a seed.
+pub(super) struct Draw(u64);
+
+impl Draw {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// 0 to 1.
+    pub(super) fn share(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// `-most` to `most`.
+    pub(super) fn around(&mut self, most: f64) -> f64 {
+        (2.0 * self.share() - 1.0) * most
+    }
+
+    /// 0 to one less than `count`.
+    pub(super) fn below(&mut self, count: u32) -> u32 {
+        ((self.share() * f64::from(count)) as u32).min(count - 1)
+    }
+}
+
+/// A control at a random element, moved by up to `most` from where it is.
+pub(super) fn some_control(draw: &mut Draw, elements: &Elements<f64>, most: f64) -> Control<f64> {
+    let element = loop {
+        let element = draw.below(elements.slots());
+        if elements.alive(element) {
+            break element;
+        }
+    };
+    let at = elements.moved_m(element);
+    Control {
+        element,
+        to_m: at.map(|x| x + draw.around(most)),
+    }
+}
