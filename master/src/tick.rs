@@ -5,11 +5,11 @@
 //! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
 //! encode. The methods themselves are in `palpate_transport::coupling`, chosen by its `MasterEnd`.
 
+use palpate_port::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;

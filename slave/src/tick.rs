@@ -5,11 +5,11 @@
 //! energy account pay for it, move the port, encode. The methods themselves are in
 //! `palpate_transport::coupling`, chosen by its `SlaveEnd`.
 
+use palpate_port::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
 use palpate_transport::coupling::wave::Pd;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
-use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};

@@ -22,8 +22,8 @@ pub mod tissue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_bus::SessionError;
 use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
-use palpate_transport::session::SessionError;
 use palpate_transport::{Span, Time};
 use palpate_twin::model::fem::explicit::ExplicitError;
 use palpate_twin::scene::{BlockError, SceneError, TableError};
