@@ -5,8 +5,8 @@
 
 use palpate_master::device::grip::{Grip, Grips, Hand, Regrip};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
-use palpate_master::device::watchdog::{LET_GO_S, Watchdog};
 use palpate_master::device::{Handle, HandleCaps, Reading, Revisions};
+use palpate_port::watchdog::{LET_GO_S, Watchdog};
 use palpate_transport::{AXES, Axes, Span, Time};
 use palpate_twin::Instrument;
 

@@ -18,7 +18,7 @@ use palpate_slave::robot::{Environment, Free, Robot, Wall};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::{Order, Succession, is_plausible};
-use palpate_transport::inbox::Parties;
+use palpate_port::inbox::Parties;
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Span, Stroke, Time};

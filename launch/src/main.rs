@@ -14,7 +14,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     // before any thread; when refused, the bus runs on zenoh's own choice of threads
-    let _ = palpate_transport::session::prepare_process();
+    let _ = palpate_bus::prepare_process();
     let command = Cli::parse().into_command();
     match command::dispatch(command) {
         Ok(done) => finish(&done),

@@ -7,8 +7,8 @@
 
 use palpate_master::predict::Predictor;
 use palpate_master::predict::strokes::Strokes;
+use palpate_port::inbox::Inbox;
 use palpate_slave::robot::Robot;
-use palpate_transport::inbox::Inbox;
 use palpate_transport::stroke::{Came, STROKE_CHANGES, StrokeReceiver, StrokeSender};
 use palpate_transport::{Span, Stroke, StrokeChange, Time};
 use palpate_twin::edits::Direction;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palpate::config::Config;
+use palpate_bus::{Role, Session, SessionConfig};
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
-use palpate_transport::session::{Role, Session, SessionConfig};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 

@@ -3,6 +3,8 @@
 //! Any input gives a finite force within magnitude and slew limits. A fault latches to a damped
 //! force that fades; the operator re-arms it (DESIGN, "the contract with the hand is total").
 
+use palpate_port::FieldError;
+use palpate_port::guard::{self, check_limits, check_times};
 use palpate_transport::{AXES, Axes, trace::Events};
 use serde::{Deserialize, Serialize};
 
@@ -38,62 +40,23 @@ impl Default for GuardParams {
     }
 }
 
-/// A limit that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("master.guard.{field} is {value}; expected {expected}")]
-pub struct GuardError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: String,
-    /// What would be right.
-    pub expected: &'static str,
-}
-
 impl GuardParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`GuardError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), GuardError> {
-        let rows = [
-            ("force_n_max", self.force_n_max),
-            ("slew_nps_max", self.slew_nps_max),
-        ];
-        for (field, values) in rows {
-            if !values.iter().all(|value| *value > 0.0 && value.is_finite()) {
-                let value = format!("{values:?}");
-                return Err(GuardError {
-                    field,
-                    value,
-                    expected: "four finite numbers above 0",
-                });
-            }
-        }
-        let times = [
-            ("stale_s", self.stale_s),
-            ("age_s", self.age_s),
-            ("fade_s", self.fade_s),
-        ];
-        for (field, value) in times {
-            if !(0.001..=10.0).contains(&value) {
-                let value = value.to_string();
-                return Err(GuardError {
-                    field,
-                    value,
-                    expected: "0.001 to 10 s",
-                });
-            }
-        }
-        if !(0.0..=50.0).contains(&self.fault_nspm) {
-            let value = self.fault_nspm.to_string();
-            return Err(GuardError {
-                field: "fault_nspm",
-                value,
-                expected: "0 to 50 N s/m",
-            });
-        }
-        Ok(())
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
+        check_limits(&[
+            ("master.guard.force_n_max", self.force_n_max),
+            ("master.guard.slew_nps_max", self.slew_nps_max),
+        ])?;
+        check_times(&[
+            ("master.guard.stale_s", self.stale_s),
+            ("master.guard.age_s", self.age_s),
+            ("master.guard.fade_s", self.fade_s),
+        ])?;
+        let (field, expected) = ("master.guard.fault_nspm", "0 to 50 N s/m");
+        FieldError::within(field, self.fault_nspm, 0.0..=50.0, expected)
     }
 
     /// The force of one axis within magnitude and slew; `last_n` is what was written last tick.
@@ -126,7 +89,7 @@ impl GuardParams {
     /// `force_n` one tick later while it fades \[N\].
     #[must_use]
     pub fn faded(&self, force_n: f64, dt_s: f64) -> f64 {
-        force_n * (1.0 - dt_s / self.fade_s).clamp(0.0, 1.0)
+        guard::faded(force_n, self.fade_s, dt_s)
     }
 
     /// Port force during a latched fault: what is left of the last force, and damping \[N\].

@@ -31,13 +31,13 @@ pub mod shape;
 pub mod strokes;
 mod towards;
 
-use correction::Correction;
+use correction::{Correction, Timing};
 use hands::{Hands, Parked, touch};
 use hunt_crossley::Contact;
 use learning::Learning;
-use local::{Local, LocalModel};
+use local::{Known, Local, LocalModel};
 use met::Met;
-pub use params::{PredictError, PredictParams};
+pub use params::PredictParams;
 pub use shape::ToolShape;
 use strokes::{RemoteStrokes, Strokes};
 use towards::Towards;
@@ -297,9 +297,7 @@ impl Predictor {
         // be more than its stability allows
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
         let (handle, blunted) = &self.allowed(handle);
-        let (felt, parked) = self
-            .hands
-            .touch(self.twin.as_mut(), params, (handle, step_s));
+        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, handle, step_s);
         if let Some(strokes) = &mut self.strokes
             && step_s > 0.0
         {
@@ -332,13 +330,22 @@ impl Predictor {
         }
         let place_m = place_m(handle);
         let pressed = pressed(&felt);
-        let timing = (inward_mps(handle, &pressed), dt_s);
+        let timing = Timing {
+            inward_mps: inward_mps(handle, &pressed),
+            dt_s,
+        };
         // what nobody feels of the twin changes at once and costs nothing
         let unfelt = self.local.is_held();
         let of_twin = if unfelt { Reaction::default() } else { pressed };
         let learnt = learning.take_over(params, place_m, &of_twin, timing);
-        let twin = (felt.contacts > 0, learning.confidence(place_m));
-        let law_timing = (-handle.velocity_mps[2], dt_s);
+        let twin = Known {
+            touched: felt.contacts > 0,
+            confidence: learning.confidence(place_m),
+        };
+        let law_timing = Timing {
+            inward_mps: -handle.velocity_mps[2],
+            dt_s,
+        };
         self.local
             .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);
@@ -434,7 +441,7 @@ impl Predictor {
     /// shadow and learning. The next tick steps as usual.
     pub fn ask(&mut self, params: &PredictParams, handle: &Touch) -> Prediction {
         let (handle, blunted) = &self.allowed(handle);
-        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, (handle, 0.0));
+        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, handle, 0.0);
         self.asked = true;
         Prediction {
             masked: true,
@@ -551,8 +558,9 @@ fn place_m(touch: &Touch) -> [f64; 2] {
 
 /// Compare the shadow with what was measured.
 fn hear(params: &PredictParams, learning: &mut Learning, expected: &Reaction, remote: &Remote) {
-    if let Some(forces_n) = normal_forces(params, expected, remote) {
-        learning.hear(place_m(&remote.touch), forces_n, params.force_n_min);
+    if let Some((expected_n, measured_n)) = normal_forces(params, expected, remote) {
+        let place_m = place_m(&remote.touch);
+        learning.hear(place_m, expected_n, measured_n, params.force_n_min);
     } else if expected.contacts == 0 {
         learning.close();
     }

@@ -5,11 +5,13 @@
 //! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
 //! encode. The methods themselves are in `palpate_transport::coupling`, chosen by its `MasterEnd`.
 
+use palpate_port::encoder::Measured;
+use palpate_port::inbox::{Arrival, Inbox, Parties};
+use palpate_port::outbox::{Outbox, PortAxis};
 use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;
@@ -67,10 +69,7 @@ pub struct Outputs {
 /// What the operator's side remembers between ticks.
 pub struct State {
     predictor: Option<Predictor>,
-    mass_kg: Axes,
-    resolution_m: Axes,
-    /// Longest time that the device holds a force \[s\].
-    hold_s: f64,
+    device: Device,
     /// When the handle was read last.
     last: Option<Time>,
     held: [Holding; AXES],
@@ -96,13 +95,38 @@ pub struct State {
     fault: bool,
 }
 
-/// One axis of the port after the tick.
-#[derive(Debug, Clone, Copy, Default)]
-struct PortAxis {
-    force_n: f64,
-    wave_in: f64,
-    wave_out: f64,
-    events: u32,
+/// What the energy account must know of the handle.
+#[derive(Debug, Clone, Copy)]
+struct Device {
+    mass_kg: Axes,
+    resolution_m: Axes,
+    /// Longest time that it holds a force \[s\].
+    hold_s: f64,
+}
+
+/// What holds for all axes in one tick.
+struct Now<'a> {
+    params: &'a MasterParams,
+    coupling: &'a CouplingParams,
+    inputs: &'a Inputs,
+    /// The handle as it is believed.
+    reading: Reading,
+    /// Whether what the other side said last is too old to act on.
+    stale: bool,
+}
+
+impl Now<'_> {
+    /// What the coupling method is given.
+    fn moment<'a>(&'a self, tuning: &Tuning, inbox: &'a Inbox) -> Moment<'a> {
+        moment(self.coupling, tuning, inbox, self.inputs)
+    }
+
+    /// Whether the force on the hand fades: after a pause, without a hand, or where it is the other side's, which has
+    /// fallen silent.
+    fn faded(&self) -> bool {
+        let relayed = self.stale && self.coupling.mode.relays_force();
+        self.inputs.paused || !self.reading.present || relayed
+    }
 }
 
 impl State {
@@ -112,9 +136,11 @@ impl State {
     pub fn new(predictor: Option<Predictor>, caps: &HandleCaps, parties: Parties) -> Self {
         Self {
             predictor,
-            mass_kg: caps.mass_kg_min,
-            resolution_m: caps.resolution_m,
-            hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD_S),
+            device: Device {
+                mass_kg: caps.mass_kg_min,
+                resolution_m: caps.resolution_m,
+                hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD_S),
+            },
             last: None,
             held: [Holding::default(); AXES],
             drift_mps: [0.0; AXES],
@@ -180,19 +206,26 @@ pub fn tick(
     if switched {
         state.method.switch(state.inbox.newest());
     }
-    let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
-    state.method.begin(&moment);
+    state
+        .method
+        .begin(&moment(coupling, &state.tuning, &state.inbox, inputs));
     let guard = &params.guard;
-    let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
-    let prediction = state.predict(params, coupling, (&reading, stale), inputs);
+    let now = Now {
+        params,
+        coupling,
+        inputs,
+        reading,
+        stale: state.inbox.stale(inputs.now, guard.stale_s, guard.age_s),
+    };
+    let prediction = state.predict(&now);
     state.easing = switched || prediction.relaid;
     // an old force is no touch: then the delay counts as unknown
-    let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !stale);
+    let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !now.stale);
     let known = (prediction.confidence, &prediction.force_n);
-    let moment = self::moment(coupling, &state.tuning, &state.inbox, inputs);
+    let moment = now.moment(&state.tuning, &state.inbox);
     state.method.choose(&moment, rtt_s.map(Span::s), known);
     let happened = [
-        (stale, Events::STALE),
+        (now.stale, Events::STALE),
         (prediction.updated, Events::UPDATED),
         (prediction.masked, Events::MASKED),
         (prediction.blunted, Events::BLUNTED),
@@ -203,17 +236,12 @@ pub fn tick(
     events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
-        *port = state.axis(
-            params,
-            coupling,
-            inputs,
-            (axis, &reading, &prediction, stale),
-        );
+        *port = state.axis(&now, &prediction, axis);
         events |= port.events;
     }
     state.written_n = ports.map(|port| port.force_n);
     events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs((coupling, inputs), &reading, (&ports, &prediction, events))
+    state.outputs(&now, &ports, &prediction, events)
 }
 
 /// What the coupling method is given in this tick.
@@ -264,7 +292,7 @@ impl State {
             let work_j = self.written_n[axis] * held_m;
             self.reservoir.deposit(axis, work_j);
             self.method.book(axis, work_j, held_m);
-            self.held[axis] = self.holding(mode, (axis, moved_m), passed_s);
+            self.held[axis] = self.holding(mode, axis, moved_m, passed_s);
             let share = (passed_s / CHARGE_SMOOTH_S).min(1.0);
             self.drift_mps[axis] += share * (moved_m / passed_s - self.drift_mps[axis]);
         }
@@ -291,16 +319,17 @@ impl State {
     /// is paid: as long as the device may hold it. Only where the force is relayed, and the device lets go
     /// within two periods, is one of them left to the reserve: paid as well, a line would show 8 % less
     /// stiffness than E3, and a brisk press over a short one would ring.
-    fn holding(&self, mode: Mode, (axis, moved_m): (usize, f64), passed_s: f64) -> Holding {
-        let short = self.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
+    fn holding(&self, mode: Mode, axis: usize, moved_m: f64, passed_s: f64) -> Holding {
+        let device = &self.device;
+        let short = device.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
         Holding {
-            hold_s: if short { PERIOD_S } else { self.hold_s },
-            pushed_s: passed_s.min(self.hold_s),
+            hold_s: if short { PERIOD_S } else { device.hold_s },
+            pushed_s: passed_s.min(device.hold_s),
             passed_s,
             velocity_mps: moved_m / passed_s,
             last_n: self.written_n[axis],
-            mass_kg: self.mass_kg[axis],
-            resolution_m: self.resolution_m[axis],
+            mass_kg: device.mass_kg[axis],
+            resolution_m: device.resolution_m[axis],
             hand_mps2: HAND_MPS2,
         }
     }
@@ -326,13 +355,8 @@ impl State {
     }
 
     /// Touch the twin; nothing to predict in the modes without one.
-    fn predict(
-        &mut self,
-        params: &MasterParams,
-        coupling: &CouplingParams,
-        (reading, stale): (&Reading, bool),
-        inputs: &Inputs,
-    ) -> Prediction {
+    fn predict(&mut self, now: &Now<'_>) -> Prediction {
+        let (params, inputs, reading) = (&now.params.predict, now.inputs, &now.reading);
         let unfelt = Prediction {
             blunted: reading.instrument != Instrument::Blunt,
             ..Prediction::default()
@@ -344,21 +368,21 @@ impl State {
         // the twin in every mode
         let opened = predictor.strokes().is_some();
         // what the hand is not let feel does nothing; which tool it holds, it holds in every mode
-        let faded = self.fault || faded(coupling.mode, (reading, stale), inputs);
+        let faded = self.fault || now.faded();
         let handle = predictor.held(reading, faded);
-        if !coupling.needs_twin() && coupling.switch.is_empty() && !opened {
+        if !now.coupling.needs_twin() && now.coupling.switch.is_empty() && !opened {
             return unfelt;
         }
         let withheld = handle.instrument != reading.instrument;
         let prediction = if inputs.masked && predictor.may_ask() {
-            predictor.ask(&params.predict, &handle)
+            predictor.ask(params, &handle)
         } else {
             let frame = self.inbox.newest();
             let heard = core::mem::replace(&mut self.heard, frame.sequence);
             // an old frame says nothing new: the twin must not learn from it again and again
-            let known = frame.sequence > 0 && !stale;
+            let known = frame.sequence > 0 && !now.stale;
             let remote = known.then(|| Remote::of(frame, frame.sequence != heard));
-            let said = predictor.step(&params.predict, &handle, remote.as_ref(), inputs.dt_s);
+            let said = predictor.step(params, &handle, remote.as_ref(), inputs.dt_s);
             predictor.revise(reading.revisions);
             said
         };
@@ -369,39 +393,34 @@ impl State {
     }
 
     /// Force and outgoing wave of one axis.
-    fn axis(
-        &mut self,
-        params: &MasterParams,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        (axis, reading, prediction, stale): (usize, &Reading, &Prediction, bool),
-    ) -> PortAxis {
-        let (last, dt_s) = (self.written_n[axis], inputs.dt_s);
+    fn axis(&mut self, now: &Now<'_>, prediction: &Prediction, axis: usize) -> PortAxis {
+        let (guard, reading) = (&now.params.guard, &now.reading);
+        let (last, dt_s) = (self.written_n[axis], now.inputs.dt_s);
         let handle = self.at_handle(axis, reading, prediction);
         let velocity = handle.velocity_mps;
-        let moment = moment(coupling, &self.tuning, &self.inbox, inputs);
+        let moment = now.moment(&self.tuning, &self.inbox);
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
         let rest_n = &mut self.eased_n[axis];
-        let mut demand = eased(self.easing, rest_n, (wanted.force_n, last), dt_s);
-        if faded(coupling.mode, (reading, stale), inputs) {
-            demand = params.guard.faded(last, dt_s);
+        let mut demand = eased(self.easing, rest_n, wanted.force_n, last, dt_s);
+        if now.faded() {
+            demand = guard.faded(last, dt_s);
         } else if !demand.is_finite() {
             self.fault = true;
             demand = 0.0;
         }
-        let (paid, mut events) = if coupling.mode.is_passive() {
+        let (paid, mut events) = if now.coupling.mode.is_passive() {
             self.pay(axis, demand, velocity, dt_s)
         } else {
             (demand, 0)
         };
         events |= wanted.events;
         let force_n = if self.fault {
-            self.fading_n[axis] = params.guard.faded(self.fading_n[axis], dt_s);
+            self.fading_n[axis] = guard.faded(self.fading_n[axis], dt_s);
             let fading = self.fading_n[axis];
-            let damped = params.guard.fault_force(axis, fading, velocity);
+            let damped = guard.fault_force(axis, fading, velocity);
             // a late velocity may have the wrong sign, and then a damper costs as well
             let paid = self.pay(axis, damped, velocity, dt_s).0;
-            params.guard.fault_force(axis, paid, 0.0)
+            guard.fault_force(axis, paid, 0.0)
         } else {
             // a force that was let go comes back no faster for having been away
             let rises_s = if reading.let_go_m.is_some() {
@@ -409,13 +428,13 @@ impl State {
             } else {
                 dt_s
             };
-            let (limited, hits) = params.guard.limit(axis, paid, last, rises_s);
+            let (limited, hits) = guard.limit(axis, paid, last, rises_s);
             events |= hits;
             self.fault |= hits & Events::INVALID != 0;
             self.fading_n[axis] = limited;
             limited
         };
-        let reserve_j = self.reserve_j(coupling, axis, force_n);
+        let reserve_j = self.reserve_j(now.coupling, axis, force_n);
         let account = &mut self.reservoir;
         let wave_out = self
             .method
@@ -433,7 +452,7 @@ impl State {
     fn reserve_j(&self, coupling: &CouplingParams, axis: usize, force_n: f64) -> f64 {
         let held = &self.held[axis];
         let again_j = coupling.reserve_ticks * held.margin_j(force_n, held.hold_s);
-        held.cost_over_j(force_n, self.hold_s).max(again_j)
+        held.cost_over_j(force_n, self.device.hold_s).max(again_j)
     }
 
     /// One axis of the handle, as the coupling methods see it.
@@ -464,85 +483,66 @@ impl State {
 
     fn outputs(
         &mut self,
-        (coupling, inputs): (&CouplingParams, &Inputs),
-        reading: &Reading,
-        (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
+        now: &Now<'_>,
+        ports: &[PortAxis; AXES],
+        prediction: &Prediction,
+        events: u32,
     ) -> Outputs {
-        let (mode, switches) = (coupling.mode, !coupling.switch.is_empty());
+        let (coupling, reading) = (now.coupling, &now.reading);
         self.sequence += 1;
-        let engaged = reading.present && !self.fault && !inputs.paused;
+        let engaged = reading.present && !self.fault && !now.inputs.paused;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
-        if switches {
-            flags = FrameFlags::with_mode(flags, mode.code());
+        if !coupling.switch.is_empty() {
+            flags = FrameFlags::with_mode(flags, coupling.mode.code());
         }
-        let Parties { own, peer } = self.inbox.parties();
+        let outbox = Outbox {
+            side: Side::Master,
+            tick: now.inputs.tick,
+            now: now.inputs.now,
+            device: Measured {
+                position_m: reading.position_m,
+                velocity_mps: reading.velocity_mps,
+            },
+            inbox: &self.inbox,
+            account: &self.reservoir,
+            ports,
+        };
         let frame = HapticFrame {
-            session: own,
-            peer_session: peer,
-            sequence: self.sequence,
-            sent_ns: inputs.now.0,
-            echo_sent_ns: self.inbox.newest().sent_ns,
-            echo_received_ns: self.inbox.received().0,
             impedance_epoch: self.tuning.epoch,
             flags,
             impedance_nspm: self.tuning.impedance_nspm,
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
-            port_force_n: self.written_n,
-            contact_force_n: [0.0; AXES],
-            wave: ports.map(|port| port.wave_out),
             wave_integral: *self.method.wave_integral(),
-            energy_sent_j: *self.reservoir.sent_j(),
-            reservoir_j: *self.reservoir.level_j(),
             strokes: self.strokes(),
             topology: self.topology(),
+            ..outbox.frame(self.sequence)
         };
-        let record = self.record((mode, inputs), reading, (ports, prediction, events));
         Outputs {
             force_on_hand_n: self.written_n.map(|force| -force),
             frame,
-            record,
+            record: self.record(now, outbox.record(), prediction, events),
         }
     }
 
+    /// Completes the record that both sides have.
     fn record(
         &self,
-        (mode, inputs): (Mode, &Inputs),
-        reading: &Reading,
-        (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
+        now: &Now<'_>,
+        common: TickRecord,
+        prediction: &Prediction,
+        events: u32,
     ) -> TickRecord {
-        let (newest, sync) = (self.inbox.newest(), self.inbox.sync());
-        let age = sync.age(newest.sent_ns, inputs.now);
+        let reading = &now.reading;
         TickRecord {
-            side: Side::Master,
-            tick: inputs.tick,
-            now_ns: inputs.now.0,
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
             port_position_m: reading.position_m,
-            port_force_n: self.written_n,
             tissue_force_n: prediction.twin_force_n,
-            wave_out: ports.map(|port| port.wave_out),
-            wave_in: ports.map(|port| port.wave_in),
-            reservoir_j: *self.reservoir.level_j(),
-            energy_sent_j: *self.reservoir.sent_j(),
-            energy_received_j: *self.reservoir.received_j(),
             tissue_energy_j: prediction.energy_j,
             update_energy_j: prediction.update_energy_j,
             corrected: prediction.corrected,
             confidence: prediction.confidence,
-            twin_share: self.method.twin_share(mode),
+            twin_share: self.method.twin_share(now.coupling.mode),
             intended_m: reading.intended_m,
-            age_ns: age.map_or(-1, |(age, _)| age.0),
-            oneway_ns: sync
-                .oneway(newest.sent_ns, self.inbox.received())
-                .map_or(-1, |d| d.0.0),
-            oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
-            rtt_ns: sync.rtt_latest().map_or(-1, |rtt| rtt.0),
-            received_sequence: newest.sequence,
-            received_count: self.inbox.count(),
             events,
             state: self.operating(reading, events),
             phase: reading.phase,
@@ -552,7 +552,7 @@ impl State {
             links_cut: prediction.links_cut,
             parked_m: prediction.parked.position_m,
             parked_n: prediction.parked.force_n,
-            ..TickRecord::default()
+            ..common
         }
     }
 
@@ -566,12 +566,6 @@ impl State {
             1 + u8::from(events & Events::STALE != 0)
         }
     }
-}
-
-/// Whether the force on the hand fades in this tick: after a pause, without a hand, or where it is the other side's,
-/// which has fallen silent.
-fn faded(mode: Mode, (reading, stale): (&Reading, bool), inputs: &Inputs) -> bool {
-    inputs.paused || !reading.present || stale && mode.relays_force()
 }
 
 /// Period of the servo \[s\].

@@ -36,12 +36,7 @@ impl Tuning {
 }
 
 /// The demand of a method near the force of the one before: of the difference at a switch, `rest_n` is left.
-pub(crate) fn eased(
-    begins: bool,
-    rest_n: &mut f64,
-    (demand_n, last_n): (f64, f64),
-    dt_s: f64,
-) -> f64 {
+pub(crate) fn eased(begins: bool, rest_n: &mut f64, demand_n: f64, last_n: f64, dt_s: f64) -> f64 {
     if begins && demand_n.is_finite() {
         *rest_n = last_n - demand_n;
     }
@@ -63,17 +58,17 @@ mod tests {
     #[test]
     fn a_force_goes_over_to_the_next_method_without_a_leap() {
         let mut rest_n = 0.0;
-        assert_eq!(eased(true, &mut rest_n, (1.0, 3.0), 1e-3), 3.0);
+        assert_eq!(eased(true, &mut rest_n, 1.0, 3.0, 1e-3), 3.0);
         let mut last_n = 3.0;
         for _ in 0..2000 {
-            let felt_n = eased(false, &mut rest_n, (1.0, last_n), 1e-3);
+            let felt_n = eased(false, &mut rest_n, 1.0, last_n, 1e-3);
             assert!(felt_n <= last_n && last_n - felt_n < 0.03);
             last_n = felt_n;
         }
         // and then it is the method's own, bit for bit
         assert_eq!((last_n, rest_n), (1.0, 0.0));
         // what is no number is left to the guard, and does not stay
-        assert!(eased(true, &mut rest_n, (f64::NAN, 1.0), 1e-3).is_nan());
-        assert_eq!(eased(false, &mut rest_n, (1.0, 1.0), 1e-3), 1.0);
+        assert!(eased(true, &mut rest_n, f64::NAN, 1.0, 1e-3).is_nan());
+        assert_eq!(eased(false, &mut rest_n, 1.0, 1.0, 1e-3), 1.0);
     }
 }

@@ -2,9 +2,9 @@
 
 use palpate_master::device::{HandleCaps, Reading};
 use palpate_master::tick::{Inputs, MasterParams, Outputs, State, tick};
+use palpate_port::inbox::Parties;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::inbox::Parties;
 use palpate_transport::trace::Events;
 use palpate_transport::{AXES, HapticFrame, Time};
 

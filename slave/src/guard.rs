@@ -3,6 +3,8 @@
 //! Passive is not safe (teleop section 11): speed, force, workspace and the age of the data are
 //! limited here, after the coupling has spoken and before the energy account pays.
 
+use palpate_port::FieldError;
+use palpate_port::guard::{self, check_limits, check_times};
 use palpate_transport::{AXES, Axes, trace::Events};
 use serde::{Deserialize, Serialize};
 
@@ -52,77 +54,40 @@ impl Default for GuardParams {
     }
 }
 
-/// A limit that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("slave.guard.{field} is {value}; expected {expected}")]
-pub struct GuardError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: String,
-    /// What would be right.
-    pub expected: &'static str,
-}
-
 impl GuardParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`GuardError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), GuardError> {
-        let positive = |values: &Axes| values.iter().all(|value| *value > 0.0 && value.is_finite());
-        let limits = [
-            ("velocity_mps_max", self.velocity_mps_max),
-            ("force_n_max", self.force_n_max),
-            ("contact_n_max", self.contact_n_max),
-        ];
-        for (field, values) in limits {
-            if !positive(&values) {
-                let value = format!("{values:?}");
-                return Err(GuardError {
-                    field,
-                    value,
-                    expected: "four finite numbers above 0",
-                });
-            }
-        }
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
+        check_limits(&[
+            ("slave.guard.velocity_mps_max", self.velocity_mps_max),
+            ("slave.guard.force_n_max", self.force_n_max),
+            ("slave.guard.contact_n_max", self.contact_n_max),
+        ])?;
         for axis in 0..AXES {
             let (low, high) = (self.workspace_m_min[axis], self.workspace_m_max[axis]);
             if !(low.is_finite() && high.is_finite() && low < high) {
-                let value = format!("{low} .. {high} on axis {axis}");
-                let expected = "a lower corner below the upper one";
-                return Err(GuardError {
-                    field: "workspace_m_min",
-                    value,
-                    expected,
-                });
+                return Err(FieldError::new(
+                    "slave.guard.workspace_m_min",
+                    format!("{low} .. {high} on axis {axis}"),
+                    "a lower corner below the upper one",
+                ));
             }
         }
         if !self.fault_nspm.iter().all(|b| (0.0..=1e3).contains(b)) {
-            let value = format!("{:?}", self.fault_nspm);
-            return Err(GuardError {
-                field: "fault_nspm",
-                value,
-                expected: "four numbers from 0 to 1000 N s/m",
-            });
+            return Err(FieldError::new(
+                "slave.guard.fault_nspm",
+                format!("{:?}", self.fault_nspm),
+                "four numbers from 0 to 1000 N s/m",
+            ));
         }
-        let times = [
-            ("watchdog_s", self.watchdog_s),
-            ("age_s", self.age_s),
-            ("fade_s", self.fade_s),
-            ("ramp_s", self.ramp_s),
-        ];
-        for (field, value) in times {
-            if !(0.001..=10.0).contains(&value) {
-                let value = value.to_string();
-                return Err(GuardError {
-                    field,
-                    value,
-                    expected: "0.001 to 10 s",
-                });
-            }
-        }
-        Ok(())
+        check_times(&[
+            ("slave.guard.watchdog_s", self.watchdog_s),
+            ("slave.guard.age_s", self.age_s),
+            ("slave.guard.fade_s", self.fade_s),
+            ("slave.guard.ramp_s", self.ramp_s),
+        ])
     }
 
     /// How far the speed limit is open `engaged_s` after motion was allowed again, 0 to 1.
@@ -141,7 +106,7 @@ impl GuardParams {
         robot_velocity_mps: f64,
         dt_s: f64,
     ) -> (f64, f64) {
-        let left = fading_n * (1.0 - dt_s / self.fade_s).clamp(0.0, 1.0);
+        let left = guard::faded(fading_n, self.fade_s, dt_s);
         let damped = left - self.fault_nspm[axis] * robot_velocity_mps;
         let force_max = self.force_n_max[axis];
         (damped.clamp(-force_max, force_max), left)
@@ -206,7 +171,10 @@ mod tests {
             watchdog_s: 5.0e3,
             ..GuardParams::default()
         };
-        assert_eq!(bad.validate().expect_err("too long").field, "watchdog_s");
+        assert_eq!(
+            bad.validate().expect_err("too long").field,
+            "slave.guard.watchdog_s"
+        );
         let bad = GuardParams {
             force_n_max: [1.0, f64::NAN, 1.0, 1.0],
             ..GuardParams::default()

@@ -5,11 +5,13 @@
 //! energy account pay for it, move the port, encode. The methods themselves are in
 //! `palpate_transport::coupling`, chosen by its `SlaveEnd`.
 
+use palpate_port::encoder::Measured;
+use palpate_port::inbox::{Arrival, Inbox, Parties};
+use palpate_port::outbox::{Outbox, PortAxis};
 use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
 use palpate_transport::coupling::wave::Pd;
 use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
 use palpate_transport::frame::{FrameFlags, is_plausible};
-use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -117,13 +119,22 @@ impl State {
     }
 }
 
-/// One axis of the port after the tick.
-#[derive(Debug, Clone, Copy, Default)]
-struct PortAxis {
-    force_n: f64,
-    wave_in: f64,
-    wave_out: f64,
-    events: u32,
+/// What holds for all axes in one tick.
+struct Now<'a> {
+    params: &'a SlaveParams,
+    coupling: &'a CouplingParams,
+    inputs: &'a Inputs,
+    /// The robot as it is believed.
+    reading: Reading,
+    /// For how long the robot has been allowed to move; none if it is not.
+    moving: Option<Span>,
+}
+
+impl Now<'_> {
+    /// What the coupling method is given.
+    fn moment<'a>(&'a self, inbox: &'a Inbox) -> Moment<'a> {
+        moment(self.coupling, inbox, self.inputs)
+    }
 }
 
 /// Advance the remote side by one tick.
@@ -146,25 +157,30 @@ pub fn tick(
         ..*params
     };
     let coupling = &coupling.in_mode(state.follow_mode(coupling));
-    let moment = moment(coupling, &state.inbox, inputs);
-    state.method.begin(&moment);
+    state.method.begin(&moment(coupling, &state.inbox, inputs));
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
-    let moving = state.engage(inputs, stale);
+    let now = Now {
+        params,
+        coupling,
+        inputs,
+        reading,
+        moving: state.engage(inputs, stale),
+    };
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { Events::STALE } else { 0 };
     events |= if state.fault { Events::INVALID } else { 0 };
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
-            state.faded_axis(params, coupling, inputs, (axis, &reading))
+            state.faded_axis(&now, axis)
         } else if begins {
-            state.still_axis(coupling, inputs, axis, 0.0)
+            state.still_axis(&now, axis, 0.0)
         } else {
-            state.axis(params, coupling, inputs, (axis, &reading, moving))
+            state.axis(&now, axis)
         };
         events |= port.events;
     }
-    state.outputs(coupling, inputs, &reading, &ports, events)
+    state.outputs(&now, &ports, events)
 }
 
 /// What the coupling method is given in this tick.
@@ -250,15 +266,10 @@ impl State {
     }
 
     /// Move one axis of the port.
-    fn axis(
-        &mut self,
-        params: &SlaveParams,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        (axis, reading, moving): (usize, &Reading, Option<Span>),
-    ) -> PortAxis {
-        let dt_s = inputs.dt_s;
-        let moment = moment(coupling, &self.inbox, inputs);
+    fn axis(&mut self, now: &Now<'_>, axis: usize) -> PortAxis {
+        let (params, reading, moving) = (now.params, &now.reading, now.moving);
+        let dt_s = now.inputs.dt_s;
+        let moment = now.moment(&self.inbox);
         let pd = Pd {
             stiffness_npm: params.stiffness_npm[axis],
             damping_nspm: SlaveEnd::damping_nspm(&moment, axis, params.damping_nspm[axis]),
@@ -288,8 +299,7 @@ impl State {
         };
         let (limited, hits) = params.guard.limit_velocity(axis, &motion);
         events |= hits;
-        let (velocity_mps, force_n, paid) =
-            pay(params, coupling, (axis, limited), &pd, &mut self.reservoir);
+        let (velocity_mps, force_n, paid) = pay(now, axis, limited, &pd, &mut self.reservoir);
         events |= paid;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
@@ -306,30 +316,17 @@ impl State {
     }
 
     /// One axis during a latched fault: the port holds, the force fades to damping.
-    fn faded_axis(
-        &mut self,
-        params: &SlaveParams,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        (axis, reading): (usize, &Reading),
-    ) -> PortAxis {
-        let (velocity, fading_n) = (reading.velocity_mps[axis], self.fading_n[axis]);
-        let (force_n, left_n) = params
-            .guard
-            .fault_force(axis, fading_n, velocity, inputs.dt_s);
+    fn faded_axis(&mut self, now: &Now<'_>, axis: usize) -> PortAxis {
+        let (velocity, fading_n) = (now.reading.velocity_mps[axis], self.fading_n[axis]);
+        let guard = &now.params.guard;
+        let (force_n, left_n) = guard.fault_force(axis, fading_n, velocity, now.inputs.dt_s);
         self.fading_n[axis] = left_n;
-        self.still_axis(coupling, inputs, axis, force_n)
+        self.still_axis(now, axis, force_n)
     }
 
     /// One axis whose port does not move, so that its force does no work on the channel.
-    fn still_axis(
-        &mut self,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        axis: usize,
-        force_n: f64,
-    ) -> PortAxis {
-        let moment = moment(coupling, &self.inbox, inputs);
+    fn still_axis(&mut self, now: &Now<'_>, axis: usize, force_n: f64) -> PortAxis {
+        let moment = now.moment(&self.inbox);
         let account = &mut self.reservoir;
         let wave_out = self.method.send(&moment, axis, (0.0, force_n), account);
         PortAxis {
@@ -339,89 +336,50 @@ impl State {
         }
     }
 
-    fn outputs(
-        &mut self,
-        coupling: &CouplingParams,
-        inputs: &Inputs,
-        reading: &Reading,
-        ports: &[PortAxis; AXES],
-        events: u32,
-    ) -> Outputs {
+    fn outputs(&mut self, now: &Now<'_>, ports: &[PortAxis; AXES], events: u32) -> Outputs {
+        let reading = &now.reading;
         self.sequence += 1;
-        let force_n = ports.map(|port| port.force_n);
         let mut flags = FrameFlags::ENGAGED * u32::from(self.engaged_since.is_some());
         flags |= FrameFlags::FORCE_VALID * u32::from(reading.force_valid);
         flags |= FrameFlags::CLOSED * u32::from(self.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
-        let Parties { own, peer } = self.inbox.parties();
-        let newest = self.inbox.newest();
+        let outbox = Outbox {
+            side: Side::Slave,
+            tick: now.inputs.tick,
+            now: now.inputs.now,
+            device: Measured {
+                position_m: reading.position_m,
+                velocity_mps: reading.velocity_mps,
+            },
+            inbox: &self.inbox,
+            account: &self.reservoir,
+            ports,
+        };
         let frame = HapticFrame {
-            session: own,
-            peer_session: peer,
-            sequence: self.sequence,
-            sent_ns: inputs.now.0,
-            echo_sent_ns: newest.sent_ns,
-            echo_received_ns: self.inbox.received().0,
-            impedance_epoch: newest.impedance_epoch,
+            impedance_epoch: self.inbox.newest().impedance_epoch,
             flags,
-            impedance_nspm: moment(coupling, &self.inbox, inputs).impedance_nspm,
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
-            port_force_n: force_n,
+            impedance_nspm: now.moment(&self.inbox).impedance_nspm,
             contact_force_n: reading.contact_force_n,
-            wave: ports.map(|port| port.wave_out),
             wave_integral: *self.method.wave_integral(),
-            energy_sent_j: *self.reservoir.sent_j(),
-            reservoir_j: *self.reservoir.level_j(),
             strokes: self.strokes,
             topology: reading.opened.topology,
+            ..outbox.frame(self.sequence)
         };
-        let record = self.record(inputs, reading, ports, events);
-        Outputs {
-            force_n,
-            closed: self.closed,
-            frame,
-            record,
-        }
-    }
-
-    fn record(
-        &self,
-        inputs: &Inputs,
-        reading: &Reading,
-        ports: &[PortAxis; AXES],
-        events: u32,
-    ) -> TickRecord {
-        let (newest, sync) = (self.inbox.newest(), self.inbox.sync());
-        let age = sync.age(newest.sent_ns, inputs.now);
-        TickRecord {
-            side: Side::Slave,
-            tick: inputs.tick,
-            now_ns: inputs.now.0,
-            position_m: reading.position_m,
-            velocity_mps: reading.velocity_mps,
+        let record = TickRecord {
             port_position_m: self.port_position_m,
-            port_force_n: ports.map(|port| port.force_n),
             tissue_force_n: reading.contact_force_n,
-            wave_out: ports.map(|port| port.wave_out),
-            wave_in: ports.map(|port| port.wave_in),
-            reservoir_j: *self.reservoir.level_j(),
-            energy_sent_j: *self.reservoir.sent_j(),
-            energy_received_j: *self.reservoir.received_j(),
             tissue_energy_j: reading.tissue_energy_j,
-            age_ns: age.map_or(-1, |(age, _)| age.0),
-            oneway_ns: sync
-                .oneway(newest.sent_ns, self.inbox.received())
-                .map_or(-1, |d| d.0.0),
-            oneway_bound_ns: age.map_or(-1, |(_, bound)| bound.0),
-            rtt_ns: sync.rtt_latest().map_or(-1, |rtt| rtt.0),
-            received_sequence: newest.sequence,
-            received_count: self.inbox.count(),
             events,
             state: self.operating(events),
             strokes: self.strokes,
             topology: reading.opened.topology,
-            ..TickRecord::default()
+            ..outbox.record()
+        };
+        Outputs {
+            force_n: ports.map(|port| port.force_n),
+            closed: self.closed,
+            frame,
+            record,
         }
     }
 
@@ -439,13 +397,13 @@ impl State {
 
 /// The velocity and force that the force limit and the account allow; books the work.
 fn pay(
-    params: &SlaveParams,
-    coupling: &CouplingParams,
-    (axis, wanted_mps): (usize, f64),
+    now: &Now<'_>,
+    axis: usize,
+    wanted_mps: f64,
     pd: &Pd,
     account: &mut Reservoir,
 ) -> (f64, f64, u32) {
-    let force_max = params.guard.force_n_max[axis];
+    let force_max = now.params.guard.force_n_max[axis];
     let mut events = 0;
     let mut velocity = wanted_mps;
     if pd.force(velocity).abs() > force_max {
@@ -459,7 +417,7 @@ fn pay(
         };
         events |= Events::FORCE;
     }
-    if coupling.mode.is_passive() {
+    if now.coupling.mode.is_passive() {
         let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
         let paid = account.payable_velocity(axis, velocity, rest, slope, pd.dt_s);
         events |= if paid == velocity { 0 } else { Events::UNPAID };

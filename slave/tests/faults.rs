@@ -1,10 +1,10 @@
 //! A latched fault of the remote side: what is written, recorded and booked, and the way out.
 
+use palpate_port::inbox::Parties;
 use palpate_slave::robot::Reading;
 use palpate_slave::tick::{Inputs, Outputs, SlaveParams, State, tick};
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::inbox::Parties;
 use palpate_transport::trace::Events;
 use palpate_transport::{AXES, HapticFrame, Time};
 

@@ -1,11 +1,11 @@
 //! Switches of the method at the remote side: what is stretched stays as stiff as it was.
 
+use palpate_port::inbox::Parties;
 use palpate_slave::robot::Reading;
 use palpate_slave::tick::{Inputs, Outputs, SlaveParams, State, tick};
 use palpate_transport::coupling::switch::Switch;
 use palpate_transport::coupling::{CouplingParams, Mode, Switches};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::inbox::Parties;
 use palpate_transport::{AXES, HapticFrame, Time};
 
 fn session(first: Mode, then: Mode) -> CouplingParams {

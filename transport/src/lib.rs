@@ -3,10 +3,10 @@
 //! [`clock`] has integer time and the absolute-deadline ticker, [`mailbox`] the wait-free cells in
 //! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
 //! one-way delay with their bound, [`frame`] the haptic frame, [`codec`] which of them are sent,
-//! [`inbox`] what a side knows from the other's frames, [`coupling`] the passivity methods,
+//! [`coupling`] the passivity methods,
 //! [`stroke`] what instruments did, sent until it is done,
-//! [`trace`] the record of one tick, [`chance`] numbers drawn from a seed, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK messages, and
-//! `session` the zenoh bus (feature `session`). All but `clock` and `session` are pure.
+//! [`trace`] the record of one tick, [`chance`] numbers drawn from a seed, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK
+//! messages. All but `clock` is pure. The crates in `port/` and `bus/` have what both sides share, and zenoh.
 
 pub mod cdr;
 pub mod chance;
@@ -14,12 +14,9 @@ pub mod clock;
 pub mod codec;
 pub mod coupling;
 pub mod frame;
-pub mod inbox;
 pub mod link;
 pub mod mailbox;
 pub mod msg;
-#[cfg(feature = "session")]
-pub mod session;
 pub mod stroke;
 pub mod sync;
 pub mod trace;

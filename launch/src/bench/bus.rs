@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
-use palpate_transport::session::stream::FramePublisher;
-use palpate_transport::session::threads::{raise_current, raise_threads};
-use palpate_transport::session::{Role, Session, SessionConfig};
+use palpate_bus::stream::FramePublisher;
+use palpate_bus::threads::{raise_current, raise_threads};
+use palpate_bus::{Role, Session, SessionConfig};
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 use serde::{Deserialize, Serialize};

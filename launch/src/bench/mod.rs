@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use palpate_fem::explicit::ExplicitError;
 use palpate_scene::{BlockError, SceneError, TableError};
 use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
-use palpate_transport::session::SessionError;
+use palpate_bus::SessionError;
 use palpate_transport::{Span, Time};
 use serde::{Deserialize, Serialize};
 

@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use palpate_bus::threads::raise_current;
 use palpate_transport::clock::Ticker;
-use palpate_transport::session::threads::raise_current;
 use palpate_transport::{Span, Time};
 use serde::{Deserialize, Serialize};
 

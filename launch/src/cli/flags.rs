@@ -256,8 +256,8 @@ impl LinkArgs {
         let wrong = |message: String| ConfigError::Field { message };
         let text = std::fs::read_to_string(path)
             .map_err(|error| wrong(format!("--trace {name}: {error}; expected a readable text")))?;
-        let points =
-            trace::parse(&text, base).map_err(|error| wrong(format!("--trace {name}: {error}")))?;
+        let points = trace::parse(&text, base.0, base.1)
+            .map_err(|error| wrong(format!("--trace {name}: {error}")))?;
         // what is after the end is not played
         let played = points
             .iter()

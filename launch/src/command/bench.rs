@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_port::inbox::Parties;
 use palpate_transport::clock::thread_cpu_now;
-use palpate_transport::inbox::Parties;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use super::{Done, Failure, interrupt, output};

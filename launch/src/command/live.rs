@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use palpate_bus::{Role, SessionConfig};
 use palpate_transport::Span;
-use palpate_transport::session::{Role, SessionConfig};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::conclude::{self, Concluded, Evidence};

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use palpate_bus::command::CommandClient;
 use palpate_master::device::pointer::{Aim, Pointer};
 use palpate_transport::cdr;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest};
-use palpate_transport::session::command::CommandClient;
 use palpate_transport::{Span, Time};
 
 use super::line::{self, Kind};

@@ -3,8 +3,8 @@
 //! Source: ours. Strokes have links of their own with the parameters of those of frames: they are lost, delayed
 //! and repeated by chances of their own, and share no rate limit with the frames.
 
+use palpate_port::inbox::Inbox;
 use palpate_slave::robot::Robot;
-use palpate_transport::inbox::Inbox;
 use palpate_transport::link::{LinkError, LinkParams, LinkQueue};
 use palpate_transport::trace::Side;
 use palpate_transport::{Stroke, Time};

@@ -6,8 +6,9 @@
 //! seed-004 row S4-P30.
 
 use palpate_master::device::pointer::{Pointer, PointerHandle};
-use palpate_master::device::{Counts, Handle, HandleCaps, Reading, Revisions};
+use palpate_master::device::{Handle, HandleCaps, Reading, Revisions};
 use palpate_master::predict::ToolShape;
+use palpate_port::Counts;
 use palpate_transport::mailbox::LatestReader;
 use palpate_transport::{Axes, Time};
 use palpate_twin::{Caps, Instrument, Vec3};

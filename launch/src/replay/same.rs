@@ -5,10 +5,10 @@
 //! like one of virtual time. A codec is run again with the ticks: which frames it sent, and what it showed
 //! between them, follows from what they made and were given.
 
+use palpate_port::inbox::Parties;
 use palpate_slave::SlaveParams;
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::inbox::Parties;
 use palpate_transport::trace::{Given, Side, TickRecord};
 use palpate_transport::{HapticFrame, Time};
 

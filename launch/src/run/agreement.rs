@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use palpate_bus::Session;
+use palpate_bus::command::{AgreementServer, CommandClient, CommandError};
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, Offer, agree};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
-use palpate_transport::session::Session;
-use palpate_transport::session::command::{AgreementServer, CommandClient, CommandError};
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 use serde::Serialize;

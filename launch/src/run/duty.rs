@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
+use palpate_bus::command::Answer;
 use palpate_transport::msg::crtk::{Command, OperatingState};
-use palpate_transport::session::command::Answer;
 
 /// Orders to one side, and what it says of itself.
 #[derive(Debug)]

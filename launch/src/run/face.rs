@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use palpate_bus::command::CommandServer;
+use palpate_bus::device::{DevicePublisher, DeviceView};
+use palpate_bus::{Session, SessionError};
 use palpate_transport::Time;
-use palpate_transport::session::command::CommandServer;
-use palpate_transport::session::device::{DevicePublisher, DeviceView};
-use palpate_transport::session::{Session, SessionError};
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::duty::Duty;
@@ -21,7 +21,7 @@ pub struct Shown {
     /// Whether its contact force was measured.
     pub force_known: bool,
     /// The other side's clock, if it is known.
-    pub clock: Option<palpate_transport::session::gate::SenderClock>,
+    pub clock: Option<palpate_bus::gate::SenderClock>,
     /// Wave impedance of now \[N s/m\].
     pub impedance_nspm: f64,
     /// Number of the coupling mode of now.

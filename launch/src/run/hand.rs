@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use palpate_bus::Bus;
+use palpate_bus::command::CommandClient;
 use palpate_master::device::{Handle, HandleKind, params};
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
-use palpate_transport::session::Bus;
-use palpate_transport::session::command::CommandClient;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::duty::Duty;

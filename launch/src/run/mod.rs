@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use crate::config::ConfigError;
 use crate::netlab::NetLabError;
 use crate::record::RecordError;
-use palpate_transport::session::SessionError;
+use palpate_bus::SessionError;
 
 pub use side::{SideOptions, SideReport, StatusLine, run_side};
 pub use supervise::{RunOptions, RunOutcome, supervise};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
+use palpate_bus::gate::SenderClock;
 use palpate_transport::clock::{Clock as _, MonotonicClock, Tick, Ticker, thread_cpu_now};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingSender};
-use palpate_transport::session::gate::SenderClock;
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};

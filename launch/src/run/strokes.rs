@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use palpate_bus::Session;
+use palpate_bus::topic::{TopicPublisher, TopicSubscription};
+use palpate_port::inbox::Inbox;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::inbox::Inbox;
 use palpate_transport::mailbox::{RingReceiver, RingSender, ring};
-use palpate_transport::session::Session;
-use palpate_transport::session::topic::{TopicPublisher, TopicSubscription};
 use palpate_transport::stroke::WINDOW;
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Stroke, Time};

@@ -3,14 +3,14 @@
 //! (m + m_hand) dv/dt = F - b v + K (x_intended - x) + B (v_intended - v), semi-implicit Euler at
 //! 0.1 ms, F held between writes. No friction and no quantisation.
 
+use palpate_port::Counts;
+use palpate_port::mass::PointMass;
 use palpate_transport::{AXES, Axes, Time};
 
-use super::grip::{Grip, Grips, Hand};
+use super::grip::{Grips, Hand};
 use super::lead::Lead;
-use super::pace::SUBSTEP_S;
 use super::script::{Intent, Script};
-use super::watchdog::Watchdog;
-use super::{Counts, Handle, HandleCaps, Reading};
+use super::{Handle, HandleCaps, Reading};
 
 /// Mass m of the handle \[kg\] (teleop RP-1).
 pub const MASS_KG: f64 = 0.10;
@@ -22,10 +22,8 @@ const FORCE_N_MAX: f64 = 1000.0;
 /// The ideal point-mass handle.
 #[derive(Debug, Clone)]
 pub struct MassHandle {
-    grips: Grips,
     lead: Lead,
     mass: Mass,
-    watchdog: Watchdog,
     counts: Counts,
 }
 
@@ -33,8 +31,7 @@ pub struct MassHandle {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mass {
     pub(super) hand: Hand,
-    pub(super) position_m: Axes,
-    pub(super) velocity_mps: Axes,
+    pub(super) body: PointMass,
     pub(super) force_n: Axes,
 }
 
@@ -42,12 +39,10 @@ impl MassHandle {
     /// A handle at rest where the script begins.
     #[must_use]
     pub fn new(script: Script, grips: impl Into<Grips>) -> Self {
-        let (lead, grips) = (Lead::new(script), grips.into());
+        let lead = Lead::new(script, grips.into());
         Self {
-            mass: Mass::at(lead.intent().position_m, grips.grip().hand()),
+            mass: Mass::at(lead.intent().position_m, lead.hand()),
             lead,
-            grips,
-            watchdog: Watchdog::of_plant(None),
             counts: Counts::default(),
         }
     }
@@ -55,7 +50,7 @@ impl MassHandle {
     /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never.
     #[must_use]
     pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
-        self.watchdog = Watchdog::of_plant(let_go_s);
+        self.lead.letting_go(let_go_s);
         self
     }
 }
@@ -65,22 +60,27 @@ impl Mass {
     pub(super) fn at(position_m: Axes, hand: Hand) -> Self {
         Self {
             hand,
-            position_m,
-            velocity_mps: [0.0; AXES],
+            body: PointMass::at(position_m),
             force_n: [0.0; AXES],
         }
+    }
+
+    /// Let go of the force; gives the place where that was \[m\].
+    pub(super) fn let_go(&mut self) -> Axes {
+        self.force_n = [0.0; AXES];
+        self.body.position_m
     }
 
     /// One sub-step of plant time towards what the hand means.
     pub(super) fn step(&mut self, intent: &Intent) {
         let mass_kg = MASS_KG + self.hand.mass_kg;
         for axis in 0..AXES {
-            let error_m = intent.position_m[axis] - self.position_m[axis];
-            let error_mps = intent.velocity_mps[axis] - self.velocity_mps[axis];
-            let force_n = self.force_n[axis] - DAMPING_NSPM * self.velocity_mps[axis]
+            let velocity_mps = self.body.velocity_mps[axis];
+            let error_m = intent.position_m[axis] - self.body.position_m[axis];
+            let error_mps = intent.velocity_mps[axis] - velocity_mps;
+            let force_n = self.force_n[axis] - DAMPING_NSPM * velocity_mps
                 + self.hand.force_n(error_m, error_mps);
-            self.velocity_mps[axis] += SUBSTEP_S * force_n / mass_kg;
-            self.position_m[axis] += SUBSTEP_S * self.velocity_mps[axis];
+            self.body.push(axis, force_n, mass_kg);
         }
     }
 }
@@ -92,55 +92,35 @@ impl Handle for MassHandle {
             force_n_max: [FORCE_N_MAX; AXES],
             resolution_m: [0.0; AXES],
             mass_kg_min: [MASS_KG; AXES],
-            let_go_s: self.watchdog.let_go_s(),
+            let_go_s: self.lead.let_go_s(),
             real: false,
         }
     }
 
     fn read(&mut self, now: Time) -> Reading {
-        let (mass, watchdog) = (&mut self.mass, &mut self.watchdog);
-        let mut let_go_m = None;
-        self.lead.advance(now, |intent| {
-            if watchdog.expires() {
-                mass.force_n = [0.0; AXES];
-                let_go_m = Some(mass.position_m);
+        let (mass, mut let_go_m) = (&mut self.mass, None);
+        self.lead.advance(now, |intent, expires| {
+            if expires {
+                let_go_m = Some(mass.let_go());
             }
             mass.step(intent);
         });
-        if let Some(grip) = self.grips.follow(self.lead.elapsed_s()) {
-            self.mass.hand = grip.hand();
+        if let Some(hand) = self.lead.regrip() {
+            self.mass.hand = hand;
         }
-        let present = self.grips.grip() != Grip::None;
-        let intent = self.lead.intent();
-        let position_m = self.mass.position_m;
-        Reading {
+        let PointMass {
             position_m,
-            velocity_mps: self.mass.velocity_mps,
-            closed: present && intent.closed,
-            instrument: intent.instrument_if(present),
-            revisions: intent.revisions,
-            swapped: false,
-            present,
-            intended_m: if present {
-                intent.position_m
-            } else {
-                position_m
-            },
-            phase: intent.phase,
+            velocity_mps,
+        } = self.mass.body;
+        Reading {
             let_go_m,
+            ..self.lead.reading(position_m, velocity_mps)
         }
     }
 
     fn write(&mut self, force_on_hand_n: &Axes) {
-        self.watchdog.renew();
-        let limit_n = [FORCE_N_MAX; AXES];
-        self.mass.force_n = self.counts.accepted(force_on_hand_n, &limit_n);
-        if force_on_hand_n
-            .iter()
-            .any(|force| force.is_finite() && force.abs() > FORCE_N_MAX)
-        {
-            self.counts.saturations += 1;
-        }
+        self.lead.renew();
+        self.mass.force_n = self.counts.accepted(force_on_hand_n, &[FORCE_N_MAX; AXES]);
     }
 
     fn counts(&self) -> Counts {
@@ -153,6 +133,7 @@ impl Handle for MassHandle {
 
 #[cfg(test)]
 mod tests {
+    use super::super::grip::Grip;
     use super::super::script::{ScriptParams, SineParams};
     use super::*;
 
@@ -165,7 +146,7 @@ mod tests {
     }
 
     /// Step response of m x'' + b x' + k x = F from rest, underdamped.
-    fn step_response_m(force_n: f64, (m, b, k): (f64, f64, f64), at_s: f64) -> f64 {
+    fn step_response_m(force_n: f64, [m, b, k]: [f64; 3], at_s: f64) -> f64 {
         let decay = b / (2.0 * m);
         let omega = libm::sqrt(k / m - decay * decay);
         let (sin, cos) = libm::sincos(omega * at_s);
@@ -176,11 +157,11 @@ mod tests {
     fn answers_a_step_as_the_closed_form_does() {
         for grip in [Grip::Firm, Grip::Light] {
             let hand = grip.hand();
-            let system = (
+            let system = [
                 MASS_KG + hand.mass_kg,
                 DAMPING_NSPM + hand.damping_nspm,
                 hand.stiffness_npm,
-            );
+            ];
             let mut handle = still(grip);
             handle.read(Time(0));
             handle.write(&[1.0, 0.0, -2.0, 0.5]);

@@ -2,27 +2,25 @@
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
 //! arm with tweezers, [`mod@pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
-//! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument). A [`watchdog`] lets
-//! go of a force that nobody renews.
+//! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument).
 
 pub mod grip;
 mod lead;
 mod leg;
 pub mod mass;
-mod pace;
 pub mod palpation;
 pub mod params;
 pub mod phantom;
 pub mod pointer;
 pub mod procedure;
 pub mod script;
-pub mod watchdog;
 
+use palpate_port::Counts;
 use palpate_transport::frame::is_plausible;
 use palpate_transport::{Axes, Time};
 use palpate_twin::Instrument;
 
-pub use params::{HandleKind, OperatorError, OperatorParams, build};
+pub use params::{HandleKind, OperatorParams, build};
 
 /// What a handle can do, as data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,35 +83,6 @@ impl Reading {
         let let_go_m = self.let_go_m.unwrap_or(self.position_m);
         is_plausible(&self.position_m, &self.velocity_mps)
             && is_plausible(&let_go_m, &Axes::default())
-    }
-}
-
-/// What went wrong at a handle so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Forces that were not finite, taken as 0.
-    pub refused_forces: u64,
-    /// Writes whose force was beyond what the device can give.
-    pub saturations: u64,
-    /// Times that a simulated plant was not a number and began again.
-    pub resets: u64,
-    /// Times that the simulated plant was too far behind and jumped.
-    pub time_jumps: u64,
-}
-
-impl Counts {
-    /// The force that can be used \[N\]: not finite counts as 0 and is counted, larger is cut.
-    pub(crate) fn accepted(&mut self, force_n: &Axes, limit_n: &Axes) -> Axes {
-        if force_n.iter().any(|force| !force.is_finite()) {
-            self.refused_forces += 1;
-        }
-        core::array::from_fn(|axis| {
-            if force_n[axis].is_finite() {
-                force_n[axis].clamp(-limit_n[axis], limit_n[axis])
-            } else {
-                0.0
-            }
-        })
     }
 }
 

@@ -6,12 +6,12 @@
 
 use core::f64::consts::PI;
 
+use palpate_port::FieldError;
 use palpate_transport::Axes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::OperatorError;
 use super::leg::Leg;
 use super::script::{Intent, OPEN_M};
 
@@ -78,8 +78,8 @@ impl PalpationParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`OperatorError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), OperatorError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         let ranges = [
             ("script.spacing_m", self.spacing_m, 0.05),
             ("script.tool_radius_m", self.tool_radius_m, 0.05),
@@ -90,7 +90,7 @@ impl PalpationParams {
             ("script.timing_jitter", self.timing_jitter, 0.5),
         ];
         for (field, value, high) in ranges {
-            OperatorError::between((field, value), 0.0, high)?;
+            FieldError::between(field, value, 0.0, high)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Which operator and handle a session has, as data (ours).
 
-use std::borrow::Cow;
-
+use palpate_port::FieldError;
+use palpate_port::watchdog::LET_GO_S;
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
@@ -10,7 +10,6 @@ use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
 use super::pointer::{Nobody, PointerHandle};
 use super::script::{Script, ScriptParams};
-use super::watchdog::LET_GO_S;
 
 /// Kinds of simulated handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,48 +62,18 @@ impl Default for OperatorParams {
 /// The longest session \[s\].
 const DAY_S: f64 = 86_400.0;
 
-/// A parameter of the operator that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{field} is {value}; expected {expected}")]
-pub struct OperatorError {
-    /// Name of the field.
-    pub field: Cow<'static, str>,
-    /// Value found.
-    pub value: f64,
-    /// What would be right.
-    pub expected: String,
-}
-
-impl OperatorError {
-    /// Refuse a named value outside `low..=high`, not-a-number included.
-    pub(crate) fn between(
-        (field, value): (impl Into<Cow<'static, str>>, f64),
-        low: f64,
-        high: f64,
-    ) -> Result<(), Self> {
-        if (low..=high).contains(&value) {
-            return Ok(());
-        }
-        Err(Self {
-            field: field.into(),
-            value,
-            expected: format!("{low} to {high}"),
-        })
-    }
-}
-
 impl OperatorParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`OperatorError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), OperatorError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         if self.let_go_s != 0.0 {
-            OperatorError::between(("let_go_s", self.let_go_s), 2e-3, 0.02)?;
+            FieldError::between("let_go_s", self.let_go_s, 2e-3, 0.02)?;
         }
         let mut before_s = 0.0;
         for change in &self.regrip {
-            OperatorError::between(("regrip.at_s", change.at_s), before_s, DAY_S)?;
+            FieldError::between("regrip.at_s", change.at_s, before_s, DAY_S)?;
             before_s = change.at_s;
         }
         self.phantom.validate()?;

@@ -10,14 +10,15 @@
 //! that falls silent for [`STALE`] is a hand that has gone: the handle is let go where it is and brakes,
 //! and only a new grasp takes it again.
 
+use palpate_port::Counts;
+use palpate_port::pace::{Pace, SUBSTEP_S};
+use palpate_port::watchdog::Watchdog;
 use palpate_transport::{AXES, Axes, Span, Time};
 
 use super::grip::Hand;
 use super::mass::{MASS_KG, Mass};
-use super::pace::{Pace, SUBSTEP_S};
 use super::script::Intent;
-use super::watchdog::Watchdog;
-use super::{Counts, Handle, HandleCaps, Reading};
+use super::{Handle, HandleCaps, Reading};
 
 /// Silence after which a pointer counts as gone \[ns\]: longer than a slow page takes for a picture or two.
 pub const STALE: Span = Span(500_000_000);
@@ -136,7 +137,7 @@ impl<P: Pointer> PointerHandle<P> {
         let held = self.aim.present && !self.lost;
         if held != self.held {
             self.held = held;
-            self.intent = at_rest(self.mass.position_m);
+            self.intent = at_rest(self.mass.body.position_m);
             self.mass.hand = if held { self.hand } else { brake(self.hand) };
         }
         self.intent.closed = held && self.aim.closed;
@@ -186,11 +187,9 @@ impl<P: Pointer> Handle for PointerHandle<P> {
     fn read(&mut self, now: Time) -> Reading {
         self.listen(now);
         let mut let_go_m = None;
-        let (steps, _) = self.pace.advance(now);
-        for _ in 0..steps {
+        for _ in 0..self.pace.advance(now) {
             if self.watchdog.expires() {
-                self.mass.force_n = [0.0; AXES];
-                let_go_m = Some(self.mass.position_m);
+                let_go_m = Some(self.mass.let_go());
             }
             if self.held {
                 self.lead();
@@ -198,14 +197,14 @@ impl<P: Pointer> Handle for PointerHandle<P> {
             self.mass.step(&self.intent);
         }
         Reading {
-            position_m: self.mass.position_m,
-            velocity_mps: self.mass.velocity_mps,
+            position_m: self.mass.body.position_m,
+            velocity_mps: self.mass.body.velocity_mps,
             closed: self.intent.closed,
             present: self.held,
             intended_m: if self.held {
                 self.intent.position_m
             } else {
-                self.mass.position_m
+                self.mass.body.position_m
             },
             phase: 0,
             let_go_m,
@@ -216,7 +215,7 @@ impl<P: Pointer> Handle for PointerHandle<P> {
 
     fn write(&mut self, force_on_hand_n: &Axes) {
         self.watchdog.renew();
-        self.mass.force_n = self.counts.accepted(force_on_hand_n, &[FORCE_N_MAX; AXES]);
+        self.mass.force_n = self.counts.finite(force_on_hand_n, &[FORCE_N_MAX; AXES]);
     }
 
     fn counts(&self) -> Counts {

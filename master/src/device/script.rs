@@ -5,13 +5,14 @@
 
 use core::f64::consts::PI;
 
+use palpate_port::FieldError;
 use palpate_transport::Axes;
 use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
+use super::Revisions;
 use super::palpation::{Palpation, PalpationParams};
 use super::procedure::{Procedure, ProcedureParams};
-use super::{OperatorError, Revisions};
 
 /// Opening of the tweezers while nothing is pinched \[m\] (ours).
 pub const OPEN_M: f64 = 0.020;
@@ -67,8 +68,8 @@ impl ScriptParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`OperatorError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), OperatorError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         match self {
             Self::Sine(sine) => sine.validate(),
             Self::Palpation(palpation) => palpation.validate(),
@@ -107,9 +108,9 @@ impl Default for SineParams {
 }
 
 impl SineParams {
-    fn validate(&self) -> Result<(), OperatorError> {
-        OperatorError::between(("script.amplitude_m", self.amplitude_m), 0.0, 0.1)?;
-        OperatorError::between(("script.hz", self.hz), 0.0, 20.0)
+    fn validate(&self) -> Result<(), FieldError> {
+        FieldError::between("script.amplitude_m", self.amplitude_m, 0.0, 0.1)?;
+        FieldError::between("script.hz", self.hz, 0.0, 20.0)
     }
 }
 

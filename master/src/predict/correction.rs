@@ -21,6 +21,24 @@ use super::params::PredictParams;
 /// Speed outward from which a hand leaves \[m/s\]: above the noise of a coarse encoder.
 const LEAVING_MPS: f64 = 0.005;
 
+/// What a factor is, and what it should be by now, as logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Logarithm of the factor as it was when the touch began.
+    pub known: f64,
+    /// Logarithm of the factor as it should be by now.
+    pub wanted: f64,
+}
+
+/// The motion of a tool in one tick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timing {
+    /// Speed of the hand into the model \[m/s\].
+    pub inward_mps: f64,
+    /// Time since the tick before \[s\].
+    pub dt_s: f64,
+}
+
 /// What a touch feels beyond the model as it was known when the touch began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Correction {
@@ -65,15 +83,9 @@ impl Correction {
         (whole - self.moved_n / force_n).max(0.0)
     }
 
-    /// Follow what is wanted for a tick of `dt_s` \[s\] in which the model answered `felt`, the hand moving in by
-    /// `inward_mps` \[m/s\].
-    pub fn follow(
-        &mut self,
-        params: &PredictParams,
-        felt: &Reaction,
-        (known, wanted): (f64, f64),
-        (inward_mps, dt_s): (f64, f64),
-    ) {
+    /// Follow what is wanted for a tick in which the model answered `felt`.
+    pub fn follow(&mut self, params: &PredictParams, felt: &Reaction, goal: Goal, timing: Timing) {
+        let (Goal { known, wanted }, Timing { inward_mps, dt_s }) = (goal, timing);
         let force_n = felt.force_n.norm();
         let now = known + self.beyond;
         let pull = (params.update_hz * dt_s).min(1.0) * (wanted - now);
@@ -102,12 +114,12 @@ impl Correction {
         self.corrected += changed;
         if inward_mps < -LEAVING_MPS {
             let left = (params.soften_hz_max * dt_s - changed).max(0.0);
-            self.blend(felt, (after_n, is_n), left);
+            self.blend(felt, after_n, is_n, left);
         }
     }
 
     /// The third branch: bring back what the moved surface takes off, at most `share_max` of the felt force.
-    fn blend(&mut self, felt: &Reaction, (whole_n, is_n): (f64, f64), share_max: f64) {
+    fn blend(&mut self, felt: &Reaction, whole_n: f64, is_n: f64, share_max: f64) {
         let npm = felt.stiffness_npm * whole_n / felt.force_n.norm();
         if self.moved_n <= 0.0 || is_n <= 0.0 || npm.is_nan() || npm <= 0.0 {
             return;
@@ -158,12 +170,23 @@ mod tests {
         }
     }
 
+    fn goal(wanted: f64) -> Goal {
+        Goal { known: 0.0, wanted }
+    }
+
+    fn timing(inward_mps: f64) -> Timing {
+        Timing {
+            inward_mps,
+            dt_s: DT_S,
+        }
+    }
+
     /// A touch of 1 N that was stiffened from 200 to 400 N/m by moving the surface.
     fn stiffened(params: &PredictParams) -> Correction {
         let mut correction = Correction::default();
         for _ in 0..5000 {
             let wanted = core::f64::consts::LN_2;
-            correction.follow(params, &pressed(1.0), (0.0, wanted), (0.0, DT_S));
+            correction.follow(params, &pressed(1.0), goal(wanted), timing(0.0));
         }
         assert!((correction.factor(0.0, 1.0) - 1.0).abs() < 1e-9);
         correction
@@ -179,7 +202,7 @@ mod tests {
         let wanted = core::f64::consts::LN_2;
         let felt_n = |correction: &Correction| correction.factor(0.0, 1.0);
         let follow = |correction: &mut Correction, inward_mps: f64| {
-            correction.follow(&params, &pressed(1.0), (0.0, wanted), (inward_mps, DT_S));
+            correction.follow(&params, &pressed(1.0), goal(wanted), timing(inward_mps));
         };
         // neither a hand that presses nor one that rests gets anything
         for inward_mps in [0.02, 0.0] {
@@ -215,7 +238,7 @@ mod tests {
             for (force_n, wanted, inward_mps) in steps {
                 for _ in 0..100 {
                     let before = correction.corrected();
-                    correction.follow(&params, &pressed(force_n), (0.0, wanted), (inward_mps, DT_S));
+                    correction.follow(&params, &pressed(force_n), goal(wanted), timing(inward_mps));
                     prop_assert!(correction.energy_j() <= 1e-15);
                     prop_assert!(correction.corrected() - before < 0.0007);
                     let factor = correction.factor(0.0, force_n);

@@ -49,7 +49,8 @@ impl Hands {
         &mut self,
         tissue: &mut dyn Tissue,
         params: &PredictParams,
-        (handle, dt_s): (&Touch, f64),
+        handle: &Touch,
+        dt_s: f64,
     ) -> (Reaction, Parked) {
         self.last = Some(*handle);
         let Some(parked) = self.parked else {
@@ -130,7 +131,7 @@ mod tests {
                 if swaps {
                     hands.swap();
                 }
-                let felt = (0..ticks).map(|_| hands.touch(tissue.as_mut(), &params, (touch, 1e-3)));
+                let felt = (0..ticks).map(|_| hands.touch(tissue.as_mut(), &params, touch, 1e-3));
                 felt.last().expect("a tick")
             };
             let (first, none) = hold(&at(-0.02, deep_m, false), false, 400);
@@ -170,7 +171,7 @@ mod tests {
             let mut hands = Hands::default();
             let deep_m = scene.tool_radius_m - 0.002;
             let mut hold = |touch: &Touch, ticks: u32| {
-                let felt = (0..ticks).map(|_| hands.touch(tissue.as_mut(), &params, (touch, 1e-3)));
+                let felt = (0..ticks).map(|_| hands.touch(tissue.as_mut(), &params, touch, 1e-3));
                 felt.last().expect("a tick")
             };
             hold(&at(0.0, deep_m, false), 100);
@@ -190,7 +191,7 @@ mod tests {
             let mut left = Parked::default();
             for _ in 0..1000 {
                 left = hands
-                    .touch(tissue.as_mut(), &params, (&at(0.03, 0.05, false), 1e-3))
+                    .touch(tissue.as_mut(), &params, &at(0.03, 0.05, false), 1e-3)
                     .1;
             }
             assert!(

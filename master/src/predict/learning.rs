@@ -6,7 +6,7 @@
 
 use palpate_twin::Reaction;
 
-use super::correction::Correction;
+use super::correction::{Correction, Goal, Timing};
 use super::lessons::Lessons;
 use super::params::PredictParams;
 
@@ -49,8 +49,8 @@ impl Learning {
 
     /// Hear what the twin expected and the robot measured at a place, both \[N\]; nothing is learnt below
     /// `least_n` \[N\].
-    pub fn hear(&mut self, place_m: [f64; 2], forces_n: (f64, f64), least_n: f64) {
-        self.lessons.hear(place_m, forces_n, least_n);
+    pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64, least_n: f64) {
+        self.lessons.hear(place_m, expected_n, measured_n, least_n);
     }
 
     /// The twin is another one now, and nobody touches it: what was learnt about the former says nothing.
@@ -73,14 +73,13 @@ impl Learning {
             .factor(self.known.log_at(place_m, force_n), force_n)
     }
 
-    /// Take over what was learnt, for a tick of `dt_s` \[s\] in which the twin answered `felt`, the hand
-    /// moving in by `inward_mps`; whether a whole lesson was taken over.
+    /// Take over what was learnt, for a tick in which the twin answered `felt`; whether a whole lesson was taken over.
     pub fn take_over(
         &mut self,
         params: &PredictParams,
         place_m: [f64; 2],
         felt: &Reaction,
-        (inward_mps, dt_s): (f64, f64),
+        timing: Timing,
     ) -> bool {
         let force_n = felt.force_n.norm();
         if felt.contacts == 0 || force_n <= 0.0 {
@@ -88,10 +87,9 @@ impl Learning {
             self.correction.end();
             return core::mem::take(&mut self.news);
         }
-        let logs = [&self.known, &self.lessons].map(|of| of.log_at(place_m, force_n));
-        let timing = (inward_mps, dt_s);
+        let [known, wanted] = [&self.known, &self.lessons].map(|of| of.log_at(place_m, force_n));
         self.correction
-            .follow(params, felt, (logs[0], logs[1]), timing);
+            .follow(params, felt, Goal { known, wanted }, timing);
         false
     }
 }
@@ -102,7 +100,10 @@ mod tests {
     use palpate_twin::Vec3;
 
     const HERE: [f64; 2] = [0.0, 0.0];
-    const DT_S: f64 = 1e-3;
+    const RESTS: Timing = Timing {
+        inward_mps: 0.0,
+        dt_s: 1e-3,
+    };
 
     fn pressed(force_n: f64) -> Reaction {
         Reaction {
@@ -118,7 +119,7 @@ mod tests {
     fn taught(factor: f64) -> Learning {
         let mut learning = Learning::new(0.015);
         for _ in 0..500 {
-            learning.hear(HERE, (1.0, factor), 0.0);
+            learning.hear(HERE, 1.0, factor, 0.0);
         }
         learning
     }
@@ -129,7 +130,7 @@ mod tests {
         let mut learning = taught(2.0);
         learning.close();
         assert_eq!(learning.factor(HERE, &pressed(1.0)), 1.0);
-        assert!(learning.take_over(&params, HERE, &pressed(0.0), (0.0, DT_S)));
+        assert!(learning.take_over(&params, HERE, &pressed(0.0), RESTS));
         assert!((learning.factor(HERE, &pressed(1.0)) - 2.0).abs() < 0.05);
         assert!(
             (
@@ -137,7 +138,7 @@ mod tests {
                 learning.correction().energy_j()
             ) == (0.0, 0.0)
         );
-        assert!(!learning.take_over(&params, HERE, &pressed(0.0), (0.0, DT_S)));
+        assert!(!learning.take_over(&params, HERE, &pressed(0.0), RESTS));
     }
 
     #[test]
@@ -147,7 +148,7 @@ mod tests {
         let felt_n =
             |learning: &Learning, force_n| force_n * learning.factor(HERE, &pressed(force_n));
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
+            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
             assert!((felt_n(&learning, 1.0) - 1.0).abs() < 1e-9);
         }
         // a little deeper is felt with the new stiffness
@@ -168,7 +169,7 @@ mod tests {
         let mut learning = taught(0.5);
         let mut last = 1.0;
         for _ in 0..100 {
-            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
+            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
             let now = learning.factor(HERE, &pressed(1.0));
             assert!(now <= last);
             last = now;
@@ -177,7 +178,7 @@ mod tests {
         assert!((learning.correction().corrected() - 0.068).abs() < 1e-3);
         assert!(learning.correction().energy_j() < 0.0);
         for _ in 0..3000 {
-            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
+            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 0.5).abs() < 0.02);
     }
@@ -187,11 +188,11 @@ mod tests {
         let params = PredictParams::default();
         let mut learning = taught(2.0);
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
+            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
         }
         for _ in 0..3000 {
-            learning.hear(HERE, (3.0, 5.0), 0.0);
-            learning.take_over(&params, HERE, &pressed(3.0), (0.0, DT_S));
+            learning.hear(HERE, 3.0, 5.0, 0.0);
+            learning.take_over(&params, HERE, &pressed(3.0), RESTS);
             assert!(
                 learning.correction().energy_j() <= 0.0,
                 "{}",
@@ -207,8 +208,8 @@ mod tests {
         for round in 0..200 {
             let factor = if round % 2 == 0 { 1.1 } else { 0.9 };
             for _ in 0..20 {
-                learning.hear(HERE, (1.0, factor), 0.0);
-                learning.take_over(&params, HERE, &pressed(1.0), (0.0, DT_S));
+                learning.hear(HERE, 1.0, factor, 0.0);
+                learning.take_over(&params, HERE, &pressed(1.0), RESTS);
             }
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 1.0).abs() < 0.02);

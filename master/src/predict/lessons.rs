@@ -161,7 +161,7 @@ impl Lessons {
 
     /// A sample of a touch at a place \[m\]: the force that the twin expects and the one that was
     /// measured \[N\], both above zero. Below `least_n` \[N\] nothing is learnt.
-    pub fn hear(&mut self, place_m: [f64; 2], (expected_n, measured_n): (f64, f64), least_n: f64) {
+    pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64, least_n: f64) {
         let usable = expected_n > 0.0
             && measured_n > 0.0
             && (expected_n + measured_n).is_finite()
@@ -298,7 +298,7 @@ mod tests {
     fn press(lessons: &mut Lessons, place_m: [f64; 2], law: impl Fn(f64) -> f64) {
         for step in 1..=200 {
             let expected_n = 0.15 + 0.85 * f64::from(step) / 200.0;
-            lessons.hear(place_m, (expected_n, law(expected_n)), 0.0);
+            lessons.hear(place_m, expected_n, law(expected_n), 0.0);
         }
         lessons.close();
     }
@@ -331,7 +331,7 @@ mod tests {
         for _ in 0..40 {
             for step in 1..=200 {
                 let expected_n = 0.15 + 0.85 * f64::from(step) / 200.0;
-                lessons.hear(HERE, (expected_n, 1.5 * libm::pow(expected_n, 1.4)), 0.0);
+                lessons.hear(HERE, expected_n, 1.5 * libm::pow(expected_n, 1.4), 0.0);
             }
         }
         for force in [0.3, 0.6, 1.0] {
@@ -351,7 +351,7 @@ mod tests {
             for step in 1..=200 {
                 let expected_n = 0.005 * f64::from(step);
                 for lag_n in [-0.1, 0.1] {
-                    lessons.hear(HERE, (expected_n, 1.5 * expected_n + lag_n), 0.15);
+                    lessons.hear(HERE, expected_n, 1.5 * expected_n + lag_n, 0.15);
                 }
             }
         }
@@ -379,7 +379,7 @@ mod tests {
         let mut press = |most_n: f64, factor: f64| {
             for step in 1..=1000 {
                 let expected_n = most_n * f64::from(step) / 1000.0;
-                lessons.hear(HERE, (expected_n, factor * expected_n), 0.15);
+                lessons.hear(HERE, expected_n, factor * expected_n, 0.15);
             }
             lessons.close();
             libm::exp(lessons.log_at(HERE, 0.8))
@@ -397,9 +397,9 @@ mod tests {
     fn what_is_no_force_teaches_nothing() {
         let mut lessons = Lessons::new(0.022);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            lessons.hear(HERE, (bad, 1.0), 0.0);
-            lessons.hear(HERE, (1.0, bad), 0.0);
-            lessons.hear([bad / 0.0 * 0.0, 0.0], (1.0, 1.0), 0.0);
+            lessons.hear(HERE, bad, 1.0, 0.0);
+            lessons.hear(HERE, 1.0, bad, 0.0);
+            lessons.hear([bad / 0.0 * 0.0, 0.0], 1.0, 1.0, 0.0);
         }
         assert_eq!(lessons, Lessons::new(0.022));
     }
@@ -413,7 +413,7 @@ mod tests {
         {
             let mut lessons = Lessons::new(0.022);
             for (index, &(px, py, expected, measured)) in samples.iter().enumerate() {
-                lessons.hear([px, py], (expected, measured), 0.0);
+                lessons.hear([px, py], expected, measured, 0.0);
                 if index % 7 == 0 {
                     lessons.close();
                 }

@@ -10,7 +10,7 @@
 use palpate_twin::{Reaction, Vec3};
 use serde::{Deserialize, Serialize};
 
-use super::correction::Correction;
+use super::correction::{Correction, Goal, Timing};
 use super::hunt_crossley::Contact;
 use super::lessons::LOG_MAX;
 use super::params::PredictParams;
@@ -59,6 +59,15 @@ pub struct Felt {
     pub confidence: f64,
 }
 
+/// The twin where the handle is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// Whether the handle touches it.
+    pub touched: bool,
+    /// How well it is known at this place, 0 to 1.
+    pub confidence: f64,
+}
+
 /// The law that this touch is felt with, if it is, and what corrected it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Local {
@@ -94,27 +103,26 @@ impl Local {
         })
     }
 
-    /// Follow what the robot has `met` for a tick of `dt_s` \[s\]. Between two touches, when the handle has left
-    /// `twin_touched` and the law, it is chosen by which the next is felt; `known` is how well the twin knows
-    /// this place.
+    /// Follow what the robot has `met` for a tick. Between two touches, when the handle has left twin and law, it is
+    /// chosen by which the next is felt.
     pub fn step(
         &mut self,
         params: &PredictParams,
         handle: &Touch,
         met: Option<Surface>,
-        (twin_touched, known): (bool, f64),
-        (inward_mps, dt_s): (f64, f64),
+        twin: Known,
+        timing: Timing,
     ) {
         let above = |surface: &Surface| surface.depth_m(handle) <= 0.0;
         let touched = self.held.filter(|held| !above(held));
         let Some(held) = touched else {
             self.correction.end();
             // a touch ends with what it began with, and a surface of its own is no reason for a jump
-            if !twin_touched {
+            if !twin.touched {
                 let wanted = match params.local {
                     LocalModel::Twin => false,
                     LocalModel::HuntCrossley => true,
-                    LocalModel::Unsure => known < UNSURE,
+                    LocalModel::Unsure => twin.confidence < UNSURE,
                 };
                 let sure = |surface: &Surface| surface.law.confidence > KNOWN && above(surface);
                 self.held = met.filter(|surface| wanted && sure(surface));
@@ -129,9 +137,11 @@ impl Local {
         let ratio = now.law.force_n(depth_m, 0.0) / held.law.force_n(depth_m, 0.0);
         let wanted = libm::log(ratio);
         if wanted.is_finite() {
-            let wanted = wanted.clamp(-LOG_MAX, LOG_MAX);
-            let timing = (inward_mps, dt_s);
-            self.correction.follow(params, &felt, (0.0, wanted), timing);
+            let goal = Goal {
+                known: 0.0,
+                wanted: wanted.clamp(-LOG_MAX, LOG_MAX),
+            };
+            self.correction.follow(params, &felt, goal, timing);
         }
     }
 }
@@ -182,7 +192,17 @@ impl Surface {
 mod tests {
     use super::*;
 
-    const TIMING: (f64, f64) = (0.0, 1e-3);
+    const TIMING: Timing = Timing {
+        inward_mps: 0.0,
+        dt_s: 1e-3,
+    };
+
+    fn twin(touched: bool, confidence: f64) -> Known {
+        Known {
+            touched,
+            confidence,
+        }
+    }
 
     fn spring(npm: f64, confidence: f64) -> Surface {
         let law = Contact {
@@ -220,10 +240,10 @@ mod tests {
             let (params, mut local) = (with(model), Local::default());
             let met = Some(spring(300.0, confidence));
             // met in the middle of a touch of the twin: not felt in it
-            local.step(&params, &at(0.002), met, (true, known), TIMING);
+            local.step(&params, &at(0.002), met, twin(true, known), TIMING);
             assert!(local.felt(&at(0.002)).is_none());
-            local.step(&params, &at(-0.001), met, (false, known), TIMING);
-            local.step(&params, &at(0.002), met, (true, known), TIMING);
+            local.step(&params, &at(-0.001), met, twin(false, known), TIMING);
+            local.step(&params, &at(0.002), met, twin(true, known), TIMING);
             let felt = local.felt(&at(0.002));
             felt.map(|felt| {
                 assert!((felt.energy_j - 0.5 * 300.0 * 4e-6).abs() < 1e-12);
@@ -246,7 +266,7 @@ mod tests {
             &params,
             &at(-0.001),
             Some(spring(300.0, 1.0)),
-            (false, 0.0),
+            twin(false, 0.0),
             TIMING,
         );
         let mut last_n = 1.2;
@@ -256,7 +276,7 @@ mod tests {
                     &params,
                     &handle,
                     Some(spring(npm, 1.0)),
-                    (true, 0.0),
+                    twin(true, 0.0),
                     TIMING,
                 );
                 let now_n = local.felt(&handle).expect("held").force_n;
@@ -279,11 +299,17 @@ mod tests {
                 Some(surface)
             };
             let (params, mut local) = (with(LocalModel::HuntCrossley), Local::default());
-            local.step(&params, &at(-0.001), damped(300.0), (false, 0.0), TIMING);
+            local.step(
+                &params,
+                &at(-0.001),
+                damped(300.0),
+                twin(false, 0.0),
+                TIMING,
+            );
             let mut handle = at(0.004);
             handle.velocity_mps[2] = -down_mps;
             for _ in 0..4000 {
-                local.step(&params, &handle, damped(npm), (true, 0.0), TIMING);
+                local.step(&params, &handle, damped(npm), twin(true, 0.0), TIMING);
             }
             let felt = local.felt(&handle).expect("held");
             assert!(felt.factor >= 0.0 && felt.force_n >= 0.0);
@@ -311,7 +337,7 @@ mod tests {
             &params,
             &at(-0.001),
             Some(spring(300.0, 1.0)),
-            (false, 0.0),
+            twin(false, 0.0),
             TIMING,
         );
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -1,5 +1,6 @@
 //! Parameters of prediction and learning.
 
+use palpate_port::FieldError;
 use serde::{Deserialize, Serialize};
 
 use super::local::LocalModel;
@@ -59,47 +60,56 @@ impl Default for PredictParams {
     }
 }
 
-/// A prediction parameter that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("master.predict.{field} is {value}; expected {low} to {high}")]
-pub struct PredictError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: f64,
-    /// Smallest value that would be right.
-    pub low: f64,
-    /// Largest value that would be right.
-    pub high: f64,
-}
-
 impl PredictParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`PredictError`] names the first field that is out of its range.
-    pub fn validate(&self) -> Result<(), PredictError> {
+    /// [`FieldError`] names the first field that is out of its range.
+    pub fn validate(&self) -> Result<(), FieldError> {
         let rows = [
-            ("tool_radius_m", self.tool_radius_m, 1e-4, 0.1),
-            ("tool_stiffness_npm", self.tool_stiffness_npm, 1.0, 1e5),
-            ("tool_shape", self.tool_shape.longest_m(), 0.0, 0.1),
-            ("damped_s", self.damped_s, 0.0, 0.02),
-            ("update_radius_m", self.update_radius_m, 1e-3, 0.5),
-            ("update_hz", self.update_hz, 0.0, 50.0),
-            ("soften_hz_max", self.soften_hz_max, 0.0, 10.0),
-            ("stiffen_hz_max", self.stiffen_hz_max, 0.0, 20.0),
-            ("force_n_min", self.force_n_min, 0.01, 10.0),
-            ("speed_mps_max", self.speed_mps_max, 0.0, 1.0),
+            (
+                "master.predict.tool_radius_m",
+                self.tool_radius_m,
+                1e-4,
+                0.1,
+            ),
+            (
+                "master.predict.tool_stiffness_npm",
+                self.tool_stiffness_npm,
+                1.0,
+                1e5,
+            ),
+            (
+                "master.predict.tool_shape",
+                self.tool_shape.longest_m(),
+                0.0,
+                0.1,
+            ),
+            ("master.predict.damped_s", self.damped_s, 0.0, 0.02),
+            (
+                "master.predict.update_radius_m",
+                self.update_radius_m,
+                1e-3,
+                0.5,
+            ),
+            ("master.predict.update_hz", self.update_hz, 0.0, 50.0),
+            (
+                "master.predict.soften_hz_max",
+                self.soften_hz_max,
+                0.0,
+                10.0,
+            ),
+            (
+                "master.predict.stiffen_hz_max",
+                self.stiffen_hz_max,
+                0.0,
+                20.0,
+            ),
+            ("master.predict.force_n_min", self.force_n_min, 0.01, 10.0),
+            ("master.predict.speed_mps_max", self.speed_mps_max, 0.0, 1.0),
         ];
         for (field, value, low, high) in rows {
-            if !(low..=high).contains(&value) {
-                return Err(PredictError {
-                    field,
-                    value,
-                    low,
-                    high,
-                });
-            }
+            FieldError::between(field, value, low, high)?;
         }
         Ok(())
     }
@@ -116,7 +126,10 @@ mod tests {
             update_radius_m: 0.0,
             ..PredictParams::default()
         };
-        assert_eq!(bad.validate().expect_err("zero").field, "update_radius_m");
+        assert_eq!(
+            bad.validate().expect_err("zero").field,
+            "master.predict.update_radius_m"
+        );
         let bad = PredictParams {
             soften_hz_max: f64::NAN,
             ..PredictParams::default()

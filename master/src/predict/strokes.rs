@@ -139,11 +139,8 @@ impl Strokes {
 
     /// The next stroke of the remote tissue's history, which this run does not know, is done to the twin; whether
     /// it was. A run that knows the tissue, or a twin that is the only tissue, has nothing to be told.
-    pub(super) fn adopt(
-        &mut self,
-        twin: &mut dyn Tissue,
-        (part, changes): (Part, &[Change]),
-    ) -> bool {
+    pub(super) fn adopt(&mut self, twin: &mut dyn Tissue, stroke: (Part, &[Change])) -> bool {
+        let (part, changes) = stroke;
         !self.alone
             && !self.agrees
             && self.history.room() > changes.len()

@@ -5,12 +5,8 @@
 //! which balances what the robot leans on, and adds its own stiff loop around the place where it is. The
 //! channel's port stands meanwhile and no energy passes it. Source: ours, as servo drives do.
 
+use palpate_port::watchdog::{LET_GO_S, Watchdog};
 use palpate_transport::{AXES, Axes};
-
-use super::pace::SUBSTEP_S;
-
-/// For how long a simulated drive holds a command \[s\]: as long as a handle holds a force.
-const LET_GO_S: f64 = 2e-3;
 
 /// Stiffness of the drive's own loop \[N/m\], unless its actuators are too slow for it.
 const HOLD_NPM: f64 = 20_000.0;
@@ -23,8 +19,8 @@ const HOLD_NSPM: f64 = 200.0;
 pub(crate) struct Brake {
     /// Stiffness of its loop \[N/m\].
     hold_npm: f64,
-    /// Sub-steps since the last command.
-    since: u32,
+    /// Holds a command as long as a handle holds a force.
+    watchdog: Watchdog,
     /// Where it holds \[m\], once it does.
     place_m: Option<Axes>,
 }
@@ -35,23 +31,25 @@ impl Brake {
     pub(crate) fn behind(lag_s: f64) -> Self {
         Self {
             hold_npm: HOLD_NPM.min(0.25 * HOLD_NSPM / lag_s),
-            since: 0,
+            watchdog: Watchdog::of_plant(Some(LET_GO_S)),
             place_m: None,
         }
     }
 
     /// A command came.
     pub(crate) fn renew(&mut self) {
-        (self.since, self.place_m) = (0, None);
+        self.watchdog.renew();
+        self.place_m = None;
     }
 
     /// What the drive adds to a command in the next sub-step \[N\], by where it is and how it moves.
     pub(crate) fn added_n(&mut self, position_m: &Axes, velocity_mps: &Axes) -> Axes {
-        self.since = self.since.saturating_add(1);
-        if f64::from(self.since) * SUBSTEP_S < LET_GO_S + 0.5 * SUBSTEP_S {
-            return [0.0; AXES];
+        if self.watchdog.expires() {
+            self.place_m = Some(*position_m);
         }
-        let place_m = self.place_m.get_or_insert(*position_m);
+        let Some(place_m) = self.place_m else {
+            return [0.0; AXES];
+        };
         core::array::from_fn(|axis| {
             self.hold_npm * (place_m[axis] - position_m[axis]) - HOLD_NSPM * velocity_mps[axis]
         })
@@ -60,6 +58,8 @@ impl Brake {
 
 #[cfg(test)]
 mod tests {
+    use palpate_port::pace::SUBSTEP_S;
+
     use super::*;
 
     #[test]

@@ -3,11 +3,11 @@
 //! m dv/dt = F - b v + F_environment, semi-implicit Euler at 0.1 ms, F held between writes. Its
 //! force reading is the true force of the environment in the last sub-step.
 
-use palpate_transport::{AXES, Axes, Stroke, Time};
+use palpate_port::mass::PointMass;
+use palpate_transport::{AXES, Axes};
 
-use super::brake::Brake;
-use super::pace::{Pace, SUBSTEP_S};
-use super::{Counts, Environment, Opened, Probe, Reading, Robot, RobotCaps, StrokeRefusal};
+use super::simulated::{Plant, Simulated};
+use super::{Environment, Reading, RobotCaps};
 
 /// Mass m \[kg\] (teleop RP-1).
 pub const MASS_KG: f64 = 0.5;
@@ -17,50 +17,30 @@ pub const DAMPING_NSPM: f64 = 3.0;
 const FORCE_N_MAX: f64 = 1000.0;
 
 /// The ideal point-mass robot.
-pub struct MassRobot {
-    environment: Box<dyn Environment>,
-    pace: Pace,
-    probe: Probe,
+pub(super) type MassRobot = Simulated<Mass>;
+
+/// The point mass under its command.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mass {
+    body: PointMass,
     contact_n: Axes,
     force_n: Axes,
-    brake: Brake,
-    counts: Counts,
 }
 
 impl MassRobot {
     /// A robot at rest at `start_m` \[m\] in `environment`.
     #[must_use]
-    pub fn new(start_m: Axes, environment: Box<dyn Environment>) -> Self {
-        Self {
-            environment,
-            pace: Pace::default(),
-            probe: Probe {
-                position_m: start_m,
-                ..Probe::default()
-            },
+    pub(super) fn new(start_m: Axes, environment: Box<dyn Environment>) -> Self {
+        let mass = Mass {
+            body: PointMass::at(start_m),
             contact_n: [0.0; AXES],
             force_n: [0.0; AXES],
-            brake: Brake::behind(0.0),
-            counts: Counts::default(),
-        }
-    }
-
-    fn step(&mut self) {
-        let contact_n = self.environment.step(&self.probe, SUBSTEP_S);
-        self.contact_n = self.counts.trusted(&contact_n, FORCE_N_MAX);
-        let probe = &self.probe;
-        let held_n = self.brake.added_n(&probe.position_m, &probe.velocity_mps);
-        for (axis, held_n) in held_n.into_iter().enumerate() {
-            let velocity_mps = &mut self.probe.velocity_mps[axis];
-            let drive_n = self.force_n[axis] + held_n;
-            let force_n = drive_n + self.contact_n[axis] - DAMPING_NSPM * *velocity_mps;
-            *velocity_mps += SUBSTEP_S * force_n / MASS_KG;
-            self.probe.position_m[axis] += SUBSTEP_S * *velocity_mps;
-        }
+        };
+        Self::of(mass, 0.0, environment)
     }
 }
 
-impl Robot for MassRobot {
+impl Plant for Mass {
     fn caps(&self) -> RobotCaps {
         RobotCaps {
             name: "simulated-mass",
@@ -70,53 +50,41 @@ impl Robot for MassRobot {
         }
     }
 
-    fn read(&mut self, now: Time) -> Reading {
-        let steps = self.pace.advance(now);
-        for _ in 0..steps {
-            self.step();
+    fn body(&self) -> &PointMass {
+        &self.body
+    }
+
+    fn step(&mut self, contact_n: &Axes, held_n: &Axes) {
+        self.contact_n = *contact_n;
+        for axis in 0..AXES {
+            let drive_n = self.force_n[axis] + held_n[axis];
+            let drag_n = DAMPING_NSPM * self.body.velocity_mps[axis];
+            self.body
+                .push(axis, drive_n + contact_n[axis] - drag_n, MASS_KG);
         }
+    }
+
+    fn command(&mut self, force_n: &Axes) {
+        self.force_n = *force_n;
+    }
+
+    fn read(&mut self, _passed_s: f64, energy_j: f64) -> Reading {
         Reading {
-            position_m: self.probe.position_m,
-            velocity_mps: self.probe.velocity_mps,
+            position_m: self.body.position_m,
+            velocity_mps: self.body.velocity_mps,
             contact_force_n: self.contact_n,
             force_valid: true,
-            tissue_energy_j: self.environment.energy_j(),
-            opened: self.environment.opened(),
-        }
-    }
-
-    fn write(&mut self, force_n: &Axes, closed: bool) {
-        self.force_n = self.counts.accepted(force_n, &[FORCE_N_MAX; AXES]);
-        self.probe.closed = closed;
-        self.brake.renew();
-    }
-
-    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
-        self.environment.replay(stroke)
-    }
-
-    fn opened(&self) -> Opened {
-        self.environment.opened()
-    }
-
-    fn foreign(&self, run: u64) -> u64 {
-        self.environment.foreign(run)
-    }
-
-    fn done(&self, number: u64) -> Option<Stroke> {
-        self.environment.done(number)
-    }
-
-    fn counts(&self) -> Counts {
-        Counts {
-            time_jumps: self.pace.jumps(),
-            ..self.counts
+            tissue_energy_j: energy_j,
+            ..Reading::default()
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use palpate_transport::Time;
+
+    use super::super::Robot;
     use super::super::environment::{Free, Wall};
     use super::*;
 

@@ -1,20 +1,21 @@
 //! Robots: what touches the remote tissue.
 //!
 //! [`params`] builds a simulated one: [`mass`] is the ideal robot of teleop RP-1, [`palpator`] a
-//! carriage with gripper and force [`sensor`]. [`environment`] has the simplest worlds to touch.
+//! carriage with gripper and force [`sensor`]; `simulated` has what both share. [`environment`] has the simplest worlds to touch.
 
 mod brake;
 pub mod environment;
 pub mod mass;
-mod pace;
 pub mod palpator;
 pub mod params;
 pub mod sensor;
+mod simulated;
 
+use palpate_port::Counts;
 use palpate_transport::{Axes, Stroke, Time};
 
 pub use environment::{Free, Wall};
-pub use params::{RobotError, RobotKind, RobotParams, build};
+pub use params::{RobotKind, RobotParams, build};
 
 /// What a robot can do, as data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,50 +84,6 @@ pub enum StrokeRefusal {
         /// Which of its changes, from 0.
         index: usize,
     },
-}
-
-/// What went wrong at a robot so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Forces that were not finite, taken as 0.
-    pub refused_forces: u64,
-    /// Writes whose force was beyond what the actuators can give.
-    pub saturations: u64,
-    /// Forces of the environment that were not finite or absurd, taken as 0 or cut.
-    pub environment_faults: u64,
-    /// Times that the simulated plant was too far behind and jumped.
-    pub time_jumps: u64,
-}
-
-impl Counts {
-    /// The actuator force that can be used \[N\]: not finite counts as 0, larger is cut.
-    pub(crate) fn accepted(&mut self, force_n: &Axes, limit_n: &Axes) -> Axes {
-        if force_n.iter().any(|force| !force.is_finite()) {
-            self.refused_forces += 1;
-        }
-        let mut pairs = force_n.iter().zip(limit_n);
-        if pairs.any(|(force, limit)| force.is_finite() && force.abs() > *limit) {
-            self.saturations += 1;
-        }
-        core::array::from_fn(|axis| limited(force_n[axis], limit_n[axis]))
-    }
-
-    /// The environment's force that can be used \[N\], likewise.
-    pub(crate) fn trusted(&mut self, force_n: &Axes, limit_n: f64) -> Axes {
-        // a not-a-number is not within the limit either
-        if !force_n.iter().all(|force| force.abs() <= limit_n) {
-            self.environment_faults += 1;
-        }
-        force_n.map(|force| limited(force, limit_n))
-    }
-}
-
-fn limited(force_n: f64, limit_n: f64) -> f64 {
-    if force_n.is_finite() {
-        force_n.clamp(-limit_n, limit_n)
-    } else {
-        0.0
-    }
 }
 
 /// A robot with a probe. Reading one advances a simulated robot to `now` under the force last

@@ -9,20 +9,16 @@
 //! Measured position: encoder counts. Measured velocity: backward difference of that over the time
 //! since the last reading, then a first-order low-pass (default 150 Hz, 1 ms of delay).
 
-use core::f64::consts::PI;
-
-use palpate_transport::{AXES, Axes, Stroke, Time};
+use palpate_port::FieldError;
+use palpate_port::encoder::{Measured, quantised};
+use palpate_port::mass::PointMass;
+use palpate_port::pace::SUBSTEP_S;
+use palpate_transport::{AXES, Axes};
 use serde::{Deserialize, Serialize};
 
-use super::brake::Brake;
-use super::pace::{Pace, SUBSTEP_S};
 use super::sensor::{Sensor, SensorParams};
-use super::{
-    Counts, Environment, Opened, Probe, Reading, Robot, RobotCaps, RobotError, StrokeRefusal,
-};
-
-/// Largest force of an environment that is believed \[N\].
-const CONTACT_N_MAX: f64 = 1000.0;
+use super::simulated::{Plant, Simulated};
+use super::{Environment, Reading, RobotCaps};
 
 /// Speed from which friction is made up for in full \[m/s\]: the measured velocity is noise below a
 /// fraction of it.
@@ -83,8 +79,8 @@ impl PalpatorParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`RobotError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), RobotError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         let axes = [
             ("palpator.mass_kg", self.mass_kg, 0.05, 50.0),
             ("palpator.damping_nspm", self.damping_nspm, 0.0, 100.0),
@@ -97,11 +93,11 @@ impl PalpatorParams {
         ];
         for (field, values, low, high) in axes {
             for value in values {
-                RobotError::between((field, value), low, high)?;
+                FieldError::between(field, value, low, high)?;
             }
         }
         for (low_m, high_m) in self.stop_m_min.into_iter().zip(self.stop_m_max) {
-            RobotError::between(("palpator.stop_m_max", high_m), low_m, 1.0)?;
+            FieldError::between("palpator.stop_m_max", high_m, low_m, 1.0)?;
         }
         let numbers = [
             ("palpator.stick_mps", self.stick_mps, 5e-4, 0.1),
@@ -119,135 +115,95 @@ impl PalpatorParams {
             ("palpator.sensor.range_n", self.sensor.range_n, 0.1, 1000.0),
         ];
         for (field, value, low, high) in numbers {
-            RobotError::between((field, value), low, high)?;
+            FieldError::between(field, value, low, high)?;
         }
         Ok(())
     }
 }
 
 /// The simulated palpator.
-pub struct Palpator {
+pub(super) type Palpator = Simulated<Carriage>;
+
+/// The carriage with its actuators, encoders and force sensor.
+#[derive(Debug, Clone)]
+pub(super) struct Carriage {
     params: PalpatorParams,
-    environment: Box<dyn Environment>,
-    pace: Pace,
-    probe: Probe,
+    body: PointMass,
     command_n: Axes,
     actuator_n: Axes,
-    brake: Brake,
     lag_share: f64,
     sensor: Sensor,
-    reading: Reading,
-    counts: Counts,
+    measured: Measured,
+    contact_n: Axes,
+    energy_j: f64,
 }
 
 impl Palpator {
     /// A palpator at rest at `start_m` \[m\] in `environment`; `seed` draws the sensor's noise.
     #[must_use]
-    pub fn new(
+    pub(super) fn new(
         params: &PalpatorParams,
         start_m: &Axes,
         environment: Box<dyn Environment>,
         seed: u64,
     ) -> Self {
-        let probe = Probe {
-            position_m: core::array::from_fn(|axis| {
-                // max and min take any order of the two ends; validate() refuses a wrong one
-                start_m[axis]
-                    .max(params.stop_m_min[axis])
-                    .min(params.stop_m_max[axis])
-            }),
-            ..Probe::default()
-        };
+        let carriage = Carriage::new(params, start_m, environment.energy_j(), seed);
+        Self::of(carriage, params.lag_s, environment)
+    }
+}
+
+impl Carriage {
+    fn new(params: &PalpatorParams, start_m: &Axes, energy_j: f64, seed: u64) -> Self {
+        let mut body = PointMass::at(*start_m);
+        for axis in 0..AXES {
+            body.stop(axis, params.stop_m_min[axis], params.stop_m_max[axis]);
+        }
         let lag_share = if params.lag_s > 0.0 {
             1.0 - libm::exp(-SUBSTEP_S / params.lag_s)
         } else {
             1.0
         };
         let mut sensor = Sensor::new(params.sensor, SUBSTEP_S, seed);
-        let reading = Reading {
-            position_m: probe
-                .position_m
-                .map(|at_m| quantised(at_m, params.encoder_m)),
-            contact_force_n: sensor.read(),
-            force_valid: true,
-            tissue_energy_j: environment.energy_j(),
-            ..Reading::default()
-        };
         Self {
             params: *params,
-            environment,
-            pace: Pace::default(),
-            probe,
+            body,
             command_n: [0.0; AXES],
             actuator_n: [0.0; AXES],
-            brake: Brake::behind(params.lag_s),
             lag_share,
+            measured: Measured::at(
+                body.position_m
+                    .map(|at_m| quantised(at_m, params.encoder_m)),
+            ),
+            contact_n: sensor.read(),
             sensor,
-            reading,
-            counts: Counts::default(),
+            energy_j,
         }
     }
 
-    /// Advance by one sub-step.
-    fn step(&mut self) {
-        let contact_n = self.environment.step(&self.probe, SUBSTEP_S);
-        let contact_n = self.counts.trusted(&contact_n, CONTACT_N_MAX);
-        self.sensor.feel(&contact_n);
-        let probe = &self.probe;
-        let held_n = self.brake.added_n(&probe.position_m, &probe.velocity_mps);
-        for (axis, contact_n) in contact_n.into_iter().enumerate() {
-            let most_n = self.params.force_n_max[axis];
-            let command_n = self.command_n[axis];
-            // what it makes up for of its own losses may go beyond; the drive's own loop may not
-            let command_n = if held_n[axis] == 0.0 {
-                command_n
-            } else {
-                (command_n + held_n[axis]).clamp(-most_n, most_n)
-            };
-            self.actuator_n[axis] += self.lag_share * (command_n - self.actuator_n[axis]);
-            self.move_axis(axis, self.actuator_n[axis] + contact_n);
-        }
+    /// Damping and friction at a speed; below `band_mps` \[m/s\] friction is viscous \[N\].
+    fn lost_n(&self, axis: usize, velocity_mps: f64, band_mps: f64) -> f64 {
+        let slip = velocity_mps / velocity_mps.abs().max(band_mps);
+        self.params.damping_nspm[axis] * velocity_mps + self.params.friction_n[axis] * slip
     }
 
     /// Move one axis under `force_n` \[N\] and its own losses.
     fn move_axis(&mut self, axis: usize, force_n: f64) {
+        let velocity_mps = self.body.velocity_mps[axis];
+        let lost_n = self.lost_n(axis, velocity_mps, self.params.stick_mps);
         let params = &self.params;
-        let velocity_mps = self.probe.velocity_mps[axis];
-        let slip = velocity_mps / velocity_mps.abs().max(params.stick_mps);
-        let lost_n = params.damping_nspm[axis] * velocity_mps + params.friction_n[axis] * slip;
-        let faster_mps = velocity_mps + SUBSTEP_S * (force_n - lost_n) / params.mass_kg[axis];
-        let free_m = self.probe.position_m[axis] + SUBSTEP_S * faster_mps;
-        let stopped_m = free_m
-            .max(params.stop_m_min[axis])
-            .min(params.stop_m_max[axis]);
-        self.probe.position_m[axis] = stopped_m;
-        self.probe.velocity_mps[axis] = if stopped_m == free_m { faster_mps } else { 0.0 };
+        self.body.push(axis, force_n - lost_n, params.mass_kg[axis]);
+        self.body
+            .stop(axis, params.stop_m_min[axis], params.stop_m_max[axis]);
     }
 
     /// What the drive adds against its own losses, from the measured velocity \[N\].
     fn made_up_n(&self, axis: usize) -> f64 {
-        let params = &self.params;
-        let velocity_mps = self.reading.velocity_mps[axis];
-        let slip = velocity_mps / velocity_mps.abs().max(MADE_UP_MPS);
-        params.compensated
-            * (params.damping_nspm[axis] * velocity_mps + params.friction_n[axis] * slip)
-    }
-
-    /// Read encoders and sensor after `dt_s` \[s\].
-    fn measure(&mut self, dt_s: f64) {
-        let share = 1.0 - libm::exp(-2.0 * PI * self.params.velocity_hz * dt_s);
-        for axis in 0..AXES {
-            let position_m = quantised(self.probe.position_m[axis], self.params.encoder_m);
-            let raw_mps = (position_m - self.reading.position_m[axis]) / dt_s;
-            self.reading.position_m[axis] = position_m;
-            self.reading.velocity_mps[axis] += share * (raw_mps - self.reading.velocity_mps[axis]);
-        }
-        self.reading.contact_force_n = self.sensor.read();
-        self.reading.tissue_energy_j = self.environment.energy_j();
+        let velocity_mps = self.measured.velocity_mps[axis];
+        self.params.compensated * self.lost_n(axis, velocity_mps, MADE_UP_MPS)
     }
 }
 
-impl Robot for Palpator {
+impl Plant for Carriage {
     fn caps(&self) -> RobotCaps {
         RobotCaps {
             name: "simulated-palpator",
@@ -257,60 +213,57 @@ impl Robot for Palpator {
         }
     }
 
-    fn read(&mut self, now: Time) -> Reading {
-        let steps = self.pace.advance(now);
-        for _ in 0..steps {
-            self.step();
-        }
-        if steps > 0 {
-            self.measure(f64::from(steps) * SUBSTEP_S);
-        }
-        self.reading.opened = self.environment.opened();
-        self.reading
+    fn body(&self) -> &PointMass {
+        &self.body
     }
 
-    fn write(&mut self, force_n: &Axes, closed: bool) {
-        let accepted_n = self.counts.accepted(force_n, &self.params.force_n_max);
-        self.command_n = core::array::from_fn(|axis| accepted_n[axis] + self.made_up_n(axis));
-        self.probe.closed = closed;
-        self.brake.renew();
-    }
-
-    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
-        self.environment.replay(stroke)
-    }
-
-    fn opened(&self) -> Opened {
-        self.environment.opened()
-    }
-
-    fn foreign(&self, run: u64) -> u64 {
-        self.environment.foreign(run)
-    }
-
-    fn done(&self, number: u64) -> Option<Stroke> {
-        self.environment.done(number)
-    }
-
-    fn counts(&self) -> Counts {
-        Counts {
-            time_jumps: self.pace.jumps(),
-            ..self.counts
+    fn step(&mut self, contact_n: &Axes, held_n: &Axes) {
+        self.sensor.feel(contact_n);
+        for axis in 0..AXES {
+            let most_n = self.params.force_n_max[axis];
+            let command_n = self.command_n[axis];
+            // what it makes up for of its own losses may go beyond; the drive's own loop may not
+            let command_n = if held_n[axis] == 0.0 {
+                command_n
+            } else {
+                (command_n + held_n[axis]).clamp(-most_n, most_n)
+            };
+            self.actuator_n[axis] += self.lag_share * (command_n - self.actuator_n[axis]);
+            self.move_axis(axis, self.actuator_n[axis] + contact_n[axis]);
         }
     }
-}
 
-/// `value` as an encoder with this step reads it; a step of 0 reads exactly.
-fn quantised(value: f64, step: f64) -> f64 {
-    if step > 0.0 {
-        (value / step).round() * step
-    } else {
-        value
+    fn command(&mut self, force_n: &Axes) {
+        self.command_n = core::array::from_fn(|axis| force_n[axis] + self.made_up_n(axis));
+    }
+
+    fn read(&mut self, passed_s: f64, energy_j: f64) -> Reading {
+        if passed_s > 0.0 {
+            let params = &self.params;
+            let counts_m = self
+                .body
+                .position_m
+                .map(|at_m| quantised(at_m, params.encoder_m));
+            self.measured.read(counts_m, params.velocity_hz, passed_s);
+            self.contact_n = self.sensor.read();
+            self.energy_j = energy_j;
+        }
+        Reading {
+            position_m: self.measured.position_m,
+            velocity_mps: self.measured.velocity_mps,
+            contact_force_n: self.contact_n,
+            force_valid: true,
+            tissue_energy_j: self.energy_j,
+            ..Reading::default()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use palpate_transport::Time;
+
+    use super::super::Robot;
     use super::super::environment::{Free, Wall};
     use super::*;
 
@@ -367,9 +320,9 @@ mod tests {
                 robot.write(&[push_n, 0.0, 0.0, 0.0], false);
                 reading = robot.read(Time(tick * 1_000_000));
                 if tick == 50 {
-                    fastest_mps = robot.probe.velocity_mps[0];
+                    fastest_mps = robot.plant.body.velocity_mps[0];
                 }
-                assert!(tick <= 50 || robot.probe.velocity_mps[0] <= fastest_mps + 1e-9);
+                assert!(tick <= 50 || robot.plant.body.velocity_mps[0] <= fastest_mps + 1e-9);
             }
             reading.position_m[0]
         };
@@ -396,8 +349,8 @@ mod tests {
         robot.write(&command_n, false);
         robot.read(Time(1_000_000));
         let share = 1.0 - libm::exp(-1.0);
-        assert!((robot.actuator_n[0] - 15.0 * share).abs() < 1e-9);
-        assert!((robot.actuator_n[2] - share).abs() < 1e-9);
+        assert!((robot.plant.actuator_n[0] - 15.0 * share).abs() < 1e-9);
+        assert!((robot.plant.actuator_n[2] - share).abs() < 1e-9);
         assert_eq!(robot.counts().saturations, 1);
         let mut reading = Reading::default();
         for ms in 2..=90 {
@@ -439,7 +392,7 @@ mod tests {
             }
         }
         for axis in 0..AXES {
-            let error_m = robot.reading.position_m[axis] - robot.probe.position_m[axis];
+            let error_m = robot.plant.measured.position_m[axis] - robot.plant.body.position_m[axis];
             assert!(error_m.abs() <= 2.5e-6 + 1e-15);
         }
     }

@@ -1,5 +1,6 @@
 //! Which simulated robot a session has, as data (ours).
 
+use palpate_port::FieldError;
 use palpate_transport::Axes;
 use serde::{Deserialize, Serialize};
 
@@ -40,44 +41,14 @@ impl Default for RobotParams {
     }
 }
 
-/// A parameter of the robot that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{field} is {value}; expected {expected}")]
-pub struct RobotError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: f64,
-    /// What would be right.
-    pub expected: String,
-}
-
-impl RobotError {
-    /// Refuse a named value outside `low..=high`, not-a-number included.
-    pub(crate) fn between(
-        (field, value): (&'static str, f64),
-        low: f64,
-        high: f64,
-    ) -> Result<(), Self> {
-        if (low..=high).contains(&value) {
-            return Ok(());
-        }
-        Err(Self {
-            field,
-            value,
-            expected: format!("{low} to {high}"),
-        })
-    }
-}
-
 impl RobotParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`RobotError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), RobotError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         for value in self.start_m {
-            RobotError::between(("start_m", value), -1.0, 1.0)?;
+            FieldError::between("start_m", value, -1.0, 1.0)?;
         }
         self.palpator.validate()
     }

@@ -1,8 +1,7 @@
 //! A simulated force sensor: first-order low-pass, bias, white noise, range (seed-004 section 5:
 //! 0.01 N noise for a palpator; the rest ours).
 
-use core::f64::consts::PI;
-
+use palpate_port::encoder::low_pass_share;
 use palpate_transport::{AXES, Axes, chance};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -47,7 +46,7 @@ impl Sensor {
     pub(super) fn new(params: SensorParams, dt_s: f64, seed: u64) -> Self {
         Self {
             params,
-            share: 1.0 - libm::exp(-2.0 * PI * params.cutoff_hz * dt_s),
+            share: low_pass_share(params.cutoff_hz, dt_s),
             filtered_n: [0.0; AXES],
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
@@ -74,6 +73,8 @@ impl Sensor {
 
 #[cfg(test)]
 mod tests {
+    use core::f64::consts::PI;
+
     use super::*;
 
     #[test]

@@ -6,7 +6,7 @@ use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
 use palpate_transport::codec::{CodecKind, CodecParams, Ends};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::HapticFrame;
-use palpate_transport::inbox::{Inbox, Parties};
+use palpate_port::inbox::{Inbox, Parties};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 

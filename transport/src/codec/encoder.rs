@@ -141,7 +141,7 @@ impl Encoder {
         let enough = self.params.doubt_max;
         let doubt = self
             .receiver
-            .doubt((now, self.params.horizon()), enough, |known, had| {
+            .doubt(now, self.params.horizon(), enough, |known, had| {
                 *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
             });
         doubt > enough

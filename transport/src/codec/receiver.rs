@@ -124,7 +124,8 @@ impl Receiver {
     #[must_use]
     pub fn doubt(
         &self,
-        (now, horizon): (Time, Span),
+        now: Time,
+        horizon: Span,
         enough: f64,
         is_off: impl Fn(&Axes, &Marks) -> bool,
     ) -> f64 {

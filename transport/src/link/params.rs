@@ -4,6 +4,8 @@
 //! every packet and whose good state loses none; its transitions follow from the mean loss p and
 //! the mean burst L (packets): leave bad with 1/L, enter bad with p / ((1 - p) L).
 
+use core::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -12,8 +14,8 @@ pub const QUEUE_PACKETS_MAX: u32 = 4096;
 
 const DELAY_MS_MAX: f64 = 60_000.0;
 const BURST_MAX: f64 = 1e6;
-const RATE_KBPS: (f64, f64) = (1.0, 1e8);
-const OUTAGE_S: (f64, f64) = (0.001, 3600.0);
+const RATE_KBPS: RangeInclusive<f64> = 1.0..=1e8;
+const OUTAGE_S: RangeInclusive<f64> = 0.001..=3600.0;
 
 /// One direction of a network. The default is a perfect link: no delay, nothing lost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -110,8 +112,8 @@ impl LinkParams {
     /// # Errors
     /// [`LinkError`] of the first field that is wrong, with its value and what would be right.
     pub fn validate(&self) -> Result<(), LinkError> {
-        let delay = (0.0, DELAY_MS_MAX);
-        within("oneway_ms", self.oneway_ms, delay, "0 to 60000 ms")?;
+        let delay = 0.0..=DELAY_MS_MAX;
+        within("oneway_ms", self.oneway_ms, delay.clone(), "0 to 60000 ms")?;
         within("jitter_ms", self.jitter_ms, delay, "0 to 60000 ms")?;
         let chances = [
             ("loss", self.loss),
@@ -119,9 +121,9 @@ impl LinkParams {
             ("reorder", self.reorder),
         ];
         for (field, value) in chances {
-            within(field, value, (0.0, 1.0), "a probability, 0 to 1")?;
+            within(field, value, 0.0..=1.0, "a probability, 0 to 1")?;
         }
-        within("burst", self.burst, (1.0, BURST_MAX), "1 to 1000000")?;
+        within("burst", self.burst, 1.0..=BURST_MAX, "1 to 1000000")?;
         let loss_max = self.burst / (1.0 + self.burst);
         if self.burst > 1.0 && self.loss > loss_max && self.loss < 1.0 {
             let (loss, burst) = (self.loss, self.burst);
@@ -134,7 +136,7 @@ impl LinkParams {
         if let Some(rate) = self.rate_kbps {
             within("rate_kbps", rate, RATE_KBPS, "1 to 100000000 kbit/s")?;
         }
-        let room = (1.0, f64::from(QUEUE_PACKETS_MAX));
+        let room = 1.0..=f64::from(QUEUE_PACKETS_MAX);
         let packets = f64::from(self.queue_packets);
         within("queue_packets", packets, room, "1 to 4096 packets")?;
         if let Some(outage) = self.outage {
@@ -160,10 +162,10 @@ impl LinkParams {
 fn within(
     field: &'static str,
     value: f64,
-    (low, high): (f64, f64),
+    range: RangeInclusive<f64>,
     expected: &'static str,
 ) -> Result<(), LinkError> {
-    if (low..=high).contains(&value) {
+    if range.contains(&value) {
         return Ok(());
     }
     Err(LinkError::Field {

@@ -57,7 +57,8 @@ const COLUMNS: [&str; 7] = [
 /// [`TraceError`] names line, column, value, and what would be right.
 pub fn parse(
     text: &str,
-    (mut forward, mut back): (LinkParams, LinkParams),
+    mut forward: LinkParams,
+    mut back: LinkParams,
 ) -> Result<Vec<TracePoint>, TraceError> {
     let lines = text.lines().enumerate().map(|(index, line)| {
         let content = line.split('#').next().unwrap_or_default().trim();

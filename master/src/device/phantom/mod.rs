@@ -17,18 +17,17 @@ pub mod motor;
 mod plant;
 pub mod tweezers;
 
-use core::f64::consts::PI;
-
 use nalgebra::Vector3;
+use palpate_port::encoder::Measured;
+use palpate_port::pace::SUBSTEP_S;
+use palpate_port::{Counts, FieldError};
 use palpate_transport::{AXES, Axes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::grip::{Grip, Grips};
+use super::grip::Grips;
 use super::lead::Lead;
-use super::pace::SUBSTEP_S;
 use super::script::Script;
-use super::watchdog::Watchdog;
-use super::{Counts, Handle, HandleCaps, OperatorError, Reading};
+use super::{Handle, HandleCaps, Reading};
 use arm::Pose;
 use motor::{Motor, MotorParams};
 use plant::{Plant, to_device};
@@ -94,8 +93,8 @@ impl PhantomParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`OperatorError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), OperatorError> {
+    /// [`FieldError`] names the first field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         let (motor, leaf) = (&self.motor, &self.tweezers);
         let ranges = [
             ("phantom.friction_n", self.friction_n, 0.0, 1.0),
@@ -138,7 +137,7 @@ impl PhantomParams {
             ("phantom.tweezers.gauge_m", leaf.gauge_m, 0.0, 1e-3),
         ];
         for (field, value, low, high) in ranges {
-            OperatorError::between((field, value), low, high)?;
+            FieldError::between(field, value, low, high)?;
         }
         Ok(())
     }
@@ -148,46 +147,33 @@ impl PhantomParams {
 #[derive(Debug, Clone)]
 pub struct PhantomHandle {
     params: PhantomParams,
-    grips: Grips,
     lead: Lead,
     plant: Plant,
     motor: Motor,
     /// Force that the motors render \[N\], device frame.
     rendered_n: Vector3<f64>,
-    measured: Measured,
-    watchdog: Watchdog,
-    counts: Counts,
-}
-
-/// What encoders and filter say.
-#[derive(Debug, Clone, Copy)]
-struct Measured {
+    /// What the encoders say of the joints.
     pose: Pose,
-    position_m: Axes,
-    velocity_mps: Axes,
+    measured: Measured,
+    counts: Counts,
 }
 
 impl PhantomHandle {
     /// A handle at rest where the script begins.
     #[must_use]
     pub fn new(params: &PhantomParams, script: Script, grips: impl Into<Grips>) -> Self {
-        let (lead, grips) = (Lead::new(script), grips.into());
-        let mut plant = Plant::new(params, grips.grip().hand(), &lead.intent().position_m);
+        let lead = Lead::new(script, grips.into());
+        let mut plant = Plant::new(params, lead.hand(), &lead.intent().position_m);
         let (pose, position_m) = plant.sense();
         plant.weight_nm = pose.gravity_nm();
         Self {
             params: *params,
-            grips,
             lead,
             plant,
             motor: Motor::new(params.motor),
             rendered_n: Vector3::zeros(),
-            measured: Measured {
-                pose,
-                position_m,
-                velocity_mps: [0.0; AXES],
-            },
-            watchdog: Watchdog::of_plant(None),
+            pose,
+            measured: Measured::at(position_m),
             counts: Counts::default(),
         }
     }
@@ -196,20 +182,16 @@ impl PhantomHandle {
     /// carries its weight stays: that is the device's own.
     #[must_use]
     pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
-        self.watchdog = Watchdog::of_plant(let_go_s);
+        self.lead.letting_go(let_go_s);
         self
     }
 
     /// Read the encoders after `dt_s` \[s\], filter the velocity, renew the weight's compensation.
     fn measure(&mut self, dt_s: f64) {
         let (pose, position_m) = self.plant.sense();
-        let share = 1.0 - libm::exp(-2.0 * PI * self.params.velocity_hz * dt_s);
-        for (axis, velocity_mps) in self.measured.velocity_mps.iter_mut().enumerate() {
-            let raw_mps = (position_m[axis] - self.measured.position_m[axis]) / dt_s;
-            *velocity_mps += share * (raw_mps - *velocity_mps);
-        }
-        self.measured.pose = pose;
-        self.measured.position_m = position_m;
+        self.measured
+            .read(position_m, self.params.velocity_hz, dt_s);
+        self.pose = pose;
         self.plant.weight_nm = pose.gravity_nm();
     }
 }
@@ -224,16 +206,15 @@ impl Handle for PhantomHandle {
             force_n_max: [peak_n, peak_n, peak_n, leaf.force_n_max],
             resolution_m: [step_m, step_m, step_m, leaf.gauge_m],
             mass_kg_min: [TIP_KG_MIN, TIP_KG_MIN, TIP_KG_MIN, leaf.mass_kg],
-            let_go_s: self.watchdog.let_go_s(),
+            let_go_s: self.lead.let_go_s(),
             real: false,
         }
     }
 
     fn read(&mut self, now: Time) -> Reading {
-        let (plant, watchdog) = (&mut self.plant, &mut self.watchdog);
-        let (mut let_go_m, mut held) = (None, 0_u32);
-        let steps = self.lead.advance(now, |intent| {
-            if watchdog.expires() {
+        let (plant, mut let_go_m, mut held) = (&mut self.plant, None, 0_u32);
+        let steps = self.lead.advance(now, |intent, expires| {
+            if expires {
                 let (_, position_m) = plant.sense();
                 let_go_m = Some(position_m);
                 (plant.torque_nm, plant.opening_n) = (Vector3::zeros(), 0.0);
@@ -251,39 +232,29 @@ impl Handle for PhantomHandle {
             }
             self.measure(f64::from(steps) * SUBSTEP_S);
         }
-        if let Some(grip) = self.grips.follow(self.lead.elapsed_s()) {
-            self.plant.hand = grip.hand();
+        if let Some(hand) = self.lead.regrip() {
+            self.plant.hand = hand;
         }
-        let present = self.grips.grip() != Grip::None;
-        let intent = self.lead.intent();
-        let position_m = self.measured.position_m;
-        Reading {
+        let Measured {
             position_m,
-            velocity_mps: self.measured.velocity_mps,
+            velocity_mps,
+        } = self.measured;
+        Reading {
             closed: self.plant.tweezers.switch.closed,
-            instrument: intent.instrument_if(present),
-            revisions: intent.revisions,
-            swapped: false,
-            present,
-            intended_m: if present {
-                intent.position_m
-            } else {
-                position_m
-            },
-            phase: intent.phase,
             let_go_m,
+            ..self.lead.reading(position_m, velocity_mps)
         }
     }
 
     fn write(&mut self, force_on_hand_n: &Axes) {
-        self.watchdog.renew();
-        let force_n = self.counts.accepted(force_on_hand_n, &[FORCE_N_MAX; AXES]);
+        self.lead.renew();
+        let force_n = self.counts.finite(force_on_hand_n, &[FORCE_N_MAX; AXES]);
         let (rendered_n, cut) = self.motor.limited(&to_device(&force_n));
         if cut || force_n[3].abs() > self.params.tweezers.force_n_max {
             self.counts.saturations += 1;
         }
         self.rendered_n = rendered_n;
-        self.plant.torque_nm = self.measured.pose.jacobian().tr_mul(&rendered_n);
+        self.plant.torque_nm = self.pose.jacobian().tr_mul(&rendered_n);
         self.plant.opening_n = force_n[3];
     }
 
@@ -296,17 +267,9 @@ impl Handle for PhantomHandle {
     }
 }
 
-/// `value` as an encoder with this step reads it; a step of 0 reads exactly.
-fn quantised(value: f64, step: f64) -> f64 {
-    if step > 0.0 {
-        (value / step).round() * step
-    } else {
-        value
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::grip::Grip;
     use super::super::script::{ScriptParams, SineParams};
     use super::*;
 

@@ -5,14 +5,15 @@
 //! block.
 
 use nalgebra::{Matrix3, Vector3};
+use palpate_port::encoder::quantised;
+use palpate_port::pace::SUBSTEP_S;
 use palpate_transport::Axes;
 
 use super::super::grip::Hand;
-use super::super::pace::SUBSTEP_S;
 use super::super::script::Intent;
 use super::arm::{JOINT_RAD_MAX, JOINT_RAD_MIN, L1_M, L2_M, Load, Motion, Pose, inverse};
 use super::tweezers::Tweezers;
-use super::{PhantomParams, Weight, quantised};
+use super::{PhantomParams, Weight};
 
 /// Stiffness of a joint stop \[N m/rad\] (ours).
 const STOP_NM_PER_RAD: f64 = 30.0;
@@ -68,7 +69,7 @@ impl Plant {
         };
         self.motion.step(&pose, &jacobian, &load, SUBSTEP_S);
         self.block();
-        let intended = (intent.position_m[3], intent.velocity_mps[3]);
+        let intended = [intent.position_m[3], intent.velocity_mps[3]];
         self.tweezers.step(self.opening_n, &self.hand, intended);
     }
 

@@ -4,10 +4,11 @@
 //! (seed-004 3.15, S4-35; numbers ours). The seed's tweezers have no motor: `force_n_max` = 0. With
 //! one, the coupling of the opening is felt.
 
+use palpate_port::encoder::quantised;
+use palpate_port::pace::SUBSTEP_S;
 use serde::{Deserialize, Serialize};
 
 use super::super::grip::Hand;
-use super::super::pace::SUBSTEP_S;
 
 /// Parameters of the tweezers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -81,10 +82,13 @@ impl Tweezers {
 
     /// Advance by one sub-step under the motor's force \[N\] and the fingers, which mean to be at
     /// `intended` opening \[m\] and speed \[m/s\].
-    pub fn step(&mut self, motor_n: f64, fingers: &Hand, intended: (f64, f64)) {
+    pub fn step(&mut self, motor_n: f64, fingers: &Hand, intended: [f64; 2]) {
         let params = &self.params;
         let motor_n = motor_n.clamp(-params.force_n_max, params.force_n_max);
-        let finger_n = fingers.force_n(intended.0 - self.opening_m, intended.1 - self.velocity_mps);
+        let finger_n = fingers.force_n(
+            intended[0] - self.opening_m,
+            intended[1] - self.velocity_mps,
+        );
         let leaf_n = params.leaf_npm * (params.rest_m - self.opening_m);
         let force_n = motor_n + finger_n + leaf_n - params.damping_nspm * self.velocity_mps;
         let mass_kg = params.mass_kg + FINGER_SHARE * fingers.mass_kg;
@@ -100,7 +104,7 @@ impl Tweezers {
     /// The opening as the gauge reads it \[m\].
     #[must_use]
     pub fn gauged_m(&self) -> f64 {
-        super::quantised(self.opening_m, self.params.gauge_m)
+        quantised(self.opening_m, self.params.gauge_m)
     }
 }
 
@@ -179,7 +183,7 @@ mod tests {
             let hand = grip.hand();
             let settle = |tweezers: &mut Tweezers, hand: &Hand| {
                 for _ in 0..20_000 {
-                    tweezers.step(0.0, hand, (0.003, 0.0));
+                    tweezers.step(0.0, hand, [0.003, 0.0]);
                 }
             };
             settle(&mut tweezers, &hand);
@@ -198,7 +202,7 @@ mod tests {
     fn a_motor_stops_at_its_limit_and_the_leaf_at_its_stops() {
         let mut tweezers = Tweezers::new(TweezersParams::default(), 0.020);
         for _ in 0..20_000 {
-            tweezers.step(1e9, &Hand::default(), (0.0, 0.0));
+            tweezers.step(1e9, &Hand::default(), [0.0, 0.0]);
         }
         assert_eq!(tweezers.opening_m, 0.030);
         let dumb = TweezersParams {
@@ -206,7 +210,7 @@ mod tests {
             ..TweezersParams::default()
         };
         let mut tweezers = Tweezers::new(dumb, 0.022);
-        tweezers.step(5.0, &Hand::default(), (0.0, 0.0));
+        tweezers.step(5.0, &Hand::default(), [0.0, 0.0]);
         assert_eq!(tweezers.velocity_mps, 0.0);
     }
 }

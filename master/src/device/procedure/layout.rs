@@ -72,16 +72,16 @@ impl<'a> Layout<'a> {
                     .iter()
                     .map(|&at| core::array::from_fn(|axis| tip(at)[axis] - edge_m[axis]))
                     .collect();
-                self.along(&centres, (action.instrument(edge_m), edge_m[2]), speed_mps);
+                self.along(&centres, action.instrument(edge_m), edge_m[2], speed_mps);
             }
             Action::Retract(step) => self.retract(step, work_mps),
             Action::Carve(step) | Action::Tack(step) | Action::Untack(step) => {
                 let speed_mps = step.speed_mps.unwrap_or(work_mps);
-                self.along(&step.path_m, (action.instrument([0.0; 3]), 0.0), speed_mps);
+                self.along(&step.path_m, action.instrument([0.0; 3]), 0.0, speed_mps);
             }
             Action::Glue(step) => {
                 let speed_mps = step.speed_mps.unwrap_or(work_mps);
-                self.along(&step.path_m, (action.instrument([0.0; 3]), 0.0), speed_mps);
+                self.along(&step.path_m, action.instrument([0.0; 3]), 0.0, speed_mps);
             }
             Action::Undo(step) => self.ask(step.times, |asked| {
                 asked.undo = asked.undo.saturating_add(1)
@@ -126,7 +126,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Takes an instrument along a path; `edge_z_m` is how far above its centre its other end is.
-    fn along(&mut self, path_m: &[[f64; 3]], (instrument, edge_z_m): (Instrument, f64), mps: f64) {
+    fn along(&mut self, path_m: &[[f64; 3]], instrument: Instrument, edge_z_m: f64, mps: f64) {
         let (Some(first_m), Some(last_m)) = (path_m.first(), path_m.last()) else {
             return;
         };

@@ -7,10 +7,10 @@
 mod layout;
 pub mod step;
 
+use palpate_port::FieldError;
 use palpate_transport::Axes;
 use serde::{Deserialize, Serialize};
 
-use super::OperatorError;
 use super::leg::Leg;
 use super::script::{Intent, OPEN_M};
 use layout::Layout;
@@ -140,38 +140,34 @@ impl ProcedureParams {
     /// Check every field.
     ///
     /// # Errors
-    /// [`OperatorError`] names the first step and field that cannot be used.
-    pub fn validate(&self) -> Result<(), OperatorError> {
+    /// [`FieldError`] names the first step and field that cannot be used.
+    pub fn validate(&self) -> Result<(), FieldError> {
         let count = self.step.len() as f64;
-        OperatorError::between(("steps", count), 1.0, STEPS_MAX as f64)?;
+        FieldError::between("steps", count, 1.0, STEPS_MAX as f64)?;
         for (field, value, low, high) in [
             ("tool_radius_m", self.tool_radius_m, 5e-4, 0.05),
             ("clearance_m", self.clearance_m, 0.0, 0.1),
             ("speed_mps", self.speed_mps, 1e-3, 0.5),
             ("work_mps", self.work_mps, 1e-4, 0.2),
         ] {
-            OperatorError::between((field, value), low, high)?;
+            FieldError::between(field, value, low, high)?;
         }
         for (index, step) in self.step.iter().enumerate() {
             let name = self.name_of(index);
-            step.action.validate(&|field: &str, value, (low, high)| {
+            step.action.validate(&|field: &str, value, low, high| {
                 let field = format!("step {} `{name}`: {field}", index + 1);
-                OperatorError::between((field, value), low, high)
+                FieldError::between(field, value, low, high)
             })?;
             if self.index_of(&name) != Some(index) {
-                return Err(OperatorError {
-                    field: format!("step {} `{name}`: number of steps of this name", index + 1)
-                        .into(),
-                    value: 2.0,
-                    expected: "1".into(),
-                });
+                let field = format!("step {} `{name}`: number of steps of this name", index + 1);
+                return Err(FieldError::new(field, 2, "1"));
             }
         }
         // counted before they are laid out, each as a leg
         let asked = self.step.iter().map(|step| step.action.asks()).sum();
         let most = f64::from(ASKS_MAX);
-        OperatorError::between(("times of all undo and redo steps", asked), 0.0, most)?;
-        OperatorError::between(("length in s", self.length_s()), 0.0, LENGTH_S_MAX)
+        FieldError::between("times of all undo and redo steps", asked, 0.0, most)?;
+        FieldError::between("length in s", self.length_s(), 0.0, LENGTH_S_MAX)
     }
 }
 

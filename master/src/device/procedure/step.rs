@@ -6,7 +6,7 @@
 use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
-use super::super::OperatorError;
+use palpate_port::FieldError;
 
 /// A named step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,7 +168,7 @@ const ROOM_M: f64 = 0.2;
 const POINTS_MAX: f64 = 1000.0;
 
 /// Refuses a value of a field that is not within a range.
-pub(super) type Refuse<'a> = &'a dyn Fn(&str, f64, (f64, f64)) -> Result<(), OperatorError>;
+pub(super) type Refuse<'a> = &'a dyn Fn(&str, f64, f64, f64) -> Result<(), FieldError>;
 
 impl Action {
     /// How many undos or redos it asks for.
@@ -229,53 +229,54 @@ impl Action {
     }
 
     /// Check every field; `refuse` knows the step.
-    pub(super) fn validate(&self, refuse: Refuse<'_>) -> Result<(), OperatorError> {
+    pub(super) fn validate(&self, refuse: Refuse<'_>) -> Result<(), FieldError> {
         let place = |field: &str, at_m: &[f64]| {
             at_m.iter()
-                .try_for_each(|&x_m| refuse(field, x_m, (-ROOM_M, ROOM_M)))
+                .try_for_each(|&x_m| refuse(field, x_m, -ROOM_M, ROOM_M))
         };
         let path = |path_m: &[[f64; 3]]| {
             refuse(
                 "number of points of path_m",
                 path_m.len() as f64,
-                (1.0, POINTS_MAX),
+                1.0,
+                POINTS_MAX,
             )?;
             path_m.iter().try_for_each(|at_m| place("path_m", at_m))
         };
         let speed = |speed_mps: Option<f64>| {
-            speed_mps.map_or(Ok(()), |mps| refuse("speed_mps", mps, (1e-4, 0.5)))
+            speed_mps.map_or(Ok(()), |mps| refuse("speed_mps", mps, 1e-4, 0.5))
         };
         match self {
             Self::Move(step) => {
                 place("to_m", &step.to_m)?;
                 speed(step.speed_mps)?;
                 step.time_s
-                    .map_or(Ok(()), |s| refuse("time_s", s, (0.01, 600.0)))
+                    .map_or(Ok(()), |s| refuse("time_s", s, 0.01, 600.0))
             }
             Self::Press(step) => {
                 place("site_m", &step.site_m)?;
-                refuse("depth_m", step.depth_m, (0.0, 0.05))?;
-                refuse("hold_s", step.hold_s, (0.0, 600.0))?;
+                refuse("depth_m", step.depth_m, 0.0, 0.05)?;
+                refuse("hold_s", step.hold_s, 0.0, 600.0)?;
                 speed(step.speed_mps)
             }
             Self::Incise(step) => {
                 path(&step.path_m)?;
-                refuse("depth_m", step.depth_m, (0.0, 0.1))?;
+                refuse("depth_m", step.depth_m, 0.0, 0.1)?;
                 if let Some(edge_m) = step.edge_m {
                     let length_m = libm::sqrt(edge_m.iter().map(|x| x * x).sum());
-                    refuse("length of edge_m", length_m, (1e-3, 0.1))?;
+                    refuse("length of edge_m", length_m, 1e-3, 0.1)?;
                 }
                 speed(step.speed_mps)
             }
             Self::Retract(step) => {
                 place("at_m", &step.at_m)?;
                 place("by_m", &step.by_m)?;
-                refuse("hold_s", step.hold_s, (0.0, 600.0))?;
+                refuse("hold_s", step.hold_s, 0.0, 600.0)?;
                 speed(step.speed_mps)
             }
             Self::Glue(step) => {
                 path(&step.path_m)?;
-                refuse("reach_m", step.reach_m, (1e-4, 0.05))?;
+                refuse("reach_m", step.reach_m, 1e-4, 0.05)?;
                 speed(step.speed_mps)
             }
             Self::Carve(step) | Self::Tack(step) | Self::Untack(step) => {
@@ -283,9 +284,9 @@ impl Action {
                 speed(step.speed_mps)
             }
             Self::Undo(step) | Self::Redo(step) => {
-                refuse("times", f64::from(step.times), (1.0, 1000.0))
+                refuse("times", f64::from(step.times), 1.0, 1000.0)
             }
-            Self::Wait(step) => refuse("time_s", step.time_s, (0.0, 600.0)),
+            Self::Wait(step) => refuse("time_s", step.time_s, 0.0, 600.0),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The watchdog of a device: a force that nobody renews is let go.
+//! The watchdog of a device: a command that nobody renews is let go.
 //!
 //! A process that stops leaves its motors with the last force; a hand that moves on under it draws
 //! energy that nobody paid. So a device holds a force for a stated time and then gives none, whatever
 //! became of who commanded it. Source: ours; servo drives and haptic devices time out likewise.
 
-use super::pace::SUBSTEP;
 use palpate_transport::Span;
+
+use crate::pace::SUBSTEP;
 
 /// For how long a simulated device holds a force by default \[s\]: one tick may be missed, as on a
 /// machine that is not quite real-time, before the hand feels nothing.
@@ -31,8 +32,9 @@ impl Watchdog {
         }
     }
 
-    /// Of a plant that runs on [`super::pace`].
-    pub(crate) fn of_plant(let_go_s: Option<f64>) -> Self {
+    /// Of a plant that runs on [`crate::pace`].
+    #[must_use]
+    pub fn of_plant(let_go_s: Option<f64>) -> Self {
         Self::new(let_go_s, SUBSTEP)
     }
 

@@ -12,11 +12,11 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::{CongestionControl, Priority, Reliability};
 
 use super::{Session, SessionError, wait_until};
-use crate::cdr::{decode, encode_into};
-use crate::msg::Message;
-use crate::msg::attachment::{Attachment, gid_of};
-use crate::msg::key::{EndpointKind, QOS_RELIABLE, TopicKey};
-use crate::{Span, Time};
+use palpate_transport::cdr::{decode, encode_into};
+use palpate_transport::msg::Message;
+use palpate_transport::msg::attachment::{Attachment, gid_of};
+use palpate_transport::msg::key::{EndpointKind, QOS_RELIABLE, TopicKey};
+use palpate_transport::{Span, Time};
 
 /// Publishes messages of one type on one topic.
 pub struct TopicPublisher<T> {

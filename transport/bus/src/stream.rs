@@ -14,12 +14,12 @@ use zenoh::sample::Locality;
 
 use super::gate::{FrameGate, SenderClock, Verdict};
 use super::{Session, SessionError, wait_until};
-use crate::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
-use crate::frame::HapticFrame;
-use crate::msg::crtk::topic;
-use crate::msg::key::TopicKey;
-use crate::trace::Side;
-use crate::{Span, Time};
+use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
+use palpate_transport::frame::HapticFrame;
+use palpate_transport::msg::crtk::topic;
+use palpate_transport::msg::key::TopicKey;
+use palpate_transport::trace::Side;
+use palpate_transport::{Span, Time};
 
 /// Topic of the frames that a side sends.
 fn frame_topic(namespace: &str, sender: Side) -> String {

@@ -10,9 +10,9 @@ use super::presence::{Announcement, Watch};
 use super::stream::{FrameCounts, FramePublisher, FrameSubscription};
 use super::threads::{ThreadReport, raise_threads};
 use super::{Session, SessionConfig, SessionError};
-use crate::clock::{Clock as _, MonotonicClock};
-use crate::frame::HapticFrame;
-use crate::{Span, Time};
+use palpate_transport::clock::{Clock as _, MonotonicClock};
+use palpate_transport::frame::HapticFrame;
+use palpate_transport::{Span, Time};
 
 /// Age beyond which a frame is dropped once the clock offset is known: longer than any round trip
 /// that Palpate supports (1 s) with its jitter, far shorter than what a reliable link replays.

@@ -2,13 +2,13 @@
 //!
 //! A side that starts anew counts its sums from 0, and the other must neither credit the former
 //! sums again nor wait until the new numbers overtake the old ones. So each run of a side has an id,
-//! and each frame says for which run of its receiver its sums are meant ([`crate::frame`]). A frame
+//! and each frame says for which run of its receiver its sums are meant ([`palpate_transport::frame`]). A frame
 //! that is meant for another run only says who sent it; after one round trip both count for each
 //! other. Source: ours.
 
-use crate::frame::{HapticFrame, Order, Succession};
-use crate::sync::ClockSync;
-use crate::{Span, Time};
+use palpate_transport::frame::{HapticFrame, Order, Succession};
+use palpate_transport::sync::ClockSync;
+use palpate_transport::{Span, Time};
 
 /// Runs of the two sides, as one of them knows them; 0 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,7 +94,7 @@ impl Inbox {
         }
     }
 
-    /// Take what a decoder made of the newest frame meanwhile ([`crate::codec`]): where things are
+    /// Take what a decoder made of the newest frame meanwhile ([`palpate_transport::codec`]): where things are
     /// by now. What is counted, and when it was sent and came, stays as it was received.
     fn carry_on(&mut self, frame: &HapticFrame) {
         if frame.sequence != self.newest.sequence || frame.session != self.newest.session {

@@ -7,33 +7,32 @@
 use palpate_transport::{Span, Time};
 
 /// Length of one plant sub-step (teleop RP-1: 0.1 ms).
-pub(crate) const SUBSTEP: Span = Span(100_000);
+pub const SUBSTEP: Span = Span(100_000);
 
 /// [`SUBSTEP`] in seconds.
-pub(crate) const SUBSTEP_S: f64 = 1e-4;
+pub const SUBSTEP_S: f64 = 1e-4;
 
 /// Longest stretch of plant time that one reading runs: more than the pauses that a process is judged
 /// by, 250 ms, so that a hand does not jump in one.
-pub(crate) const CATCH_UP_MAX: Span = Span(300_000_000);
+pub const CATCH_UP_MAX: Span = Span(300_000_000);
 
 /// The plant's own time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     epoch: Option<Time>,
     at: Time,
     jumps: u64,
 }
 
 impl Pace {
-    /// Sub-steps to run now, and the plant time \[s\] at the start of the first of them.
+    /// Sub-steps to run now.
     ///
     /// The first call sets the epoch and gives none; a moment that is not later gives none.
-    pub(crate) fn advance(&mut self, now: Time) -> (u32, f64) {
+    pub fn advance(&mut self, now: Time) -> u32 {
         if self.epoch.is_none() {
             self.epoch = Some(now);
             self.at = now;
         }
-        let start_s = self.elapsed_s();
         let behind = (now - self.at).0.max(0);
         let steps = behind.min(CATCH_UP_MAX.0) / SUBSTEP.0;
         if behind > CATCH_UP_MAX.0 {
@@ -43,16 +42,18 @@ impl Pace {
             self.at = self.at + Span(steps * SUBSTEP.0);
         }
         // at most CATCH_UP_MAX / SUBSTEP = 3000
-        (steps as u32, start_s)
+        steps as u32
     }
 
-    /// Plant time since the first reading \[s\].
-    pub(crate) fn elapsed_s(&self) -> f64 {
+    /// Time of the plant since the first reading \[s\].
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
         self.epoch.map_or(0.0, |epoch| (self.at - epoch).s())
     }
 
     /// How often the plant's time jumped because it was too far behind.
-    pub(crate) fn jumps(&self) -> u64 {
+    #[must_use]
+    pub fn jumps(&self) -> u64 {
         self.jumps
     }
 }
@@ -64,11 +65,11 @@ mod tests {
     #[test]
     fn counts_whole_substeps_and_keeps_the_rest() {
         let mut pace = Pace::default();
-        assert_eq!(pace.advance(Time(7)).0, 0);
-        assert_eq!(pace.advance(Time(7 + 250_000)).0, 2);
-        assert_eq!(pace.advance(Time(7 + 300_000)).0, 1);
-        assert_eq!(pace.advance(Time(7)).0, 0);
-        assert_eq!(pace.advance(Time(7 + 300_000)).0, 0);
+        assert_eq!(pace.advance(Time(7)), 0);
+        assert_eq!(pace.advance(Time(7 + 250_000)), 2);
+        assert_eq!(pace.advance(Time(7 + 300_000)), 1);
+        assert_eq!(pace.advance(Time(7)), 0);
+        assert_eq!(pace.advance(Time(7 + 300_000)), 0);
         assert!((pace.elapsed_s() - 3e-4).abs() < 1e-15);
     }
 
@@ -76,9 +77,10 @@ mod tests {
     fn jumps_when_too_far_behind() {
         let mut pace = Pace::default();
         pace.advance(Time(0));
-        assert_eq!(pace.advance(Time(1_000_000_000)).0, 3000);
+        assert_eq!(pace.advance(Time(1_000_000_000)), 3000);
         assert_eq!(pace.jumps(), 1);
         assert_eq!(pace.elapsed_s(), 1.0);
+        assert_eq!(pace.advance(Time(1_000_200_000)), 2);
         pace.advance(Time(i64::MAX));
         pace.advance(Time(i64::MIN));
         assert_eq!(pace.jumps(), 2);

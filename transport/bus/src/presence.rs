@@ -9,7 +9,7 @@ use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
 
 use super::{Session, SessionError};
-use crate::msg::key::Token;
+use palpate_transport::msg::key::Token;
 
 /// Says that this node is there until dropped.
 pub struct Announcement {

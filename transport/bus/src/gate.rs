@@ -3,8 +3,8 @@
 //! A reliable link replays seconds of stale frames after a cut (transport fact 7), and a network
 //! may repeat and reorder. Pure; `stream` feeds it. Source: ours.
 
-use crate::frame::{HapticFrame, Order, Succession};
-use crate::{Span, Time};
+use palpate_transport::frame::{HapticFrame, Order, Succession};
+use palpate_transport::{Span, Time};
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use zenoh::query::{Query, Queryable, Reply};
 
 use super::topic::TopicSubscription;
 use super::{Session, SessionError, duration};
-use crate::cdr::{decode, encode_into};
-use crate::msg::attachment::{Attachment, Gid, gid_of};
-use crate::msg::crtk::{STATE_COMMAND, topic};
-use crate::msg::key::TopicKey;
-use crate::msg::{Header, StringStamped};
-use crate::{Span, Time};
+use palpate_transport::cdr::{decode, encode_into};
+use palpate_transport::msg::attachment::{Attachment, Gid, gid_of};
+use palpate_transport::msg::crtk::{STATE_COMMAND, topic};
+use palpate_transport::msg::key::TopicKey;
+use palpate_transport::msg::{Header, StringStamped};
+use palpate_transport::{Span, Time};
 
 /// Name of the query below the device's namespace.
 const COMMAND: &str = "command";

@@ -1,4 +1,4 @@
-//! The bus: zenoh peers, blocking outside, and the only place that names zenoh.
+//! The bus: zenoh peers, blocking outside; no other crate names zenoh.
 //!
 //! Two links make one session: plain UDP for the haptic stream, which keeps its latency under loss,
 //! and TCP for commands (transport facts 4 and 6). Exactly one side dials, since two that dial each
@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use zenoh::Wait;
 
-use crate::Span;
-use crate::cdr::EncodeError;
-use crate::msg::key::{Endpoint, EndpointKind, KeyError, Token, TopicKey};
+use palpate_transport::Span;
+use palpate_transport::cdr::EncodeError;
+use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Token, TopicKey};
 
 pub use bus::{Bus, BusCounts};
 pub use config::{Role, SessionConfig, ZENOH_RUNTIME, prepare_process};

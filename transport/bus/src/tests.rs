@@ -9,11 +9,11 @@ use super::command::CommandError;
 use super::device::DeviceView;
 use super::gate::SenderClock;
 use super::*;
-use crate::Time;
-use crate::frame::HapticFrame;
-use crate::msg::crtk::OperatingState;
-use crate::msg::{OperatingStateReport, StringStamped, WrenchStamped};
-use crate::trace::Side;
+use palpate_transport::Time;
+use palpate_transport::frame::HapticFrame;
+use palpate_transport::msg::crtk::OperatingState;
+use palpate_transport::msg::{OperatingStateReport, StringStamped, WrenchStamped};
+use palpate_transport::trace::Side;
 
 const WAIT: Span = Span(5_000_000_000);
 
@@ -211,7 +211,7 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     let (force, attachment) = forces.recv_timeout(duration(WAIT)).expect("a force");
     assert_eq!(
         force.wrench.force,
-        crate::msg::Vector3 {
+        palpate_transport::msg::Vector3 {
             x: 1.0,
             y: 2.0,
             z: 3.0

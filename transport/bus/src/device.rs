@@ -2,12 +2,13 @@
 
 use super::topic::TopicPublisher;
 use super::{Session, SessionError};
-use crate::msg::crtk::{self, OperatingState, topic};
-use crate::msg::{
+use palpate_transport::msg::crtk;
+use palpate_transport::msg::crtk::{OperatingState, topic};
+use palpate_transport::msg::{
     Header, JointState, OperatingStateReport, Point, Pose, PoseStamped, Twist, TwistStamped,
     Vector3, Wrench, WrenchStamped,
 };
-use crate::{Axes, Span, Time};
+use palpate_transport::{Axes, Span, Time};
 
 /// Period of the CRTK topics: 50 Hz.
 pub const DEVICE_PERIOD: Span = Span(20_000_000);
