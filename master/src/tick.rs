@@ -3,11 +3,12 @@
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
 //! Stages (DESIGN "One tick"): account for the force that was really held, take the newest frame,
 //! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
-//! encode. The methods themselves are in `palpate_transport::coupling`, chosen by its `MasterEnd`.
+//! encode. The methods themselves are in `palpate_transport::coupling`, behind its `MasterEnd`.
 
-use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
-use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
+use palpate_transport::coupling::{
+    AtHandle, AtTwin, CouplingParams, MasterEnd, Mode, Moment, Reservoir, Written,
+};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote};
-use crate::tuning::{Tuning, eased};
+use crate::tuning::Tuning;
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -84,10 +85,6 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
-    /// Whether the method, or the instrument, is another than in the last tick.
-    easing: bool,
-    /// What is left of the force of the method before, over what is wanted since \[N\].
-    eased_n: Axes,
     placed: bool,
     inbox: Inbox,
     sequence: u64,
@@ -125,8 +122,6 @@ impl State {
             written_n: [0.0; AXES],
             held_to_m: [0.0; AXES],
             fading_n: [0.0; AXES],
-            easing: false,
-            eased_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
             sequence: 0,
@@ -173,24 +168,23 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
-    let switched = state.tuning.follow(coupling, inputs.now);
+    state.tuning.follow(coupling, inputs.now);
     let coupling = &coupling.in_mode(state.tuning.mode.unwrap_or(coupling.mode));
     let reading = state.account(coupling.mode, inputs);
     state.take_frame(inputs);
-    if switched {
-        state.method.switch(state.inbox.newest());
-    }
-    let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
-    state.method.begin(&moment);
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.stale_s, guard.age_s);
     let prediction = state.predict(params, coupling, (&reading, stale), inputs);
-    state.easing = switched || prediction.relaid;
     // an old force is no touch: then the delay counts as unknown
     let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !stale);
-    let known = (prediction.confidence, &prediction.force_n);
-    let moment = self::moment(coupling, &state.tuning, &state.inbox, inputs);
-    state.method.choose(&moment, rtt_s.map(Span::s), known);
+    let twin = AtTwin {
+        rtt_s: rtt_s.map(Span::s),
+        confidence: prediction.confidence,
+        force_n: &prediction.force_n,
+        leaps: prediction.relaid,
+    };
+    let moment = moment(coupling, &state.tuning, &state.inbox, inputs);
+    state.method.begin(&moment, &twin);
     let happened = [
         (stale, Events::STALE),
         (prediction.updated, Events::UPDATED),
@@ -381,8 +375,7 @@ impl State {
         let velocity = handle.velocity_mps;
         let moment = moment(coupling, &self.tuning, &self.inbox, inputs);
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
-        let rest_n = &mut self.eased_n[axis];
-        let mut demand = eased(self.easing, rest_n, (wanted.force_n, last), dt_s);
+        let mut demand = wanted.force_n;
         if faded(coupling.mode, (reading, stale), inputs) {
             demand = params.guard.faded(last, dt_s);
         } else if !demand.is_finite() {
@@ -415,11 +408,12 @@ impl State {
             self.fading_n[axis] = limited;
             limited
         };
-        let reserve_j = self.reserve_j(coupling, axis, force_n);
+        let written = Written {
+            force_n,
+            reserve_j: self.reserve_j(coupling, axis, force_n),
+        };
         let account = &mut self.reservoir;
-        let wave_out = self
-            .method
-            .send(&moment, &handle, (force_n, reserve_j), account);
+        let wave_out = self.method.send(&moment, &handle, &written, account);
         PortAxis {
             force_n,
             wave_in: wanted.wave_in,
@@ -443,6 +437,7 @@ impl State {
             position_m: reading.position_m[axis],
             velocity_mps: reading.velocity_mps[axis],
             smooth_mps: self.drift_mps[axis],
+            last_n: self.written_n[axis],
             twin_n: prediction.force_n[axis],
             twin_j: prediction.stored_j(axis),
             edge_n: prediction.edge_n[axis],
@@ -499,7 +494,7 @@ impl State {
             strokes: self.strokes(),
             topology: self.topology(),
         };
-        let record = self.record((mode, inputs), reading, (ports, prediction, events));
+        let record = self.record(inputs, reading, (ports, prediction, events));
         Outputs {
             force_on_hand_n: self.written_n.map(|force| -force),
             frame,
@@ -509,7 +504,7 @@ impl State {
 
     fn record(
         &self,
-        (mode, inputs): (Mode, &Inputs),
+        inputs: &Inputs,
         reading: &Reading,
         (ports, prediction, events): (&[PortAxis; AXES], &Prediction, u32),
     ) -> TickRecord {
@@ -533,7 +528,7 @@ impl State {
             update_energy_j: prediction.update_energy_j,
             corrected: prediction.corrected,
             confidence: prediction.confidence,
-            twin_share: self.method.twin_share(mode),
+            twin_share: self.method.twin_share(),
             intended_m: reading.intended_m,
             age_ns: age.map_or(-1, |(age, _)| age.0),
             oneway_ns: sync

@@ -3,11 +3,11 @@
 //! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
 //! Stages: take the newest frame, form the demand of the coupling method, limit it (guard), let the
 //! energy account pay for it, move the port, encode. The methods themselves are in
-//! `palpate_transport::coupling`, chosen by its `SlaveEnd`.
+//! `palpate_transport::coupling`, behind its `SlaveEnd`.
 
-use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
-use palpate_transport::coupling::wave::Pd;
-use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
+use palpate_transport::coupling::{
+    AtRobot, CouplingParams, Moment, Moved, Pd, Reservoir, SlaveEnd,
+};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::inbox::{Arrival, Inbox, Parties};
 use palpate_transport::trace::{Events, Side, TickRecord};
@@ -77,8 +77,6 @@ pub struct State {
     port_position_m: Axes,
     placed: bool,
     method: SlaveEnd,
-    /// Method of the frames that came; none before the first.
-    mode: Option<Mode>,
     reservoir: Reservoir,
     inbox: Inbox,
     fading_n: Axes,
@@ -98,7 +96,6 @@ impl State {
             port_position_m: [0.0; AXES],
             placed: false,
             method: SlaveEnd::default(),
-            mode: None,
             reservoir: Reservoir::default(),
             inbox: Inbox::new(parties),
             fading_n: [0.0; AXES],
@@ -145,7 +142,9 @@ pub fn tick(
         stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),
         ..*params
     };
-    let coupling = &coupling.in_mode(state.follow_mode(coupling));
+    // the method that the newest frame was made in
+    let code = FrameFlags::mode_code(state.inbox.newest().flags);
+    let coupling = &coupling.in_mode(coupling.mode_of(code));
     let moment = moment(coupling, &state.inbox, inputs);
     state.method.begin(&moment);
     let guard = &params.guard;
@@ -228,16 +227,6 @@ impl State {
         }
     }
 
-    /// The method that the newest frame was made in; a new one begins here.
-    fn follow_mode(&mut self, coupling: &CouplingParams) -> Mode {
-        let newest = self.inbox.newest();
-        let mode = coupling.mode_of(FrameFlags::mode_code(newest.flags));
-        if self.mode.replace(mode).is_some_and(|before| before != mode) {
-            self.method.switch(newest);
-        }
-        mode
-    }
-
     /// Whether the robot may move, and since when.
     fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
         let wanted = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
@@ -261,7 +250,7 @@ impl State {
         let moment = moment(coupling, &self.inbox, inputs);
         let pd = Pd {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: SlaveEnd::damping_nspm(&moment, axis, params.damping_nspm[axis]),
+            damping_nspm: moment.robot_nspm(axis, params.damping_nspm[axis]),
             error_m: self.port_position_m[axis] - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
@@ -293,10 +282,13 @@ impl State {
         events |= paid;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
+        let moved = Moved {
+            axis,
+            velocity_mps,
+            force_n,
+        };
         let account = &mut self.reservoir;
-        let wave_out = self
-            .method
-            .send(&moment, axis, (velocity_mps, force_n), account);
+        let wave_out = self.method.send(&moment, &moved, account);
         PortAxis {
             force_n,
             wave_in: wanted.wave_in,
@@ -330,8 +322,13 @@ impl State {
         force_n: f64,
     ) -> PortAxis {
         let moment = moment(coupling, &self.inbox, inputs);
+        let moved = Moved {
+            axis,
+            velocity_mps: 0.0,
+            force_n,
+        };
         let account = &mut self.reservoir;
-        let wave_out = self.method.send(&moment, axis, (0.0, force_n), account);
+        let wave_out = self.method.send(&moment, &moved, account);
         PortAxis {
             force_n,
             wave_out,
