@@ -3,14 +3,15 @@
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
 //! Stages (DESIGN "One tick"): account for the force that was really held, take the newest frame,
 //! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
-//! encode. The methods themselves are in `palpate_transport::coupling`, chosen by its `MasterEnd`.
+//! encode. The methods themselves are in `palpate_transport::coupling`, behind its `MasterEnd`.
 
 use palpate_port::encoder::Measured;
 use palpate_port::inbox::{Arrival, Inbox, Parties};
 use palpate_port::outbox::{Outbox, PortAxis};
-use palpate_transport::coupling::master_end::{AtHandle, MasterEnd};
 use palpate_transport::coupling::reservoir::Holding;
-use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
+use palpate_transport::coupling::{
+    AtHandle, AtTwin, CouplingParams, MasterEnd, Mode, Moment, Reservoir, Written,
+};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{HandleCaps, Reading};
 use crate::guard::GuardParams;
 use crate::predict::{PredictParams, Prediction, Predictor, Remote};
-use crate::tuning::{Tuning, eased};
+use crate::tuning::Tuning;
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -83,10 +84,6 @@ pub struct State {
     /// How far the last force was held \[m\].
     held_to_m: Axes,
     fading_n: Axes,
-    /// Whether the method, or the instrument, is another than in the last tick.
-    easing: bool,
-    /// What is left of the force of the method before, over what is wanted since \[N\].
-    eased_n: Axes,
     placed: bool,
     inbox: Inbox,
     sequence: u64,
@@ -151,8 +148,6 @@ impl State {
             written_n: [0.0; AXES],
             held_to_m: [0.0; AXES],
             fading_n: [0.0; AXES],
-            easing: false,
-            eased_n: [0.0; AXES],
             placed: false,
             inbox: Inbox::new(parties),
             sequence: 0,
@@ -199,16 +194,10 @@ pub fn tick(
     state: &mut State,
     inputs: &Inputs,
 ) -> Outputs {
-    let switched = state.tuning.follow(coupling, inputs.now);
+    state.tuning.follow(coupling, inputs.now);
     let coupling = &coupling.in_mode(state.tuning.mode.unwrap_or(coupling.mode));
     let reading = state.account(coupling.mode, inputs);
     state.take_frame(inputs);
-    if switched {
-        state.method.switch(state.inbox.newest());
-    }
-    state
-        .method
-        .begin(&moment(coupling, &state.tuning, &state.inbox, inputs));
     let guard = &params.guard;
     let now = Now {
         params,
@@ -218,12 +207,16 @@ pub fn tick(
         stale: state.inbox.stale(inputs.now, guard.stale_s, guard.age_s),
     };
     let prediction = state.predict(&now);
-    state.easing = switched || prediction.relaid;
     // an old force is no touch: then the delay counts as unknown
     let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !now.stale);
-    let known = (prediction.confidence, &prediction.force_n);
+    let twin = AtTwin {
+        rtt_s: rtt_s.map(Span::s),
+        confidence: prediction.confidence,
+        force_n: &prediction.force_n,
+        leaps: prediction.relaid,
+    };
     let moment = now.moment(&state.tuning, &state.inbox);
-    state.method.choose(&moment, rtt_s.map(Span::s), known);
+    state.method.begin(&moment, &twin);
     let happened = [
         (now.stale, Events::STALE),
         (prediction.updated, Events::UPDATED),
@@ -400,8 +393,7 @@ impl State {
         let velocity = handle.velocity_mps;
         let moment = now.moment(&self.tuning, &self.inbox);
         let wanted = self.method.demand(&moment, &handle, &self.reservoir);
-        let rest_n = &mut self.eased_n[axis];
-        let mut demand = eased(self.easing, rest_n, wanted.force_n, last, dt_s);
+        let mut demand = wanted.force_n;
         if now.faded() {
             demand = guard.faded(last, dt_s);
         } else if !demand.is_finite() {
@@ -434,11 +426,12 @@ impl State {
             self.fading_n[axis] = limited;
             limited
         };
-        let reserve_j = self.reserve_j(now.coupling, axis, force_n);
+        let written = Written {
+            force_n,
+            reserve_j: self.reserve_j(now.coupling, axis, force_n),
+        };
         let account = &mut self.reservoir;
-        let wave_out = self
-            .method
-            .send(&moment, &handle, (force_n, reserve_j), account);
+        let wave_out = self.method.send(&moment, &handle, &written, account);
         PortAxis {
             force_n,
             wave_in: wanted.wave_in,
@@ -462,6 +455,7 @@ impl State {
             position_m: reading.position_m[axis],
             velocity_mps: reading.velocity_mps[axis],
             smooth_mps: self.drift_mps[axis],
+            last_n: self.written_n[axis],
             twin_n: prediction.force_n[axis],
             twin_j: prediction.stored_j(axis),
             edge_n: prediction.edge_n[axis],
@@ -541,7 +535,7 @@ impl State {
             update_energy_j: prediction.update_energy_j,
             corrected: prediction.corrected,
             confidence: prediction.confidence,
-            twin_share: self.method.twin_share(now.coupling.mode),
+            twin_share: self.method.twin_share(),
             intended_m: reading.intended_m,
             events,
             state: self.operating(reading, events),

@@ -3,14 +3,14 @@
 //! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
 //! Stages: take the newest frame, form the demand of the coupling method, limit it (guard), let the
 //! energy account pay for it, move the port, encode. The methods themselves are in
-//! `palpate_transport::coupling`, chosen by its `SlaveEnd`.
+//! `palpate_transport::coupling`, behind its `SlaveEnd`.
 
 use palpate_port::encoder::Measured;
 use palpate_port::inbox::{Arrival, Inbox, Parties};
 use palpate_port::outbox::{Outbox, PortAxis};
-use palpate_transport::coupling::slave_end::{AtRobot, SlaveEnd};
-use palpate_transport::coupling::wave::Pd;
-use palpate_transport::coupling::{CouplingParams, Mode, Moment, Reservoir};
+use palpate_transport::coupling::{
+    AtRobot, CouplingParams, Moment, Moved, Pd, Reservoir, SlaveEnd,
+};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::trace::{Events, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
@@ -79,8 +79,6 @@ pub struct State {
     port_position_m: Axes,
     placed: bool,
     method: SlaveEnd,
-    /// Method of the frames that came; none before the first.
-    mode: Option<Mode>,
     reservoir: Reservoir,
     inbox: Inbox,
     fading_n: Axes,
@@ -100,7 +98,6 @@ impl State {
             port_position_m: [0.0; AXES],
             placed: false,
             method: SlaveEnd::default(),
-            mode: None,
             reservoir: Reservoir::default(),
             inbox: Inbox::new(parties),
             fading_n: [0.0; AXES],
@@ -156,7 +153,9 @@ pub fn tick(
         stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),
         ..*params
     };
-    let coupling = &coupling.in_mode(state.follow_mode(coupling));
+    // the method that the newest frame was made in
+    let code = FrameFlags::mode_code(state.inbox.newest().flags);
+    let coupling = &coupling.in_mode(coupling.mode_of(code));
     state.method.begin(&moment(coupling, &state.inbox, inputs));
     let guard = &params.guard;
     let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
@@ -244,16 +243,6 @@ impl State {
         }
     }
 
-    /// The method that the newest frame was made in; a new one begins here.
-    fn follow_mode(&mut self, coupling: &CouplingParams) -> Mode {
-        let newest = self.inbox.newest();
-        let mode = coupling.mode_of(FrameFlags::mode_code(newest.flags));
-        if self.mode.replace(mode).is_some_and(|before| before != mode) {
-            self.method.switch(newest);
-        }
-        mode
-    }
-
     /// Whether the robot may move, and since when.
     fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
         let wanted = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
@@ -272,7 +261,7 @@ impl State {
         let moment = now.moment(&self.inbox);
         let pd = Pd {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: SlaveEnd::damping_nspm(&moment, axis, params.damping_nspm[axis]),
+            damping_nspm: moment.robot_nspm(axis, params.damping_nspm[axis]),
             error_m: self.port_position_m[axis] - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
@@ -303,10 +292,13 @@ impl State {
         events |= paid;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
+        let moved = Moved {
+            axis,
+            velocity_mps,
+            force_n,
+        };
         let account = &mut self.reservoir;
-        let wave_out = self
-            .method
-            .send(&moment, axis, (velocity_mps, force_n), account);
+        let wave_out = self.method.send(&moment, &moved, account);
         PortAxis {
             force_n,
             wave_in: wanted.wave_in,
@@ -327,8 +319,13 @@ impl State {
     /// One axis whose port does not move, so that its force does no work on the channel.
     fn still_axis(&mut self, now: &Now<'_>, axis: usize, force_n: f64) -> PortAxis {
         let moment = now.moment(&self.inbox);
+        let moved = Moved {
+            axis,
+            velocity_mps: 0.0,
+            force_n,
+        };
         let account = &mut self.reservoir;
-        let wave_out = self.method.send(&moment, axis, (0.0, force_n), account);
+        let wave_out = self.method.send(&moment, &moved, account);
         PortAxis {
             force_n,
             wave_out,

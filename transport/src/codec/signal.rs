@@ -4,7 +4,7 @@
 //! of the gripper is judged by itself, as it is another finger. k grows with speed (Kammerl et al. 2010).
 
 use super::params::CodecParams;
-use crate::coupling::{CouplingParams, Mode, Relayed};
+use crate::coupling::{CouplingParams, Felt, Relayed};
 use crate::frame::HapticFrame;
 use crate::trace::Side;
 use crate::{AXES, Axes};
@@ -25,10 +25,10 @@ impl Judged {
     /// In `wave`, `wave-tdpa` and `pspm`, which send neither, the coupling force stands in.
     #[must_use]
     pub fn of(side: Side, coupling: &CouplingParams) -> Self {
-        let contact = match coupling.mode.resolved() {
-            Mode::Mmt => true,
-            Mode::Tdpa | Mode::Tank | Mode::Iss => coupling.relayed == Relayed::Contact,
-            _ => false,
+        let contact = match coupling.mode.felt() {
+            Felt::Twin => true,
+            Felt::Relayed => coupling.relayed == Relayed::Contact,
+            Felt::Port | Felt::Wave | Felt::Spring => false,
         };
         match side {
             Side::Master => Self::Velocity,

@@ -6,6 +6,7 @@
 //! does; only the force that the hand feels is blended, so a switch moves no account and can inject nothing
 //! that the account does not pay.
 
+use super::AtTwin;
 use crate::Axes;
 
 /// Round trip below which the relayed force is wanted, and above which it is given up \[s\]: measured contact
@@ -34,9 +35,9 @@ const BIAS_NPS: f64 = 0.25;
 
 /// What is felt of the twin, and what is wanted of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Blend {
+pub(super) struct Blend {
     /// Share of the twin's force, 0 to 1; the rest is relayed.
-    twin: f64,
+    pub(super) twin: f64,
     /// Whether the twin is wanted.
     mediated: bool,
     /// Time since the last switch \[s\].
@@ -55,27 +56,20 @@ impl Default for Blend {
 }
 
 impl Blend {
-    /// Whether the twin is wanted, after a tick of `dt_s` \[s\] with a measured round trip, none if nothing comes, and
-    /// the twin's `confidence` at this place, 0 to 1; `forces_n` are the twin's and the relayed force by axis \[N\].
-    pub fn step(
-        &mut self,
-        rtt_s: Option<f64>,
-        confidence: f64,
-        forces_n: (&Axes, &Axes),
-        dt_s: f64,
-    ) -> bool {
+    /// Whether the twin is wanted, after a tick of `dt_s` \[s\] with what may be relayed by axis \[N\].
+    pub(super) fn step(&mut self, twin: &AtTwin<'_>, relayed_n: &Axes, dt_s: f64) -> bool {
         self.since_s += dt_s;
-        let wanted = self.wanted(rtt_s, confidence);
+        let wanted = self.wanted(twin.rtt_s, twin.confidence);
         // a force that nobody renews waits for nothing
-        let lost = rtt_s.is_none();
+        let lost = twin.rtt_s.is_none();
         if wanted != self.mediated && (lost || self.since_s >= DWELL_S) {
             self.mediated = wanted;
             self.since_s = 0.0;
         }
         let target = if self.mediated { 1.0 } else { 0.0 };
         // what is only better waits until nobody touches; what became too far away does not
-        let far = rtt_s.is_some_and(|rtt_s| rtt_s > RTT_S.1);
-        let slewed = self.share_max(forces_n, far, dt_s);
+        let far = twin.rtt_s.is_some_and(|rtt_s| rtt_s > RTT_S.1);
+        let slewed = self.share_max(twin.force_n, relayed_n, far, dt_s);
         let most = if lost { dt_s / LOST_S } else { slewed };
         self.twin += (target - self.twin).clamp(-most, most);
         self.mediated
@@ -95,7 +89,7 @@ impl Blend {
 
     /// How far the share may move in a tick: if what is relayed comes from too far away, as fast as the felt
     /// force may change; else only what nobody feels.
-    fn share_max(&self, (twin_n, relayed_n): (&Axes, &Axes), far: bool, dt_s: f64) -> f64 {
+    fn share_max(&self, twin_n: &Axes, relayed_n: &Axes, far: bool, dt_s: f64) -> f64 {
         let (mut felt, mut apart) = (0.0, 0.0);
         for (twin, relayed) in twin_n.iter().zip(relayed_n) {
             let now = self.force_n(*twin, *relayed);
@@ -117,15 +111,8 @@ impl Blend {
         if most.is_finite() { most.min(1.0) } else { 0.0 }
     }
 
-    /// Share of the twin's force in what is felt, 0 to 1.
-    #[must_use]
-    pub fn twin_share(&self) -> f64 {
-        self.twin
-    }
-
     /// The force that is felt on one axis \[N\].
-    #[must_use]
-    pub fn force_n(&self, twin_n: f64, relayed_n: f64) -> f64 {
+    pub(super) fn force_n(&self, twin_n: f64, relayed_n: f64) -> f64 {
         if self.twin >= 1.0 {
             // bit for bit the twin's, whatever was relayed
             twin_n
@@ -147,9 +134,26 @@ mod tests {
         [0.0, 0.0, z, 0.0]
     }
 
+    /// A step with forces along z.
+    fn step(
+        blend: &mut Blend,
+        rtt_s: Option<f64>,
+        confidence: f64,
+        twin_n: f64,
+        relayed_n: f64,
+    ) -> bool {
+        let force_n = &axes(twin_n);
+        let twin = AtTwin {
+            rtt_s,
+            confidence,
+            force_n,
+            leaps: false,
+        };
+        blend.step(&twin, &axes(relayed_n), DT_S)
+    }
+
     #[test]
     fn near_and_unknown_is_relayed_far_or_known_is_the_twin() {
-        let still = (&axes(0.0), &axes(0.0));
         for (rtt_s, confidence, twin) in [
             (Some(0.001), 0.0, false),
             (Some(0.001), 1.0, true),
@@ -158,7 +162,7 @@ mod tests {
         ] {
             let mut blend = Blend::default();
             assert_eq!(
-                blend.step(rtt_s, confidence, still, DT_S),
+                step(&mut blend, rtt_s, confidence, 0.0, 0.0),
                 twin,
                 "{rtt_s:?}"
             );
@@ -169,15 +173,14 @@ mod tests {
     #[test]
     fn in_contact_only_a_long_delay_switches_and_no_faster_than_its_slew() {
         let mut blend = Blend::default();
-        let (twin, relayed) = (axes(2.0), axes(1.0));
-        blend.step(Some(0.001), 0.0, (&axes(0.0), &axes(0.0)), DT_S);
+        step(&mut blend, Some(0.001), 0.0, 0.0, 0.0);
         for _ in 0..3000 {
-            blend.step(Some(0.001), 1.0, (&twin, &relayed), DT_S);
+            step(&mut blend, Some(0.001), 1.0, 2.0, 1.0);
             assert_eq!(blend.force_n(2.0, 1.0), 1.0);
         }
         let mut last = 1.0;
         for _ in 0..100 {
-            blend.step(Some(0.1), 1.0, (&twin, &relayed), DT_S);
+            step(&mut blend, Some(0.1), 1.0, 2.0, 1.0);
             let felt = blend.force_n(2.0, 1.0);
             assert!(felt >= last);
             last = felt;
@@ -188,10 +191,9 @@ mod tests {
     #[test]
     fn issue_a_biased_sensor_kept_the_choice_from_being_felt() {
         let mut blend = Blend::default();
-        let (twin, biased) = (axes(0.0), axes(0.03));
         let mut last = 0.0;
         for _ in 0..300 {
-            blend.step(Some(0.001), 0.0, (&twin, &biased), DT_S);
+            step(&mut blend, Some(0.001), 0.0, 0.0, 0.03);
             let felt = blend.force_n(0.0, 0.03);
             assert!(
                 felt - last <= 1.001 * BIAS_NPS * DT_S,
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(blend.force_n(0.0, 0.03), 0.03);
         // in contact a difference as large as that of a wrong twin still waits
         for _ in 0..3000 {
-            blend.step(Some(0.001), 1.0, (&axes(2.0), &axes(1.0)), DT_S);
+            step(&mut blend, Some(0.001), 1.0, 2.0, 1.0);
             assert_eq!(blend.force_n(2.0, 1.0), 1.0);
         }
     }
@@ -229,8 +231,13 @@ mod tests {
                     known = f64::clamp(known + 0.2 * (unit() - 0.5), 0.0, 1.0);
                 }
                 let touch = (f64::from(tick % 400) - 200.0).max(0.0) / 100.0;
-                let forces = (axes(touch), axes(1.5 * touch));
-                let now = blend.step(Some(rtt_s), known, (&forces.0, &forces.1), 0.005);
+                let twin = AtTwin {
+                    rtt_s: Some(rtt_s),
+                    confidence: known,
+                    force_n: &axes(touch),
+                    leaps: false,
+                };
+                let now = blend.step(&twin, &axes(1.5 * touch), 0.005);
                 since += 5;
                 if now != mediated {
                     assert!(since >= 2000, "seed {seed}: {since} ms");
@@ -250,10 +257,10 @@ mod tests {
     #[test]
     fn issue_a_relayed_force_stayed_whole_in_an_outage() {
         let mut blend = Blend::default();
-        blend.step(Some(0.002), 0.0, (&axes(0.0), &axes(0.0)), DT_S);
+        step(&mut blend, Some(0.002), 0.0, 0.0, 0.0);
         assert_eq!(blend.force_n(0.0, 2.0), 2.0);
         for _ in 0..60 {
-            blend.step(None, 0.0, (&axes(0.0), &axes(2.0)), DT_S);
+            step(&mut blend, None, 0.0, 0.0, 2.0);
         }
         assert_eq!(blend.force_n(0.0, 2.0), 0.0);
     }
@@ -268,7 +275,7 @@ mod tests {
             for (rtt_s, confidence) in walk {
                 for _ in 0..150 {
                     since += 1;
-                    let now = blend.step(Some(rtt_s), confidence, (&axes(1.0), &axes(3.0)), DT_S);
+                    let now = step(&mut blend, Some(rtt_s), confidence, 1.0, 3.0);
                     if now != last {
                         prop_assert!(first || since >= 1999, "{since}");
                         (last, since, first) = (now, 0, false);

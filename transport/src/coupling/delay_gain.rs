@@ -12,8 +12,7 @@
 //! lost packet carried, and scales down after every late one.
 
 /// Gain for a wave sent for `sent_s` and held for `held_s`: `min(1, sqrt(sent / held))`.
-#[must_use]
-pub fn gain(sent_s: f64, held_s: f64) -> f64 {
+fn gain(sent_s: f64, held_s: f64) -> f64 {
     if held_s > 0.0 && sent_s > 0.0 {
         (sent_s / held_s).sqrt().min(1.0)
     } else {
@@ -23,7 +22,7 @@ pub fn gain(sent_s: f64, held_s: f64) -> f64 {
 
 /// Spacing of the newest frame: how long it stands for, and how long it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spacing {
+pub(super) struct Spacing {
     sequence: u64,
     sent_ns: i64,
     sent_s: f64,
@@ -33,7 +32,7 @@ pub struct Spacing {
 
 impl Spacing {
     /// Note the newest frame of this tick.
-    pub fn note(&mut self, sequence: u64, sent_ns: i64, dt_s: f64) {
+    pub(super) fn note(&mut self, sequence: u64, sent_ns: i64, dt_s: f64) {
         if sequence == self.sequence {
             self.held_s += dt_s;
             return;
@@ -48,14 +47,12 @@ impl Spacing {
     }
 
     /// The newest wave as it may be used in this tick; nothing of one that is too old to be held.
-    #[must_use]
-    pub fn used(&self, wave: f64, held: bool) -> f64 {
+    pub(super) fn used(&self, wave: f64, held: bool) -> f64 {
         if held { self.gain() * wave } else { 0.0 }
     }
 
     /// Gain of the newest wave in this tick.
-    #[must_use]
-    pub fn gain(&self) -> f64 {
+    fn gain(&self) -> f64 {
         gain(self.sent_s, self.arrival_s.max(self.held_s))
     }
 }

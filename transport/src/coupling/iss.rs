@@ -15,9 +15,54 @@
 //! bounded for a bounded hand as long as loop gain and delay are small, and the channel may create
 //! energy. [`super::Mode::is_passive`] says so, and the account does not act in this mode.
 
+use super::method::{MasterPort, Method, Shipment, SlavePort};
+use super::{Relayed, WantedForce, WantedVelocity};
+use crate::AXES;
+
+/// The series spring and the damper.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Iss {
+    /// Rate of the relayed force, at the master.
+    rate: [Rate; AXES],
+}
+
+impl Method for Iss {
+    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
+        let (axis, params, newest) = (port.handle.axis, port.moment.params, port.moment.newest);
+        let relayed_n = port.moment.relayed_n(axis);
+        let rate = self.rate[axis].note(newest.sequence, newest.sent_ns, relayed_n);
+        let (v, tau_s, mu_npm) = (
+            port.handle.velocity_mps,
+            params.iss_tau_s,
+            params.iss_mu_npm,
+        );
+        WantedForce::of(force_n(relayed_n, rate, v, tau_s, mu_npm))
+    }
+
+    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
+        let (robot, params, dt_s) = (port.robot, port.moment.params, port.moment.dt_s);
+        // the force that is relayed is the one behind the series spring
+        let (rest_n, slope_nspm) = match robot.contact_n {
+            Some(contact_n) if params.relayed == Relayed::Contact => (-contact_n, 0.0),
+            _ => (robot.pd.force_at_rest(), robot.pd.slope_nspm()),
+        };
+        let mu_npm = params.iss_mu_npm;
+        WantedVelocity::of(velocity_mps(
+            port.behind_m,
+            rest_n,
+            slope_nspm,
+            mu_npm,
+            dt_s,
+        ))
+    }
+
+    fn ship(&mut self, shipment: &mut Shipment<'_>) {
+        shipment.ship_unpaid();
+    }
+}
+
 /// Force with its damping term, `F + tau dF/dt`, the term held to a damper of at most `tau mu` \[N\].
-#[must_use]
-pub fn force_n(force_n: f64, rate_nps: f64, velocity_mps: f64, tau_s: f64, mu_npm: f64) -> f64 {
+fn force_n(force_n: f64, rate_nps: f64, velocity_mps: f64, tau_s: f64, mu_npm: f64) -> f64 {
     let (a, b) = (0.0_f64, mu_npm * velocity_mps);
     let bounded = if rate_nps.is_finite() {
         rate_nps.clamp(a.min(b), a.max(b))
@@ -30,14 +75,13 @@ pub fn force_n(force_n: f64, rate_nps: f64, velocity_mps: f64, tau_s: f64, mu_np
 /// Desired velocity that puts the port to `x_m - F / mu` within this tick \[m/s\]: `behind_m` is
 /// `x_m - x_sd`, and the port force answers as `F = rest_n + slope_nspm v`, so the series spring is
 /// solved together with it.
-#[must_use]
-pub fn velocity_mps(behind_m: f64, rest_n: f64, slope_nspm: f64, mu_npm: f64, dt_s: f64) -> f64 {
+fn velocity_mps(behind_m: f64, rest_n: f64, slope_nspm: f64, mu_npm: f64, dt_s: f64) -> f64 {
     (behind_m - rest_n / mu_npm) / (dt_s + slope_nspm / mu_npm)
 }
 
 /// Rate of a force that comes in frames \[N/s\].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Rate {
+struct Rate {
     sequence: u64,
     sent_ns: i64,
     force_n: f64,
@@ -46,7 +90,7 @@ pub struct Rate {
 
 impl Rate {
     /// The rate between the two newest frames; it stays until the next one.
-    pub fn note(&mut self, sequence: u64, sent_ns: i64, force_n: f64) -> f64 {
+    fn note(&mut self, sequence: u64, sent_ns: i64, force_n: f64) -> f64 {
         if sequence != self.sequence {
             let apart_s = sent_ns.saturating_sub(self.sent_ns) as f64 * 1e-9;
             let known = self.sequence > 0 && apart_s > 0.0;

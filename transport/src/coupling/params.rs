@@ -1,7 +1,10 @@
 //! Parameters that both ends of the coupling must agree on, and their ranges.
 
+use core::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
+use super::method::Felt;
 use super::{Mode, Schedule, Switches};
 use crate::{AXES, Axes};
 
@@ -31,104 +34,93 @@ pub enum Relayed {
     Contact,
 }
 
-/// Parameters that both ends of the coupling must agree on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CouplingParams {
-    /// Method.
-    pub mode: Mode,
-    /// Wave impedance b \[N s/m\], 0.1 to 1000.
-    pub impedance_nspm: f64,
-    /// Wave impedance of each axis over b, 0.01 to 100; a retune changes b and keeps it. A matrix that
-    /// couples the axes is refused: its energy is no sum over axes that are each passive, and accounts,
-    /// limits and the judge go by axis ([`super::wave_matrix`] has its waves).
-    pub impedance_ratio: Axes,
-    /// Impedance matching of the wave channel.
-    pub matching: Matching,
-    /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
-    /// 0 switches the correction off.
-    pub drift_rate_hz: f64,
-    /// The same in the first second after an outage, a silence of `hold_s` and 0.1 s; where it is not the
-    /// larger, outages are made up for as any drift is \[1/s\]. Paid from the account as ever.
-    pub recover_hz: f64,
-    /// Rate at which a decoder catches up with the wave integral \[1/s\].
-    pub catch_up_hz: f64,
-    /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
-    pub hold_s: f64,
-    /// Energy that the master keeps back for the force it holds, in ticks of what it may cost from rest; at
-    /// least what it costs until the device lets go.
-    pub reserve_ticks: f64,
-    /// Energy that the slave's tank of a model-mediated channel should hold \[J\].
-    pub tank_target_j: f64,
-    /// Fraction of a surplus that the slave's tank returns every second \[1/s\].
-    pub share_hz: f64,
-    /// Largest friction against the hand that fills the slave's tank \[N\].
-    pub charge_n_max: f64,
-    /// Rate at which the slave follows the delayed position in model mediation and with tanks \[1/s\].
-    pub follow_hz: f64,
-    /// Which force `tdpa`, `tank` and `iss` relay to the hand.
-    pub relayed: Relayed,
-    /// Cut-off of the waves that are sent \[Hz\] (teleop E5); 0 is no filter.
-    pub wave_filter_hz: f64,
-    /// Whether waves are decoded by the classic gain (teleop E6a), a baseline, and not by their
-    /// integrals.
-    pub delay_gain: bool,
-    /// Largest friction against the hand that fills the slave's gap in mode `tdpa`, whole while it is
-    /// empty \[N\]: unlike a twin's, this hand pays for all that the robot loses on its way.
-    pub tdpa_charge_n_max: f64,
-    /// Share of the slave's observed gap beyond a third of `tank_target_j` that time-domain passivity
-    /// reflects every second \[1/s\]; 0 is the classic form.
-    pub reflect_hz: f64,
-    /// Largest damping that fills the tanks of mode `tank` \[N s/m\].
-    pub tank_nspm_max: f64,
-    /// Stiffness K of both springs of set-position modulation \[N/m\]; the slave's own, if it is less.
-    pub pspm_npm: f64,
-    /// Damping of the handle in set-position modulation \[N s/m\].
-    pub pspm_nspm: f64,
-    /// Series stiffness mu of mode `iss` \[N/m\].
-    pub iss_mu_npm: f64,
-    /// Damping time tau of mode `iss` \[s\].
-    pub iss_tau_s: f64,
-    /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\]
-    /// ([`super::tdpa::OutputFilter`]); 0 is none.
-    pub control_filter_hz: f64,
-    /// Changes of the wave impedance while the session runs; behind all plain values, as it is a list of tables.
-    pub retune: Schedule,
-    /// Switches of the method while the session runs.
-    pub switch: Switches,
+/// Defines [`CouplingParams`] by a list of fields, each with its type and default, and a number with its range.
+macro_rules! params {
+    ($($(#[$about:meta])* $field:ident: $type:ty = $default:expr $(, $range:expr, $expected:literal)?;)+) => {
+        /// Parameters that both ends of the coupling must agree on.
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct CouplingParams {
+            $($(#[$about])* pub $field: $type,)+
+        }
+
+        impl Default for CouplingParams {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl CouplingParams {
+            fn check_ranges(&self) -> Result<(), CouplingError> {
+                $($(CouplingError::unless_in($range, stringify!($field), self.$field, $expected)?;)?)+
+                Ok(())
+            }
+        }
+    };
 }
 
-impl Default for CouplingParams {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Auto,
-            impedance_nspm: 10.0,
-            impedance_ratio: [1.0; AXES],
-            matching: Matching::Slave,
-            drift_rate_hz: 3.0,
-            recover_hz: 30.0,
-            catch_up_hz: 30.0,
-            hold_s: 0.02,
-            reserve_ticks: 3.0,
-            tank_target_j: 0.03,
-            share_hz: 5.0,
-            charge_n_max: 0.3,
-            follow_hz: 30.0,
-            relayed: Relayed::Contact,
-            wave_filter_hz: 0.0,
-            delay_gain: false,
-            tdpa_charge_n_max: 1.0,
-            reflect_hz: 0.0,
-            tank_nspm_max: 10.0,
-            pspm_npm: 500.0,
-            pspm_nspm: 1.0,
-            iss_mu_npm: 3000.0,
-            iss_tau_s: 0.003,
-            control_filter_hz: 15.0,
-            retune: Schedule::default(),
-            switch: Switches::default(),
-        }
-    }
+params! {
+    /// Method.
+    mode: Mode = Mode::Auto;
+    /// Wave impedance b \[N s/m\], 0.1 to 1000.
+    impedance_nspm: f64 = 10.0, 0.1..=1000.0, "0.1 to 1000 N s/m";
+    /// Wave impedance of each axis over b, 0.01 to 100; a retune changes b and keeps it. A matrix that
+    /// couples the axes is refused: its energy is no sum over axes that are each passive, and accounts,
+    /// limits and the judge go by axis (waves of such a matrix: E2).
+    impedance_ratio: Axes = [1.0; AXES];
+    /// Impedance matching of the wave channel.
+    matching: Matching = Matching::Slave;
+    /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
+    /// 0 switches the correction off.
+    drift_rate_hz: f64 = 3.0, 0.0..=100.0, "0 to 100 1/s";
+    /// The same in the first second after an outage, a silence of `hold_s` and 0.1 s; where it is not the
+    /// larger, outages are made up for as any drift is \[1/s\]. Paid from the account as ever.
+    recover_hz: f64 = 30.0, 0.0..=100.0, "0 to 100 1/s";
+    /// Rate at which a decoder catches up with the wave integral \[1/s\].
+    catch_up_hz: f64 = 30.0, 0.0..=500.0, "0 to 500 1/s";
+    /// Longest time that a decoder holds the newest sample when nothing arrives \[s\].
+    hold_s: f64 = 0.02, 0.0..=1.0, "0 to 1 s";
+    /// Energy that the master keeps back for the force it holds, in ticks of what it may cost from rest; at
+    /// least what it costs until the device lets go.
+    reserve_ticks: f64 = 3.0, 1.0..=100.0, "1 to 100 ticks";
+    /// Energy that the slave's tank of a model-mediated channel should hold \[J\].
+    tank_target_j: f64 = 0.03, 0.0..=10.0, "0 to 10 J";
+    /// Fraction of a surplus that the slave's tank returns every second \[1/s\].
+    share_hz: f64 = 5.0, 0.0..=200.0, "0 to 200 1/s";
+    /// Largest friction against the hand that fills the slave's tank \[N\].
+    charge_n_max: f64 = 0.3, 0.0..=5.0, "0 to 5 N";
+    /// Rate at which the slave follows the delayed position in model mediation and with tanks \[1/s\].
+    follow_hz: f64 = 30.0, 0.0..=200.0, "0 to 200 1/s";
+    /// Which force `tdpa`, `tank` and `iss` relay to the hand.
+    relayed: Relayed = Relayed::Contact;
+    /// Cut-off of the waves that are sent \[Hz\] (teleop E5); 0 is no filter.
+    wave_filter_hz: f64 = 0.0, 0.0..=500.0, "0 to 500 Hz";
+    /// Whether waves are decoded by the classic gain (teleop E6a), a baseline, and not by their
+    /// integrals.
+    delay_gain: bool = false;
+    /// Largest friction against the hand that fills the slave's gap in mode `tdpa`, whole while it is
+    /// empty \[N\]: unlike a twin's, this hand pays for all that the robot loses on its way.
+    tdpa_charge_n_max: f64 = 1.0, 0.0..=5.0, "0 to 5 N";
+    /// Share of the slave's observed gap beyond a third of `tank_target_j` that time-domain passivity
+    /// reflects every second \[1/s\]; 0 is the classic form.
+    reflect_hz: f64 = 0.0, 0.0..=200.0, "0 to 200 1/s";
+    /// Largest damping that fills the tanks of mode `tank` \[N s/m\], at most what a light handle bears at 1 kHz.
+    tank_nspm_max: f64 = 10.0, 0.0..=20.0, "0 to 20 N s/m";
+    /// Stiffness K of both springs of set-position modulation \[N/m\]; the slave's own, if it is less.
+    pspm_npm: f64 = 500.0, 1.0..=5000.0, "1 to 5000 N/m";
+    /// Damping of the handle in set-position modulation \[N s/m\].
+    pspm_nspm: f64 = 1.0, 0.0..=20.0, "0 to 20 N s/m";
+    /// Series stiffness mu of mode `iss` \[N/m\].
+    iss_mu_npm: f64 = 3000.0, 10.0..=1e6, "10 to 1e6 N/m";
+    /// Damping time tau of mode `iss` \[s\].
+    iss_tau_s: f64 = 0.003, 0.0..=0.1, "0 to 0.1 s";
+    /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\];
+    /// 0 is none.
+    control_filter_hz: f64 = 15.0, 0.0..=500.0, "0 to 500 Hz";
+    /// Changes of the wave impedance while the session runs; behind all plain values, as it is a list of tables.
+    retune: Schedule = Schedule::default();
+    /// Switches of the method while the session runs.
+    switch: Switches = Switches::default();
 }
 
 /// A coupling parameter that cannot be used.
@@ -143,22 +135,22 @@ pub struct CouplingError {
     pub expected: &'static str,
 }
 
-/// A field with its value, its lowest and highest, and what would be right.
-pub(super) type Row = (&'static str, f64, f64, f64, &'static str);
-
 impl CouplingError {
-    /// The first of the rows whose value is out of its range.
-    pub(super) fn first(rows: &[Row]) -> Result<(), Self> {
-        for &(field, value, low, high, expected) in rows {
-            if !(low..=high).contains(&value) {
-                return Err(Self {
-                    field,
-                    value,
-                    expected,
-                });
-            }
+    /// Of a value that is out of its range.
+    pub(super) fn unless_in(
+        range: RangeInclusive<f64>,
+        field: &'static str,
+        value: f64,
+        expected: &'static str,
+    ) -> Result<(), Self> {
+        if range.contains(&value) {
+            return Ok(());
         }
-        Ok(())
+        Err(Self {
+            field,
+            value,
+            expected,
+        })
     }
 }
 
@@ -172,7 +164,7 @@ impl CouplingParams {
     /// Whether the session renders a twin at any time.
     #[must_use]
     pub fn needs_twin(&self) -> bool {
-        let renders = |mode: Mode| mode.resolved() == Mode::Mmt;
+        let renders = |mode: Mode| mode.felt() == Felt::Twin;
         renders(self.mode) || self.switch.any(renders)
     }
 
@@ -187,7 +179,7 @@ impl CouplingParams {
     /// agreed on, as [`Self::in_mode`] knows the modes to come and none that was.
     #[must_use]
     pub fn robot_npm(&self, own_npm: f64) -> f64 {
-        let sets = |mode: Mode| mode.resolved() == Mode::Pspm;
+        let sets = |mode: Mode| mode.felt() == Felt::Spring;
         if sets(self.mode) || self.switch.any(sets) {
             own_npm.min(self.pspm_npm)
         } else {
@@ -200,85 +192,16 @@ impl CouplingParams {
     /// # Errors
     /// [`CouplingError`] names the first field that is out of its range.
     pub fn validate(&self) -> Result<(), CouplingError> {
-        let b = self.impedance_nspm;
-        CouplingError::first(&[
-            ("impedance_nspm", b, 0.1, 1000.0, "0.1 to 1000 N s/m"),
-            (
-                "drift_rate_hz",
-                self.drift_rate_hz,
-                0.0,
-                100.0,
-                "0 to 100 1/s",
-            ),
-            ("recover_hz", self.recover_hz, 0.0, 100.0, "0 to 100 1/s"),
-            ("catch_up_hz", self.catch_up_hz, 0.0, 500.0, "0 to 500 1/s"),
-            ("hold_s", self.hold_s, 0.0, 1.0, "0 to 1 s"),
-            (
-                "reserve_ticks",
-                self.reserve_ticks,
-                1.0,
-                100.0,
-                "1 to 100 ticks",
-            ),
-            ("tank_target_j", self.tank_target_j, 0.0, 10.0, "0 to 10 J"),
-            ("share_hz", self.share_hz, 0.0, 200.0, "0 to 200 1/s"),
-            ("charge_n_max", self.charge_n_max, 0.0, 5.0, "0 to 5 N"),
-            ("follow_hz", self.follow_hz, 0.0, 200.0, "0 to 200 1/s"),
-            (
-                "wave_filter_hz",
-                self.wave_filter_hz,
-                0.0,
-                500.0,
-                "0 to 500 Hz",
-            ),
-            (
-                "tdpa_charge_n_max",
-                self.tdpa_charge_n_max,
-                0.0,
-                5.0,
-                "0 to 5 N",
-            ),
-            (
-                "control_filter_hz",
-                self.control_filter_hz,
-                0.0,
-                500.0,
-                "0 to 500 Hz",
-            ),
-            ("reflect_hz", self.reflect_hz, 0.0, 200.0, "0 to 200 1/s"),
-            // what a light handle bears at 1 kHz
-            (
-                "tank_nspm_max",
-                self.tank_nspm_max,
-                0.0,
-                20.0,
-                "0 to 20 N s/m",
-            ),
-            ("pspm_npm", self.pspm_npm, 1.0, 5000.0, "1 to 5000 N/m"),
-            ("pspm_nspm", self.pspm_nspm, 0.0, 20.0, "0 to 20 N s/m"),
-            ("iss_mu_npm", self.iss_mu_npm, 10.0, 1e6, "10 to 1e6 N/m"),
-            ("iss_tau_s", self.iss_tau_s, 0.0, 0.1, "0 to 0.1 s"),
-        ])?;
+        self.check_ranges()?;
         self.retune.validate()?;
         self.switch.validate(self.mode)?;
-        let all = self.retune.impedances_nspm().chain([b]);
-        self.check_axes(all)
-    }
-
-    /// Check the impedance of every axis at every b that the session will have.
-    fn check_axes(&self, all_nspm: impl Iterator<Item = f64>) -> Result<(), CouplingError> {
-        for b in all_nspm {
+        // the impedance of every axis at every b that the session will have
+        let products = "0.1 to 1000 N s/m when multiplied by the wave impedance";
+        for b in self.retune.impedances_nspm().chain([self.impedance_nspm]) {
             for ratio in self.impedance_ratio {
-                CouplingError::first(&[
-                    ("impedance_ratio", ratio, 0.01, 100.0, "0.01 to 100"),
-                    (
-                        "impedance_ratio",
-                        ratio * b,
-                        0.1,
-                        1000.0,
-                        "0.1 to 1000 N s/m when multiplied by the wave impedance",
-                    ),
-                ])?;
+                let field = "impedance_ratio";
+                CouplingError::unless_in(0.01..=100.0, field, ratio, "0.01 to 100")?;
+                CouplingError::unless_in(0.1..=1000.0, field, ratio * b, products)?;
             }
         }
         Ok(())

@@ -20,18 +20,75 @@
 //!
 //! [`Reservoir::payable_velocity`]: super::Reservoir::payable_velocity
 
+use super::method::{MasterPort, Method, Shipment, SlavePort};
+use super::robot_tank::{charge, offer, surplus};
+use super::{WantedForce, WantedVelocity};
+use crate::Axes;
+use crate::trace::Events;
+
+/// Energy of the robot's account below which it cannot follow at all \[J\].
+const STARVED_J: f64 = 1e-5;
+
+/// The springs of both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Pspm {
+    /// Energy of the master's spring, by axis \[J\].
+    spring_j: Axes,
+}
+
+impl Method for Pspm {
+    /// Force of the spring to the robot's position, as far as the account lets it be set.
+    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
+        let (handle, moment, newest) = (port.handle, port.moment, port.moment.newest);
+        let (axis, params, own_m) = (handle.axis, moment.params, handle.position_m);
+        let wanted_m = if newest.sequence > 0 {
+            newest.position_m[axis]
+        } else {
+            own_m
+        };
+        let stiffness = params.pspm_npm;
+        // a spring that held all there is would leave the robot standing, and so stay stretched
+        let kept = if newest.reservoir_j[axis] > STARVED_J {
+            1.0
+        } else {
+            1.0 - (params.share_hz * moment.dt_s).clamp(0.0, 0.5)
+        };
+        let energy_j = kept * port.line_j().max(0.0);
+        let set_m = set_position_m(own_m, wanted_m, energy_j, stiffness);
+        self.spring_j[axis] = stored_j(own_m, set_m, stiffness);
+        let spring_n = stiffness * (own_m - set_m);
+        let damper_n = params.pspm_nspm * handle.velocity_mps;
+        WantedForce {
+            force_n: spring_n + damper_n + charge(port, params.charge_n_max),
+            wave_in: 0.0,
+            events: Events::CONTROLLED * u32::from(set_m != wanted_m),
+        }
+    }
+
+    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
+        WantedVelocity::of(port.behind_m / port.moment.dt_s)
+    }
+
+    fn ship(&mut self, shipment: &mut Shipment<'_>) {
+        let stored_j = self.spring_j[shipment.axis] + shipment.kept_j;
+        offer(shipment, stored_j);
+    }
+
+    fn ship_back(&mut self, shipment: &mut Shipment<'_>) {
+        surplus(shipment);
+    }
+}
+
 /// The set position nearest to `wanted_m` whose spring holds at most `energy_j` \[m\].
 ///
 /// Without energy it is the own position, where the spring is slack.
-#[must_use]
-pub fn set_position_m(own_m: f64, wanted_m: f64, energy_j: f64, stiffness_npm: f64) -> f64 {
+fn set_position_m(own_m: f64, wanted_m: f64, energy_j: f64, stiffness_npm: f64) -> f64 {
     let reach_m = (2.0 * energy_j.max(0.0) / stiffness_npm).sqrt();
     own_m + (wanted_m - own_m).clamp(-reach_m, reach_m)
 }
 
 /// Energy of the spring between own and set position, `K/2 |x - ybar|^2` \[J\].
-#[must_use]
-pub fn stored_j(own_m: f64, set_m: f64, stiffness_npm: f64) -> f64 {
+fn stored_j(own_m: f64, set_m: f64, stiffness_npm: f64) -> f64 {
     0.5 * stiffness_npm * (own_m - set_m) * (own_m - set_m)
 }
 
@@ -39,8 +96,7 @@ pub fn stored_j(own_m: f64, set_m: f64, stiffness_npm: f64) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Reservoir;
-    use super::super::wave::Pd;
+    use super::super::{Pd, Reservoir};
     use super::*;
 
     const K: f64 = 500.0;

@@ -74,7 +74,7 @@ impl Reservoir {
     }
 
     /// Ship up to `wanted_j` to the peer, leaving `reserve_j`; returns what was shipped \[J\].
-    pub fn ship(&mut self, axis: usize, wanted_j: f64, reserve_j: f64) -> f64 {
+    pub(super) fn ship(&mut self, axis: usize, wanted_j: f64, reserve_j: f64) -> f64 {
         let spare = (self.level_j[axis] - reserve_j).max(0.0);
         let shipped = if wanted_j > 0.0 {
             wanted_j.min(spare)
@@ -86,7 +86,7 @@ impl Reservoir {
 
     /// Ship `wanted_j` whether or not it is there; only `direct` and `iss` do, and their account shows
     /// the debt \[J\].
-    pub fn ship_unpaid(&mut self, axis: usize, wanted_j: f64) {
+    pub(super) fn ship_unpaid(&mut self, axis: usize, wanted_j: f64) {
         let wanted = if wanted_j > 0.0 && wanted_j.is_finite() {
             wanted_j
         } else {
@@ -105,12 +105,6 @@ impl Reservoir {
         let moved_j = self.sent_j[axis] - before_j;
         self.level_j[axis] -= moved_j;
         moved_j
-    }
-
-    /// Largest wave that the account can pay for one tick: `sqrt(2 level / T)` \[sqrt(W)\].
-    #[must_use]
-    pub fn wave_max(&self, axis: usize, dt_s: f64) -> f64 {
-        (2.0 * self.level_j[axis].max(0.0) / dt_s).sqrt()
     }
 
     /// Share of a master force that the account can pay while it is held, 0 to 1.
@@ -198,8 +192,7 @@ pub struct Holding {
 
 impl Holding {
     /// What a force may cost until it is renewed or let go \[J\].
-    #[must_use]
-    pub fn cost_j(&self, force_n: f64) -> f64 {
+    fn cost_j(&self, force_n: f64) -> f64 {
         self.cost_over_j(force_n, self.hold_s)
     }
 

@@ -1,7 +1,7 @@
 //! The wave impedance over a session: where it begins, and when it is changed.
 //!
 //! `(u^2 - w^2) / 2 = F v` holds at a port for any b that it uses consistently within a tick, so a
-//! change of b makes no energy (teleop E2; checked there by the test of [`super::wave`], which draws b
+//! change of b makes no energy (teleop E2; checked there by the test of `wave`, which draws b
 //! anew for every port). Three rules make it right as well:
 //!
 //! 1. Every frame says which b its wave was made with, and is decoded with that. The slave takes on the
@@ -14,7 +14,7 @@
 //!    more, or less. The account settles it ([`super::reservoir`]): what is left stays here, what lacks
 //!    is not sent, and then the robot, not the hand, gives way until the hand has paid. So a b that is
 //!    lowered under a held force is best lowered slowly.
-//! 3. Sums of waves are told anew in the new b ([`super::wave::Units`]), so what was lost before the
+//! 3. Sums of waves are told anew in the new b (`line::Units`), so what was lost before the
 //!    change is still worth the same motion.
 
 use serde::{Deserialize, Serialize};
@@ -115,28 +115,16 @@ impl Schedule {
     ///
     /// # Errors
     /// [`CouplingError`] names the first field that is out of its range.
-    pub fn validate(&self) -> Result<(), CouplingError> {
+    pub(super) fn validate(&self) -> Result<(), CouplingError> {
         let mut free_s = 0.0;
         for change in self.changes.iter().flatten() {
-            let rows = [
-                (
-                    "retune.at_s",
-                    change.at_s,
-                    free_s,
-                    86_400.0,
-                    "0 to 86400 s, after the change before has ended",
-                ),
-                (
-                    "retune.impedance_nspm",
-                    change.impedance_nspm,
-                    0.1,
-                    1000.0,
-                    "0.1 to 1000 N s/m",
-                ),
-                ("retune.over_s", change.over_s, 0.0, 60.0, "0 to 60 s"),
-            ];
-            CouplingError::first(&rows)?;
-            free_s = change.at_s + change.over_s;
+            let (at_s, b, over_s) = (change.at_s, change.impedance_nspm, change.over_s);
+            let free = "0 to 86400 s, after the change before has ended";
+            CouplingError::unless_in(free_s..=86_400.0, "retune.at_s", at_s, free)?;
+            let within = "0.1 to 1000 N s/m";
+            CouplingError::unless_in(0.1..=1000.0, "retune.impedance_nspm", b, within)?;
+            CouplingError::unless_in(0.0..=60.0, "retune.over_s", over_s, "0 to 60 s")?;
+            free_s = at_s + over_s;
         }
         Ok(())
     }

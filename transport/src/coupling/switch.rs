@@ -10,7 +10,7 @@
 //! The master switches by its clock and writes the mode into every frame
 //! ([`crate::frame::FrameFlags::with_mode`]); the slave runs the mode of its newest frame. For one round trip
 //! the ends differ, which costs feel and no energy. A force leaps at most as fast as the guard lets it, and
-//! what the new method wants otherwise is taken on over [`EASE_S`]: the force in the hand, and how far the robot
+//! what the new method wants otherwise is taken on over a tenth of a second: the force in the hand, and how far the robot
 //! is behind it. The stiffness of the robot's controller
 //! must stay, as a spring that is stretched and made stiffer is given energy: a session that will come by
 //! `pspm` has that mode's stiffness all the time ([`super::CouplingParams::robot_npm`]).
@@ -26,7 +26,7 @@ pub const SWITCHES_MAX: usize = 8;
 
 /// Time constant over which the force in the hand, and the robot's place, go over to what a new method
 /// wants \[s\].
-pub const EASE_S: f64 = 0.1;
+const EASE_S: f64 = 0.1;
 
 /// A switch at a moment of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ impl Switches {
     ///
     /// # Errors
     /// [`CouplingError`] names the first field that is out of its range.
-    pub fn validate(&self, first: Mode) -> Result<(), CouplingError> {
+    pub(super) fn validate(&self, first: Mode) -> Result<(), CouplingError> {
         let count = self.switches.iter().flatten().count();
         if count > 0 && !first.is_passive() {
             return Err(CouplingError {
@@ -133,11 +133,42 @@ impl Switches {
         }
         let mut free_s = 0.0;
         for switch in self.switches.iter().flatten() {
-            let expected = "0 to 86400 s, after the switch before";
-            CouplingError::first(&[("switch.at_s", switch.at_s, free_s, 86_400.0, expected)])?;
+            let free = "0 to 86400 s, after the switch before";
+            CouplingError::unless_in(free_s..=86_400.0, "switch.at_s", switch.at_s, free)?;
             free_s = switch.at_s;
         }
         Ok(())
+    }
+}
+
+/// What was there before a switch, which goes over to what the new method wants in [`EASE_S`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Ease {
+    begins: bool,
+    /// What is wanted over what is given.
+    rest: f64,
+}
+
+impl Ease {
+    /// From the next value on.
+    pub(super) fn begin(&mut self) {
+        self.begins = true;
+    }
+
+    /// A wanted value nearer to the `last` one at the beginning; a rest below `negligible` is none.
+    pub(super) fn eased(&mut self, wanted: f64, last: f64, negligible: f64, dt_s: f64) -> f64 {
+        if core::mem::take(&mut self.begins) && wanted.is_finite() {
+            self.rest = wanted - last;
+        }
+        if self.rest == 0.0 {
+            return wanted;
+        }
+        let eased = wanted - self.rest;
+        self.rest *= 1.0 - (dt_s / EASE_S).min(1.0);
+        if self.rest.abs() < negligible {
+            self.rest = 0.0;
+        }
+        eased
     }
 }
 
@@ -184,5 +215,24 @@ mod tests {
         assert_eq!(field(Mode::Iss, &[(1.0, Mode::Tank)]), Err("switch"));
         let back = [(2.0, Mode::Tank), (1.0, Mode::Wave)];
         assert_eq!(field(Mode::Wave, &back), Err("switch.at_s"));
+    }
+
+    #[test]
+    fn a_force_goes_over_to_the_next_method_without_a_leap() {
+        let mut ease = Ease::default();
+        ease.begin();
+        assert_eq!(ease.eased(1.0, 3.0, 1e-6, 1e-3), 3.0);
+        let mut last_n = 3.0;
+        for _ in 0..2000 {
+            let felt_n = ease.eased(1.0, last_n, 1e-6, 1e-3);
+            assert!(felt_n <= last_n && last_n - felt_n < 0.03);
+            last_n = felt_n;
+        }
+        // and then it is the method's own, bit for bit
+        assert_eq!((last_n, ease), (1.0, Ease::default()));
+        // what is no number is left to the guard, and does not stay
+        ease.begin();
+        assert!(ease.eased(f64::NAN, 1.0, 1e-6, 1e-3).is_nan());
+        assert_eq!(ease.eased(1.0, 1.0, 1e-6, 1e-3), 1.0);
     }
 }

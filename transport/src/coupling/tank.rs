@@ -17,15 +17,41 @@
 //! [`Reservoir::payable_share`]: super::Reservoir::payable_share
 //! [`Reservoir::payable_velocity`]: super::Reservoir::payable_velocity
 
+use super::method::{MasterPort, Method, Shipment, SlavePort};
+use super::{WantedForce, WantedVelocity};
+
+/// The two layers; both tanks are the accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Tank;
+
+impl Method for Tank {
+    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
+        let params = port.moment.params;
+        let relayed_n = port.moment.relayed_n(port.handle.axis);
+        let damping = level_damping_nspm(port.line_j(), params.tank_target_j, params.tank_nspm_max);
+        WantedForce::of(relayed_n + damping * port.handle.velocity_mps)
+    }
+
+    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
+        let follow_hz = port.moment.params.follow_hz;
+        WantedVelocity::of(port.ahead_mps() + follow_hz * port.behind_m)
+    }
+
+    fn ship(&mut self, shipment: &mut Shipment<'_>) {
+        let share_hz = shipment.moment.params.share_hz;
+        let line_j = shipment.level_j() - shipment.kept_j;
+        let share_j = share_j(line_j, share_hz, shipment.moment.dt_s);
+        shipment.ship(share_j, shipment.reserve_j);
+    }
+}
+
 /// Energy that an end with `tank_j` sends in one tick \[J\]: `beta H`, `beta = share T`, below 1.
-#[must_use]
-pub fn share_j(tank_j: f64, share_hz: f64, dt_s: f64) -> f64 {
+fn share_j(tank_j: f64, share_hz: f64, dt_s: f64) -> f64 {
     tank_j.max(0.0) * (share_hz * dt_s).clamp(0.0, 0.5)
 }
 
 /// Damping that fills the master's tank, whole when it is empty and none at its target \[N s/m\].
-#[must_use]
-pub fn level_damping_nspm(tank_j: f64, target_j: f64, nspm_max: f64) -> f64 {
+fn level_damping_nspm(tank_j: f64, target_j: f64, nspm_max: f64) -> f64 {
     if target_j <= 0.0 {
         return 0.0;
     }

@@ -5,7 +5,7 @@
 //!
 //! | symbol | is | here |
 //! |---|---|---|
-//! | E_in | energy that entered at a port, all of it shipped | [`Observer::book`], [`Observer::owed_j`] |
+//! | E_in | energy that entered at a port, all of it shipped | [`Observer::book`] |
 //! | W | observed gap, `E_in of the peer - E_out here` | [`Observer::gap_j`] |
 //! | alpha | damping of the master's controller | [`impedance_pc`] |
 //! | beta | admittance of the slave's controller | [`admittance_pc`] |
@@ -36,50 +36,162 @@
 //!
 //! Several axes are observed one by one, which is stricter than their sum.
 
-use crate::Axes;
-
-use super::Reservoir;
+use super::line::smoothed;
+use super::method::{MasterPort, Method, Shipment, SlavePort};
+use super::robot_tank::charge;
+use super::wave::Wave;
+use super::{Reservoir, WantedForce, WantedVelocity};
+use crate::trace::Events;
+use crate::{AXES, Axes, HapticFrame};
 
 /// Speed below which the master's controller does nothing \[m/s\].
-pub const SPEED_DEAD_MPS: f64 = 5e-3;
+const SPEED_DEAD_MPS: f64 = 5e-3;
 
 /// Force below which the slave's controller does nothing \[N\].
-pub const FORCE_DEAD_N: f64 = 1e-3;
+const FORCE_DEAD_N: f64 = 1e-3;
 
 /// Largest damping of the master's controller \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
-pub const ALPHA_NSPM_MAX: f64 = 20.0;
+const ALPHA_NSPM_MAX: f64 = 20.0;
+
+/// Share of the tank's target that a slave keeps which reflects energy: with less than the target the
+/// hand pays some friction all the time, with all of it nothing is ever left to reflect.
+const KEPT_SHARE: f64 = 1.0 / 3.0;
+
+/// Observer and controllers of one end.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Tdpa {
+    /// Waves whose energy is observed and controlled (`wave-tdpa`); none for velocity forward and force back.
+    waves: Option<Wave>,
+    observer: Observer,
+    output: [OutputFilter; AXES],
+    /// Force that the master's controller added, by axis \[N\].
+    added_n: Axes,
+}
+
+impl Method for Tdpa {
+    fn restart(&mut self) {
+        *self = Self {
+            waves: self.waves.map(|_| Wave::default()),
+            ..Self::default()
+        };
+    }
+
+    fn begin(&mut self, newest: &HapticFrame, joins: bool, came: f64) {
+        if let Some(waves) = &mut self.waves {
+            waves.begin(newest, joins, came);
+        }
+    }
+
+    fn book(&mut self, axis: usize, line_j: f64, moved_m: f64) {
+        // what the controller dissipated repays the gap; it is nobody else's
+        let repaid_j = (self.added_n[axis] * moved_m).max(0.0);
+        self.output[axis].book(moved_m);
+        self.observer.book(axis, line_j - repaid_j);
+    }
+
+    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
+        let wanted = if let Some(waves) = &mut self.waves {
+            waves.force(port)
+        } else {
+            let relayed_n = port.moment.relayed_n(port.handle.axis);
+            WantedForce::of(relayed_n + charge(port, port.moment.params.tdpa_charge_n_max))
+        };
+        self.controlled(wanted, port)
+    }
+
+    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
+        if let Some(waves) = &mut self.waves {
+            let wanted = waves.velocity_within(port, f64::INFINITY);
+            return self.slowed(wanted, port);
+        }
+        let (pd, ahead_mps) = (&port.robot.pd, port.ahead_mps());
+        let repair_mps = port.repair.velocity_mps(port.behind_m);
+        let force_n = pd.force(ahead_mps);
+        let admitted_mps =
+            admitted_drift(self.gap_j(port), force_n, ahead_mps, repair_mps, pd.dt_s);
+        self.slowed(WantedVelocity::of(ahead_mps + admitted_mps), port)
+    }
+
+    fn ship(&mut self, shipment: &mut Shipment<'_>) {
+        let left_j = shipment.reserve_j + shipment.kept_j;
+        self.observer.ship(shipment.axis, left_j, shipment.account);
+    }
+
+    fn ship_back(&mut self, shipment: &mut Shipment<'_>) {
+        self.ship(shipment);
+        let (params, dt_s) = (shipment.moment.params, shipment.moment.dt_s);
+        let gap_j = self.observer.gap_j(shipment.axis, shipment.level_j());
+        let kept_j = params.tank_target_j * KEPT_SHARE;
+        shipment.ship(reflected_j(gap_j, kept_j, params.reflect_hz, dt_s), 0.0);
+    }
+}
+
+impl Tdpa {
+    /// Over waves (`wave-tdpa`, with E2).
+    pub(super) fn on_waves() -> Self {
+        Self {
+            waves: Some(Wave::default()),
+            ..Self::default()
+        }
+    }
+
+    /// The demand behind the impedance controller of E8.
+    fn controlled(&mut self, wanted: WantedForce, port: &MasterPort<'_>) -> WantedForce {
+        let (axis, v) = (port.handle.axis, port.handle.velocity_mps);
+        let (dt_s, filter_hz) = (port.moment.dt_s, port.moment.params.control_filter_hz);
+        let gap_j = self.observer.gap_j(axis, port.level_j) - port.kept_j;
+        let alpha = impedance_pc(gap_j, wanted.force_n, v, dt_s, ALPHA_NSPM_MAX);
+        let added_n = self.output[axis].next(alpha * v, v, filter_hz, dt_s);
+        self.added_n[axis] = added_n;
+        WantedForce {
+            force_n: wanted.force_n + added_n,
+            events: wanted.events | (Events::CONTROLLED * u32::from(alpha > 0.0)),
+            ..wanted
+        }
+    }
+
+    /// The demand behind the admittance controller of E8.
+    fn slowed(&self, wanted: WantedVelocity, port: &SlavePort<'_>) -> WantedVelocity {
+        let (pd, v) = (&port.robot.pd, wanted.velocity_mps);
+        let slowed = admittance_pc(self.gap_j(port), pd.force(v), v, pd.dt_s);
+        let acted = if slowed == v { 0 } else { Events::CONTROLLED };
+        WantedVelocity {
+            velocity_mps: slowed,
+            events: wanted.events | acted,
+            ..wanted
+        }
+    }
+
+    /// The gap at the slave \[J\].
+    fn gap_j(&self, port: &SlavePort<'_>) -> f64 {
+        self.observer.gap_j(port.robot.axis, port.level_j)
+    }
+}
 
 /// The passivity observer of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Observer {
+struct Observer {
     owed_j: Axes,
 }
 
 impl Observer {
     /// Note work done on this port \[J\], + into the channel: what enters is owed to the peer.
-    pub fn book(&mut self, axis: usize, work_j: f64) {
+    fn book(&mut self, axis: usize, work_j: f64) {
         if work_j > 0.0 && work_j.is_finite() {
             self.owed_j[axis] += work_j;
         }
     }
 
-    /// Energy that entered and was not shipped yet \[J\].
-    #[must_use]
-    pub fn owed_j(&self, axis: usize) -> f64 {
-        self.owed_j[axis]
-    }
-
-    /// Ship what is owed, leaving `reserve_j` in the account; returns what was shipped \[J\].
-    pub fn ship(&mut self, axis: usize, reserve_j: f64, account: &mut Reservoir) -> f64 {
+    /// Ship what is owed, leaving `reserve_j` in the account \[J\].
+    fn ship(&mut self, axis: usize, reserve_j: f64, account: &mut Reservoir) {
         let shipped_j = account.ship(axis, self.owed_j[axis], reserve_j);
         self.owed_j[axis] = (self.owed_j[axis] - shipped_j).max(0.0);
-        shipped_j
     }
 
-    /// The observed gap W \[J\]: energy that may leave here without being the peer's or nobody's.
-    #[must_use]
-    pub fn gap_j(&self, axis: usize, account: &Reservoir) -> f64 {
-        account.level_j()[axis] - self.owed_j[axis]
+    /// The observed gap W \[J\], of the level of the account: energy that may leave here without being the peer's or
+    /// nobody's.
+    fn gap_j(&self, axis: usize, level_j: f64) -> f64 {
+        level_j - self.owed_j[axis]
     }
 }
 
@@ -88,8 +200,7 @@ impl Observer {
 ///
 /// `F v T` counts only when it leaves: what would enter is not yet there. `F + alpha v` then leaves
 /// the gap at zero, or as near as the clip allows.
-#[must_use]
-pub fn impedance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64, nspm_max: f64) -> f64 {
+fn impedance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64, nspm_max: f64) -> f64 {
     let expected_j = gap_j + (force_n * velocity_mps * dt_s).min(0.0);
     if expected_j < 0.0 && velocity_mps.abs() > SPEED_DEAD_MPS {
         (-expected_j / (dt_s * velocity_mps * velocity_mps)).min(nspm_max)
@@ -107,14 +218,14 @@ pub fn impedance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64, nspm
 /// account leave less of the whole force, it may believe to have taken more than it did, and then what it
 /// gives back is paid by the account as any force is. A debt that it repays later stays a debt until then.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct OutputFilter {
+struct OutputFilter {
     force_n: f64,
     taken_j: f64,
 }
 
 impl OutputFilter {
     /// Note how far the handle moved under the force given last \[m\].
-    pub fn book(&mut self, moved_m: f64) {
+    fn book(&mut self, moved_m: f64) {
         let work_j = self.force_n * moved_m;
         if work_j.is_finite() {
             self.taken_j = (self.taken_j + work_j).max(0.0);
@@ -122,12 +233,11 @@ impl OutputFilter {
     }
 
     /// The force to add in place of `pulse_n` at the handle's velocity; `cutoff_hz` 0 is no filter \[N\].
-    pub fn next(&mut self, pulse_n: f64, velocity_mps: f64, cutoff_hz: f64, dt_s: f64) -> f64 {
+    fn next(&mut self, pulse_n: f64, velocity_mps: f64, cutoff_hz: f64, dt_s: f64) -> f64 {
         if cutoff_hz <= 0.0 {
             return pulse_n;
         }
-        let lambda_t = 2.0 * core::f64::consts::PI * cutoff_hz * dt_s;
-        let smooth_n = self.force_n + lambda_t / (1.0 + lambda_t) * (pulse_n - self.force_n);
+        let smooth_n = smoothed(self.force_n, pulse_n, cutoff_hz, dt_s);
         let cost_j = -smooth_n * velocity_mps * dt_s;
         // written so that what is not a number gives no force
         let paid = cost_j <= self.taken_j;
@@ -141,8 +251,7 @@ impl OutputFilter {
 ///
 /// `F v` is the power that leaves at the slave. The sign of v is never reversed within a tick; what
 /// that leaves is carried over in W. No controller acts below the dead zone of force.
-#[must_use]
-pub fn admittance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64) -> f64 {
+fn admittance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64) -> f64 {
     let expected_j = gap_j - force_n * velocity_mps * dt_s;
     let acts = expected_j < 0.0 && force_n.abs() > FORCE_DEAD_N && force_n * velocity_mps > 0.0;
     if !acts {
@@ -158,8 +267,7 @@ pub fn admittance_pc(gap_j: f64, force_n: f64, velocity_mps: f64, dt_s: f64) -> 
 
 /// Share of a correcting velocity that the gap admits beside `velocity_mps` \[m/s\] (E7): all of it
 /// where it takes no energy out, else as much as `F (v + v_ad) T <= W` allows.
-#[must_use]
-pub fn admitted_drift(
+fn admitted_drift(
     gap_j: f64,
     force_n: f64,
     velocity_mps: f64,
@@ -177,8 +285,7 @@ pub fn admitted_drift(
 }
 
 /// Energy that the slave reflects to the master in one tick \[J\]: a share of the gap beyond `kept_j`.
-#[must_use]
-pub fn reflected_j(gap_j: f64, kept_j: f64, share_hz: f64, dt_s: f64) -> f64 {
+fn reflected_j(gap_j: f64, kept_j: f64, share_hz: f64, dt_s: f64) -> f64 {
     (gap_j - kept_j).max(0.0) * (share_hz * dt_s).clamp(0.0, 1.0)
 }
 
@@ -206,9 +313,9 @@ mod tests {
                 account.receive(&[arrived, 0.0, 0.0, 0.0]);
                 account.deposit(0, T * own_w);
                 observer.book(0, T * own_w);
-                prop_assert!((observer.gap_j(0, &account) - (arrived - own_out)).abs() < 1e-12);
+                prop_assert!((observer.gap_j(0, account.level_j()[0]) - (arrived - own_out)).abs() < 1e-12);
                 observer.ship(0, 0.0, &mut account);
-                prop_assert!((observer.gap_j(0, &account) - (arrived - own_out)).abs() < 1e-12);
+                prop_assert!((observer.gap_j(0, account.level_j()[0]) - (arrived - own_out)).abs() < 1e-12);
             }
         }
 

@@ -1,6 +1,6 @@
 //! Wave variables: the power of a port split into a wave that leaves and a wave that returns.
 //!
-//! Source: teleop E2, E4 and E5 (Niemeyer and Slotine; algebra checked below against `F v`).
+//! Source: teleop E2 and E4 (Niemeyer and Slotine; algebra checked below against `F v`).
 //!
 //! | symbol | is | unit |
 //! |---|---|---|
@@ -9,132 +9,160 @@
 //! | w | wave from slave to master | sqrt(W) |
 //! | v, F | velocity and force of a port, `F v` into the channel at the master | m/s, N |
 
+use super::delay_gain::Spacing;
+use super::method::{MasterPort, Method, Shipment, SlavePort};
+use super::{Matching, Moment, WantedForce, WantedVelocity};
+use crate::trace::Events;
+use crate::{AXES, HapticFrame};
+
+/// Motion in old waves that is still played out after an outage \[m\].
+const FORGIVEN_M: f64 = 0.02;
+
 /// The wave that travels from master to slave: `u = (b v + F) / sqrt(2 b)`.
-#[must_use]
-pub fn forward(b: f64, v: f64, f: f64) -> f64 {
+pub(super) fn forward(b: f64, v: f64, f: f64) -> f64 {
     (b * v + f) / (2.0 * b).sqrt()
 }
 
+/// The same of a matched master (E4): `u = sqrt(b / 2) v`, which no returning wave changes.
+pub(super) fn matched_forward(b: f64, v: f64) -> f64 {
+    (b / 2.0).sqrt() * v
+}
+
 /// The wave that travels from slave to master: `w = (b v - F) / sqrt(2 b)`.
-#[must_use]
-pub fn backward(b: f64, v: f64, f: f64) -> f64 {
+pub(super) fn backward(b: f64, v: f64, f: f64) -> f64 {
     (b * v - f) / (2.0 * b).sqrt()
 }
 
 /// Force at the master in impedance causality: `F = b v - sqrt(2 b) w` \[N\].
-#[must_use]
-pub fn master_force(b: f64, v: f64, w: f64) -> f64 {
+fn master_force(b: f64, v: f64, w: f64) -> f64 {
     b * v - (2.0 * b).sqrt() * w
 }
 
 /// Force at a matched master, a series element b behind the port: half of the above (E4) \[N\].
-#[must_use]
-pub fn matched_master_force(b: f64, v: f64, w: f64) -> f64 {
+fn matched_master_force(b: f64, v: f64, w: f64) -> f64 {
     0.5 * master_force(b, v, w)
 }
 
-/// A PD coupling from the desired to the measured robot position, at one instant.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pd {
-    /// Stiffness K \[N/m\].
-    pub stiffness_npm: f64,
-    /// Damping B \[N s/m\].
-    pub damping_nspm: f64,
-    /// `x_sd - x_s` before this tick's motion \[m\].
-    pub error_m: f64,
-    /// Velocity of the robot \[m/s\].
-    pub robot_velocity_mps: f64,
-    /// Tick period T \[s\].
-    pub dt_s: f64,
-}
-
-impl Pd {
-    /// Force at zero desired velocity \[N\].
-    #[must_use]
-    pub fn force_at_rest(&self) -> f64 {
-        self.stiffness_npm * self.error_m - self.damping_nspm * self.robot_velocity_mps
-    }
-
-    /// Change of force a unit of desired velocity, `K T + B` \[N s/m\].
-    #[must_use]
-    pub fn slope_nspm(&self) -> f64 {
-        self.stiffness_npm * self.dt_s + self.damping_nspm
-    }
-
-    /// Force when the desired position moves at `v` during this tick (implicit Euler) \[N\].
-    #[must_use]
-    pub fn force(&self, v: f64) -> f64 {
-        self.force_at_rest() + self.slope_nspm() * v
-    }
-
-    /// Desired velocity that solves the wave port together with the PD (E2, the algebraic loop):
-    /// `v = (sqrt(2b) u - F(0)) / (b + B + K T)` \[m/s\].
-    #[must_use]
-    pub fn wave_velocity(&self, b: f64, u: f64) -> f64 {
-        ((2.0 * b).sqrt() * u - self.force_at_rest()) / (b + self.slope_nspm())
-    }
-}
-
-/// Impedances that the two integrals of an end are told in: of the wave that it sends and of the one that
-/// comes (teleop E2, the epochs of b).
-///
-/// A wave's integral is motion in units that b sets: `x = sqrt(2/b) U` where no force acts. So when b
-/// changes, the sender tells all of its sum anew in the new b, and the receiver takes what it used so far
-/// there as well. What was lost or late before the change is then still worth the same motion; left in
-/// the old units, a sum of U would become `sqrt(b_new / b_old)` of it, at once.
+/// The wave that comes, at either end.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Units {
-    sent_nspm: f64,
-    came_nspm: f64,
+pub(super) struct Wave {
+    decoder: [Decoder; AXES],
 }
 
-impl Units {
-    /// Factors by which the sums of the sent and of the used wave change with b \[N s/m\]; 1 each where it
-    /// did not change, and at first.
-    pub fn follow(&mut self, sent_nspm: f64, came_nspm: f64) -> (f64, f64) {
-        let factors = (
-            retold(self.sent_nspm, sent_nspm),
-            retold(self.came_nspm, came_nspm),
-        );
-        (self.sent_nspm, self.came_nspm) = (sent_nspm, came_nspm);
-        factors
+impl Method for Wave {
+    fn begin(&mut self, newest: &HapticFrame, joins: bool, came: f64) {
+        for (decoder, sum) in self.decoder.iter_mut().zip(newest.wave_integral) {
+            if joins {
+                // no wave of the time before is played out
+                decoder.integral_out = sum;
+            }
+            decoder.integral_out *= came;
+        }
+    }
+
+    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
+        let (axis, moment) = (port.handle.axis, port.moment);
+        let w = self.carried(moment, axis, &port.spacing);
+        self.decoder[axis].used(w, moment.dt_s);
+        // with the b that it was made with: with one's own, a force in the hand would leap at a retune
+        let (b, v) = (moment.came_with_nspm(axis), port.handle.velocity_mps);
+        let force_n = match moment.params.matching {
+            Matching::Both => matched_master_force(b, v, w),
+            Matching::None | Matching::Slave => master_force(b, v, w),
+        };
+        WantedForce {
+            force_n,
+            wave_in: w,
+            events: 0,
+        }
+    }
+
+    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
+        // what the account can pay for one tick
+        let wave_max = (2.0 * port.level_j.max(0.0) / port.moment.dt_s).sqrt();
+        self.velocity_within(port, wave_max)
+    }
+
+    fn ship(&mut self, shipment: &mut Shipment<'_>) {
+        // short of energy a line would take what holds a blade, which the robot has not
+        let left_j = shipment.reserve_j + shipment.kept_j;
+        shipment.ship(shipment.wave_j, left_j);
     }
 }
 
-fn retold(from_nspm: f64, to_nspm: f64) -> f64 {
-    let known = from_nspm > 0.0 && to_nspm > 0.0 && from_nspm != to_nspm;
-    if known {
-        (to_nspm / from_nspm).sqrt()
-    } else {
-        1.0
+impl Wave {
+    /// Velocity of the wave that came with its drift correction, no larger than `wave_max` \[sqrt(W)\].
+    pub(super) fn velocity_within(
+        &mut self,
+        port: &SlavePort<'_>,
+        wave_max: f64,
+    ) -> WantedVelocity {
+        let (axis, moment, pd) = (port.robot.axis, port.moment, &port.robot.pd);
+        let b = moment.came_with_nspm(axis);
+        let carried = self.carried(moment, axis, &port.spacing);
+        // in contact the line's own deflection looks like drift; it must stay. It never has the hand on the
+        // way out, where a robot is left that stood in an outage
+        let outward = port.repair.after_outage && pd.force_at_rest() * port.behind_m < 0.0;
+        let mut repair = port.repair;
+        if port.robot.touching && !outward {
+            repair.rate_hz = 0.0;
+        }
+        let corrected = carried + (b / 2.0).sqrt() * repair.velocity_mps(port.behind_m);
+        let u = corrected.clamp(-wave_max, wave_max);
+        let share = if corrected == 0.0 { 1.0 } else { u / corrected };
+        let decoder = &mut self.decoder[axis];
+        decoder.used(carried * share, moment.dt_s);
+        let integral = moment.newest.wave_integral[axis];
+        decoder.forgive(integral, (b / 2.0).sqrt() * FORGIVEN_M);
+        WantedVelocity {
+            velocity_mps: pd.wave_velocity(b, u),
+            wave_in: u,
+            events: if share < 1.0 { Events::UNPAID } else { 0 },
+        }
     }
+
+    /// The wave that came, as it should be used now \[sqrt(W)\].
+    fn carried(&self, moment: &Moment<'_>, axis: usize, spacing: &Spacing) -> f64 {
+        let came = Came {
+            sample: moment.newest.wave[axis],
+            integral: moment.newest.wave_integral[axis],
+            held: moment.held,
+        };
+        if moment.params.delay_gain {
+            spacing.used(came.sample, came.held)
+        } else {
+            self.decoder[axis].demand(&came, moment.params.catch_up_hz, moment.dt_s)
+        }
+    }
+}
+
+/// What came of a wave on one axis.
+struct Came {
+    /// The newest sample \[sqrt(W)\].
+    sample: f64,
+    /// Integral of all that was sent \[sqrt(W) s\].
+    integral: f64,
+    /// Whether the sample is new enough to be held.
+    held: bool,
 }
 
 /// Reads one axis of a wave from cumulative integrals, so that a lost, late, repeated or
 /// overtaken frame changes nothing but the moment at which its content is used (E6b).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Decoder {
+struct Decoder {
     /// Integral of the wave that was used so far \[sqrt(W) s\].
-    pub integral_out: f64,
+    integral_out: f64,
 }
 
 impl Decoder {
     /// The wave that should be used now: the newest sample, corrected towards its integral.
     ///
     /// With a constant delay and no loss this is the newest sample itself. When nothing arrived
-    /// for longer than the hold (`held` false), only the remaining integral is played out.
-    #[must_use]
-    pub fn demand(
-        &self,
-        sample: f64,
-        integral: f64,
-        held: bool,
-        catch_up_hz: f64,
-        dt_s: f64,
-    ) -> f64 {
-        let behind = integral - self.integral_out;
-        if held {
-            sample + catch_up_hz * (behind - sample * dt_s)
+    /// for longer than the hold, only the remaining integral is played out.
+    fn demand(&self, came: &Came, catch_up_hz: f64, dt_s: f64) -> f64 {
+        let behind = came.integral - self.integral_out;
+        if came.held {
+            came.sample + catch_up_hz * (behind - came.sample * dt_s)
         } else {
             catch_up_hz * behind
         }
@@ -142,46 +170,16 @@ impl Decoder {
 
     /// Give up what lies further behind than `behind_max` \[sqrt(W) s\]: after a long outage the
     /// position correction brings the robot home, not a burst of old waves.
-    pub fn forgive(&mut self, integral: f64, behind_max: f64) {
+    fn forgive(&mut self, integral: f64, behind_max: f64) {
         let behind = (integral - self.integral_out).clamp(-behind_max, behind_max);
         self.integral_out = integral - behind;
     }
 
     /// Note the wave that was really used.
-    pub fn used(&mut self, wave: f64, dt_s: f64) {
+    fn used(&mut self, wave: f64, dt_s: f64) {
         if wave.is_finite() {
             self.integral_out += wave * dt_s;
         }
-    }
-}
-
-/// A first-order low-pass for a wave that is sent (E5): `H = lambda / (s + lambda)`, by implicit Euler.
-///
-/// Each output is a mean of the input and the output before, so the filtered wave never carries more
-/// energy than the wave did (test below); what it takes stays in the account of this end. At low
-/// frequency the integral of the wave, and with it the position, passes whole.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LowPass {
-    out: f64,
-}
-
-impl LowPass {
-    /// Tell the state in other units, as the sums are when b changes ([`Units::follow`]).
-    pub fn retell(&mut self, factor: f64) {
-        self.out *= factor;
-    }
-
-    /// The wave to send; `cutoff_hz` 0 is no filter.
-    pub fn next(&mut self, wave: f64, cutoff_hz: f64, dt_s: f64) -> f64 {
-        if cutoff_hz <= 0.0 {
-            return wave;
-        }
-        let lambda_t = 2.0 * core::f64::consts::PI * cutoff_hz * dt_s;
-        self.out += lambda_t / (1.0 + lambda_t) * (wave - self.out);
-        if !self.out.is_finite() {
-            self.out = 0.0;
-        }
-        self.out
     }
 }
 
@@ -193,7 +191,17 @@ impl LowPass {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Pd;
+    use super::super::line::Units;
     use super::*;
+
+    fn came(sample: f64, integral: f64, held: bool) -> Came {
+        Came {
+            sample,
+            integral,
+            held,
+        }
+    }
 
     proptest! {
         #[test]
@@ -217,21 +225,6 @@ mod tests {
             let v = pd.wave_velocity(b, u);
             // the port equation v = sqrt(2/b) u - F/b, solved another way
             prop_assert!((v - ((2.0 / b).sqrt() * u - pd.force(v) / b)).abs() < 1e-9 * (1.0 + 50.0 / b));
-        }
-
-        /// E5: sum y^2 <= sum u^2 at every instant, which is |H| <= 1 from rest.
-        #[test]
-        fn a_filtered_wave_never_carries_more(
-            waves in prop::collection::vec(-5.0f64..5.0, 1..300), cutoff_hz in 0.0f64..500.0,
-        ) {
-            let mut filter = LowPass::default();
-            let (mut before, mut after) = (0.0, 0.0);
-            for wave in waves {
-                let sent = filter.next(wave, cutoff_hz, 1e-3);
-                before += wave * wave;
-                after += sent * sent;
-                prop_assert!(after <= before * (1.0 + 1e-12));
-            }
         }
 
         #[test]
@@ -261,43 +254,11 @@ mod tests {
                 continue;
             }
             decoder.integral_out *= units.follow(b, b).1;
-            let wave = decoder.demand(sample, sum, true, 30.0, dt);
+            let wave = decoder.demand(&came(sample, sum, true), 30.0, dt);
             decoder.used(wave, dt);
             used_m += (2.0 / b).sqrt() * wave * dt;
         }
         assert!((used_m - moved_m).abs() < 1e-9, "{used_m} of {moved_m} m");
-    }
-
-    /// Left in the units of the old b, a filtered wave moved the port by the square root of 4 too much or little.
-    #[test]
-    fn issue_a_filter_kept_the_units_of_the_impedance_before() {
-        let (dt, v, mut filter, mut units) = (1e-3, 0.1, LowPass::default(), Units::default());
-        for tick in 0..2000 {
-            let b = if tick < 1000 { 10.0 } else { 40.0 };
-            filter.retell(units.follow(b, b).0);
-            let sent = filter.next((b / 2.0_f64).sqrt() * v, 5.0, dt);
-            if tick >= 500 {
-                assert!(((2.0 / b).sqrt() * sent - v).abs() < 1e-6, "tick {tick}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_filter_passes_a_steady_wave_and_halves_the_power_at_its_cutoff() {
-        let mut filter = LowPass::default();
-        let last = (0..1000).fold(0.0, |_, _| filter.next(1.0, 10.0, 1e-3));
-        assert!((last - 1.0).abs() < 1e-9);
-        let (mut filter, mut power) = (LowPass::default(), 0.0);
-        for k in 0..10_000 {
-            let sent = filter.next(
-                libm::sin(2.0 * core::f64::consts::PI * 10.0 * 1e-3 * f64::from(k)),
-                10.0,
-                1e-3,
-            );
-            power += sent * sent / 10_000.0;
-        }
-        // half of the 0.5 of a sine; implicit Euler takes a little more
-        assert!((power - 0.25).abs() < 0.02, "{power}");
     }
 
     #[test]
@@ -308,13 +269,13 @@ mod tests {
         for k in 0..100 {
             let sample = f64::from(k) * 0.01;
             integral += sample * dt;
-            let wave = decoder.demand(sample, integral, true, 30.0, dt);
+            let wave = decoder.demand(&came(sample, integral, true), 30.0, dt);
             assert!((wave - sample).abs() < 1e-9);
             decoder.used(wave, dt);
         }
         integral += 5.0 * dt; // five frames were lost, their integral was not
         for _ in 0..1000 {
-            let wave = decoder.demand(0.0, integral, false, 30.0, dt);
+            let wave = decoder.demand(&came(0.0, integral, false), 30.0, dt);
             decoder.used(wave, dt);
         }
         assert!((decoder.integral_out - integral).abs() < 1e-9);

@@ -9,8 +9,7 @@
 //! and two factors of one W differ by a rotation of the waves, so the factor here is Cholesky's: no
 //! eigenvectors, the same bits everywhere. Both ends must use the same W.
 //!
-//! Sessions do not use this: there W is diagonal, one b an axis ([`super::CouplingParams`]'s
-//! `impedance_ratio`), and the waves of each axis are those of [`super::wave`] (test below). With a W that
+//! No session uses this: there W is diagonal, one b an axis (`impedance_ratio` of `CouplingParams`), and the waves of each axis are those of `wave` (test below). With a W that
 //! couples axes only the sum over the axes is passive: one axis may give back what another took in. The
 //! account, the guards and the judge promise more, each axis by itself; they would have to run in the
 //! eigenvectors of W, where the box of a workspace and of its force limits is none any more. This is for a
@@ -22,12 +21,16 @@
 //! | R | upper triangle with `R^T R = W` | sqrt(N s/m) |
 //! | u, w | waves | sqrt(W) |
 
+use proptest::prelude::*;
+
+use super::super::wave;
+
 /// A vector of N axes.
-pub type Vector<const N: usize> = [f64; N];
+type Vector<const N: usize> = [f64; N];
 
 /// A matrix of wave impedances that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum MatrixError {
+enum MatrixError {
     /// An element differs from its mirror image, or is not a number.
     #[error(
         "wave impedance: element ({0}, {1}) differs from ({1}, {0}); expected a symmetric matrix"
@@ -40,7 +43,7 @@ pub enum MatrixError {
 
 /// A matrix of wave impedances, factored once.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WaveMatrix<const N: usize> {
+struct WaveMatrix<const N: usize> {
     /// R, row by row; zero below its diagonal.
     factor: [Vector<N>; N],
 }
@@ -50,7 +53,7 @@ impl<const N: usize> WaveMatrix<N> {
     ///
     /// # Errors
     /// [`MatrixError`] if W is not symmetric (to 1e-9 of its elements) or not positive definite.
-    pub fn new(impedance_nspm: &[Vector<N>; N]) -> Result<Self, MatrixError> {
+    fn new(impedance_nspm: &[Vector<N>; N]) -> Result<Self, MatrixError> {
         let mut factor = [[0.0; N]; N];
         for row in 0..N {
             for column in row..N {
@@ -76,28 +79,24 @@ impl<const N: usize> WaveMatrix<N> {
     }
 
     /// The wave from master to slave, `u = (R v + R^-T F) / sqrt 2`.
-    #[must_use]
-    pub fn forward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
+    fn forward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
         combine(&self.times(v_mps), &self.over_transposed(f_n), 1.0)
     }
 
     /// The wave from slave to master, `w = (R v - R^-T F) / sqrt 2`.
-    #[must_use]
-    pub fn backward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
+    fn backward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
         combine(&self.times(v_mps), &self.over_transposed(f_n), -1.0)
     }
 
     /// Force at the master in impedance causality, `F = W v - sqrt 2 R^T w` \[N\].
-    #[must_use]
-    pub fn master_force(&self, v_mps: &Vector<N>, w: &Vector<N>) -> Vector<N> {
+    fn master_force(&self, v_mps: &Vector<N>, w: &Vector<N>) -> Vector<N> {
         let moved = self.times(v_mps);
         let inner = core::array::from_fn(|k| moved[k] - core::f64::consts::SQRT_2 * w[k]);
         self.transposed_times(&inner)
     }
 
     /// Desired velocity at the slave for a port force, `v = sqrt 2 R^-1 u - W^-1 F` \[m/s\].
-    #[must_use]
-    pub fn slave_velocity(&self, u: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
+    fn slave_velocity(&self, u: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
         let pushed = self.over_transposed(f_n);
         self.over(&core::array::from_fn(|k| {
             core::f64::consts::SQRT_2 * u[k] - pushed[k]
@@ -139,76 +138,68 @@ fn combine<const N: usize>(a: &Vector<N>, b: &Vector<N>, sign: f64) -> Vector<N>
     core::array::from_fn(|k| (a[k] + sign * b[k]) * core::f64::consts::FRAC_1_SQRT_2)
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+fn dot(a: &Vector<3>, b: &Vector<3>) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
 
-    use super::super::wave;
-    use super::*;
-
-    fn dot(a: &Vector<3>, b: &Vector<3>) -> f64 {
-        a.iter().zip(b).map(|(x, y)| x * y).sum()
-    }
-
-    /// A^T A + d I is symmetric and positive definite.
-    fn spd(a: &[f64; 9], d: f64) -> [Vector<3>; 3] {
-        core::array::from_fn(|i| {
-            core::array::from_fn(|j| {
-                let product: f64 = (0..3).map(|k| a[3 * k + i] * a[3 * k + j]).sum();
-                product + if i == j { d } else { 0.0 }
-            })
+/// A^T A + d I is symmetric and positive definite.
+fn spd(a: &[f64; 9], d: f64) -> [Vector<3>; 3] {
+    core::array::from_fn(|i| {
+        core::array::from_fn(|j| {
+            let product: f64 = (0..3).map(|k| a[3 * k + i] * a[3 * k + j]).sum();
+            product + if i == j { d } else { 0.0 }
         })
-    }
+    })
+}
 
-    proptest! {
-        #[test]
-        fn waves_carry_the_power_of_all_axes(
-            a in prop::array::uniform9(-5.0f64..5.0), d in 0.1f64..50.0,
-            v in prop::array::uniform3(-1.0f64..1.0), f in prop::array::uniform3(-20.0f64..20.0),
-        ) {
-            let matrix = WaveMatrix::new(&spd(&a, d)).expect("positive");
-            let (u, w) = (matrix.forward(&v, &f), matrix.backward(&v, &f));
-            let scale = 1.0 + dot(&u, &u) + dot(&w, &w);
-            prop_assert!((dot(&v, &f) - (dot(&u, &u) - dot(&w, &w)) / 2.0).abs() < 1e-9 * scale);
-            let force = matrix.master_force(&v, &w);
-            let velocity = matrix.slave_velocity(&u, &f);
-            for k in 0..3 {
-                prop_assert!((force[k] - f[k]).abs() < 1e-6 * scale);
-                prop_assert!((velocity[k] - v[k]).abs() < 1e-6 * scale);
-            }
-        }
-
-        #[test]
-        fn a_diagonal_is_the_waves_of_each_axis(
-            b in prop::array::uniform3(0.1f64..100.0), v in prop::array::uniform3(-1.0f64..1.0),
-            f in prop::array::uniform3(-20.0f64..20.0),
-        ) {
-            let diagonal = core::array::from_fn(|i| {
-                core::array::from_fn(|j| if i == j { b[i] } else { 0.0 })
-            });
-            let matrix = WaveMatrix::new(&diagonal).expect("positive");
-            let (u, w) = (matrix.forward(&v, &f), matrix.backward(&v, &f));
-            for k in 0..3 {
-                prop_assert!((u[k] - wave::forward(b[k], v[k], f[k])).abs() < 1e-9);
-                prop_assert!((w[k] - wave::backward(b[k], v[k], f[k])).abs() < 1e-9);
-            }
+proptest! {
+    #[test]
+    fn waves_carry_the_power_of_all_axes(
+        a in prop::array::uniform9(-5.0f64..5.0), d in 0.1f64..50.0,
+        v in prop::array::uniform3(-1.0f64..1.0), f in prop::array::uniform3(-20.0f64..20.0),
+    ) {
+        let matrix = WaveMatrix::new(&spd(&a, d)).expect("positive");
+        let (u, w) = (matrix.forward(&v, &f), matrix.backward(&v, &f));
+        let scale = 1.0 + dot(&u, &u) + dot(&w, &w);
+        prop_assert!((dot(&v, &f) - (dot(&u, &u) - dot(&w, &w)) / 2.0).abs() < 1e-9 * scale);
+        let force = matrix.master_force(&v, &w);
+        let velocity = matrix.slave_velocity(&u, &f);
+        for k in 0..3 {
+            prop_assert!((force[k] - f[k]).abs() < 1e-6 * scale);
+            prop_assert!((velocity[k] - v[k]).abs() < 1e-6 * scale);
         }
     }
 
     #[test]
-    fn what_is_no_impedance_is_refused() {
-        let refused = |matrix| WaveMatrix::<2>::new(&matrix).expect_err("none");
-        assert_eq!(
-            refused([[1.0, 2.0], [3.0, 9.0]]),
-            MatrixError::NotSymmetric(0, 1)
-        );
-        assert_eq!(
-            refused([[1.0, 2.0], [2.0, 1.0]]),
-            MatrixError::NotPositive(1)
-        );
-        assert_eq!(
-            refused([[f64::NAN, 0.0], [0.0, 1.0]]),
-            MatrixError::NotSymmetric(0, 0)
-        );
+    fn a_diagonal_is_the_waves_of_each_axis(
+        b in prop::array::uniform3(0.1f64..100.0), v in prop::array::uniform3(-1.0f64..1.0),
+        f in prop::array::uniform3(-20.0f64..20.0),
+    ) {
+        let diagonal = core::array::from_fn(|i| {
+            core::array::from_fn(|j| if i == j { b[i] } else { 0.0 })
+        });
+        let matrix = WaveMatrix::new(&diagonal).expect("positive");
+        let (u, w) = (matrix.forward(&v, &f), matrix.backward(&v, &f));
+        for k in 0..3 {
+            prop_assert!((u[k] - wave::forward(b[k], v[k], f[k])).abs() < 1e-9);
+            prop_assert!((w[k] - wave::backward(b[k], v[k], f[k])).abs() < 1e-9);
+        }
     }
+}
+
+#[test]
+fn what_is_no_impedance_is_refused() {
+    let refused = |matrix| WaveMatrix::<2>::new(&matrix).expect_err("none");
+    assert_eq!(
+        refused([[1.0, 2.0], [3.0, 9.0]]),
+        MatrixError::NotSymmetric(0, 1)
+    );
+    assert_eq!(
+        refused([[1.0, 2.0], [2.0, 1.0]]),
+        MatrixError::NotPositive(1)
+    );
+    assert_eq!(
+        refused([[f64::NAN, 0.0], [0.0, 1.0]]),
+        MatrixError::NotSymmetric(0, 0)
+    );
 }

@@ -1,15 +1,15 @@
 //! What holds of both ends whatever the method.
 
+mod wave_matrix;
+
 use proptest::prelude::*;
+use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error;
 
-use super::master_end::AtHandle;
-use super::slave_end::AtRobot;
-use super::wave::Pd;
 use super::*;
-use crate::AXES;
 use crate::frame::FrameFlags;
+use crate::{AXES, Axes, HapticFrame};
 
 #[test]
 fn every_mode_is_read_by_its_own_name() {
@@ -45,6 +45,16 @@ fn frame(sequence: u64, x: f64) -> HapticFrame {
     }
 }
 
+/// A twin of this force that is not known, without a round trip.
+fn twin(force_n: &Axes) -> AtTwin<'_> {
+    AtTwin {
+        rtt_s: None,
+        confidence: 0.0,
+        force_n,
+        leaps: false,
+    }
+}
+
 /// A tick of both ends with what the other side sent, and how their ports move.
 type Tick = (u64, f64, f64, f64, bool);
 
@@ -71,14 +81,14 @@ proptest! {
             account.receive(&newest.energy_sent_j);
             account.deposit(1, work_j);
             end.book(1, work_j, v * 1e-3);
-            end.begin(&moment);
+            end.begin(&moment, &twin(&[force_n; AXES]));
             let handle = AtHandle {
-                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, twin_n: force_n,
-                edge_n: -0.3 * force_n, twin_j: 1e-3,
+                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, last_n: 0.0,
+                twin_n: force_n, edge_n: -0.3 * force_n, twin_j: 1e-3,
             };
             let wanted = end.demand(&moment, &handle, &account);
             prop_assert!(wanted.force_n.is_finite() && wanted.wave_in.is_finite());
-            let wave = end.send(&moment, &handle, (force_n, 1e-5), &mut account);
+            let wave = end.send(&moment, &handle, &Written { force_n, reserve_j: 1e-5 }, &mut account);
             prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
             prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-15);
         }
@@ -98,14 +108,14 @@ proptest! {
             let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
             account.receive(&newest.energy_sent_j);
             end.begin(&moment);
-            let damping_nspm = SlaveEnd::damping_nspm(&moment, 1, 50.0);
+            let damping_nspm = moment.robot_nspm(1, 50.0);
             let pd = Pd { stiffness_npm: 2000.0, damping_nspm, error_m: 1e-3 * x, robot_velocity_mps: v, dt_s: 1e-3 };
             let robot = AtRobot { axis: 1, port_m: 0.02 * x, touching: held, contact_n: held.then_some(force_n), pd };
             let wanted = end.demand(&moment, &robot, &account);
             prop_assert!(wanted.velocity_mps.is_finite() && wanted.wave_in.is_finite());
             let paid = account.payable_velocity(1, wanted.velocity_mps, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
             account.deposit(1, -pd.force(paid) * paid * 1e-3);
-            let wave = end.send(&moment, 1, (paid, pd.force(paid)), &mut account);
+            let wave = end.send(&moment, &Moved { axis: 1, velocity_mps: paid, force_n: pd.force(paid) }, &mut account);
             prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
             prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-12);
         }
@@ -131,19 +141,18 @@ fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
         let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
         let handle = AtHandle {
             axis: 1,
-            position_m: 0.0,
-            velocity_mps: 0.0,
-            smooth_mps: 0.0,
-            twin_n: 0.0,
             edge_n,
-            twin_j: 0.0,
+            ..AtHandle::default()
         };
-        end.begin(&moment);
+        end.begin(&moment, &twin(&[0.0; AXES]));
         let wanted = end.demand(&moment, &handle, &account);
-        let written_n = share * wanted.force_n;
+        let written = Written {
+            force_n: share * wanted.force_n,
+            reserve_j: 0.0,
+        };
         (
             wanted.force_n,
-            end.send(&moment, &handle, (written_n, 0.0), &mut account),
+            end.send(&moment, &handle, &written, &mut account),
         )
     };
     let (alone_n, alone) = sent(0.0, 1.0);
@@ -194,15 +203,13 @@ fn pulled_and_back(mode: Mode, wave: f64) {
         line_j += (written_n - blade_n) * moved_m;
         account.deposit(1, written_n * moved_m);
         end.book(1, written_n * moved_m, moved_m);
-        end.begin(&moment);
+        end.begin(&moment, &twin(&[0.0; AXES]));
         let handle = AtHandle {
             axis: 1,
-            position_m: 0.0,
             velocity_mps: v,
             smooth_mps: v,
-            twin_n: 0.0,
             edge_n: -HELD_NPM * at_m,
-            twin_j: 0.0,
+            ..AtHandle::default()
         };
         let wanted = end.demand(&moment, &handle, &account);
         // the controller of waves has the line's own work to control
@@ -210,7 +217,11 @@ fn pulled_and_back(mode: Mode, wave: f64) {
         assert!(!acted, "{mode:?}, tick {tick}: {:?}", wanted.events);
         written_n = wanted.force_n;
         blade_n = -handle.edge_n;
-        end.send(&moment, &handle, (written_n, 0.0), &mut account);
+        let written = Written {
+            force_n: written_n,
+            reserve_j: 0.0,
+        };
+        end.send(&moment, &handle, &written, &mut account);
         // a force that is a tick old takes something out again where the hand turns, and it is not shipped twice
         most_j = f64::max(most_j, line_j);
         assert!(

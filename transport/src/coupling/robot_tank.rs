@@ -1,28 +1,43 @@
-//! Model mediation: how its energy is shared.
+//! The tank at the robot: how it is filled from the hand's end, and what it gives back.
 //!
-//! The handle feels a local model at once. What the hand puts into it by pressing, it gets back by
-//! releasing, so the master's account needs no stock of its own but a little to begin a touch with. The
-//! robot presses a delay later and needs that energy too: the slave's end keeps a tank (teleop E9, Franken's
-//! two layers). It is filled by what the hand spends beyond the model's stored energy, and, while the tank is low, by a
-//! little friction against the hand; never by anything else. The model itself is outside the guarantee: a
-//! wrong twin can be felt, it cannot make the channel active.
+//! The robot moves a delay later than the hand and needs energy for it: the slave's end keeps a tank (teleop E9,
+//! Franken's two layers). It is filled by what the hand spends beyond what its own end needs, and, while the tank
+//! is low, by a little friction against the hand; never by anything else.
+
+use super::method::{MasterPort, Shipment};
 
 /// Speed from which the charging force is whole \[m/s\]: below, it is a damper of `n_max` over this,
 /// which a light handle at 1 kHz with a filtered velocity still bears.
 const CHARGING_MPS: f64 = 0.02;
 
-/// Energy that the master keeps for the beginning of a touch \[J\] (ours). Holding a force F for the 2 ms
-/// until a device lets go may cost `c1 F + c2 F^2` (a longer time, more than this stock has), c1 some 0.2 mm and c2 some 0.16 mm/N on the
-/// lightest handle, and a spring K that is pressed with F has brought only `F^2 / (2 K)`: at 2 000 N/m up to
-/// 0.2 mJ less. From nothing, a force would grow over the first 2 mm whatever the model is, so that hard tissue
-/// had no surface and then felt harder than it is. Twice that, for a hand that moves.
-pub const STOCK_J: f64 = 4e-4;
+/// Friction that fills the slave's tank while it is low \[N\].
+pub(super) fn charge(port: &MasterPort<'_>, n_max: f64) -> f64 {
+    let (moment, handle) = (port.moment, port.handle);
+    let tank_j = moment.newest.reservoir_j[handle.axis];
+    let target_j = moment.params.tank_target_j;
+    charge_n(tank_j, target_j, n_max, handle.smooth_mps)
+}
+
+/// Offer the slave's tank what the master does not need for `stored_j` \[J\].
+pub(super) fn offer(shipment: &mut Shipment<'_>, stored_j: f64) {
+    let tank_j = shipment.moment.newest.reservoir_j[shipment.axis];
+    let target_j = shipment.moment.params.tank_target_j;
+    let offer_j = offer_j(shipment.level_j(), stored_j, tank_j, target_j);
+    shipment.ship(offer_j, shipment.reserve_j);
+}
+
+/// Return what the slave's tank holds too much of.
+pub(super) fn surplus(shipment: &mut Shipment<'_>) {
+    let (params, dt_s) = (shipment.moment.params, shipment.moment.dt_s);
+    let tank_j = shipment.level_j();
+    let surplus_j = surplus_j(tank_j, params.tank_target_j, params.share_hz, dt_s);
+    shipment.ship(surplus_j, 0.0);
+}
 
 /// Force against the hand that fills the slave's tank: whole when the tank is empty, none at the
 /// target \[N\] (E9; a friction and not a damper, ours, so that a slow hand pays as much a way as a
 /// fast one). `tank_j` is the tank's level as last reported.
-#[must_use]
-pub fn charge_n(tank_j: f64, target_j: f64, n_max: f64, velocity_mps: f64) -> f64 {
+pub(super) fn charge_n(tank_j: f64, target_j: f64, n_max: f64, velocity_mps: f64) -> f64 {
     if target_j <= 0.0 {
         return 0.0;
     }
@@ -34,8 +49,7 @@ pub fn charge_n(tank_j: f64, target_j: f64, n_max: f64, velocity_mps: f64) -> f6
 /// beyond what the model may give back to the hand, as long as the tank is below its target. A model
 /// that holds less than nothing, as one in single precision does by its rounding, gives nothing back
 /// and adds nothing to the offer; an unknown one stops it.
-#[must_use]
-pub fn offer_j(level_j: f64, model_j: f64, tank_j: f64, target_j: f64) -> f64 {
+fn offer_j(level_j: f64, model_j: f64, tank_j: f64, target_j: f64) -> f64 {
     if tank_j < target_j {
         // a clamp keeps what is not a number, which the difference then makes 0
         (level_j - model_j.clamp(0.0, f64::INFINITY)).max(0.0)
@@ -46,8 +60,7 @@ pub fn offer_j(level_j: f64, model_j: f64, tank_j: f64, target_j: f64) -> f64 {
 
 /// Energy that the slave returns in one tick \[J\]: a share of what lies above one and a half
 /// targets, so that offers made before its report arrived do not pile up.
-#[must_use]
-pub fn surplus_j(tank_j: f64, target_j: f64, share_hz: f64, dt_s: f64) -> f64 {
+fn surplus_j(tank_j: f64, target_j: f64, share_hz: f64, dt_s: f64) -> f64 {
     (tank_j - 1.5 * target_j).max(0.0) * (share_hz * dt_s).clamp(0.0, 1.0)
 }
 
