@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use palpate::cli::Cli;
-use palpate::command::{self, Done, Failure};
-use palpate::run::allocation::CountingAllocator;
+use palpate::command::{self, Done};
+use palpate_analysis::Failure;
+use palpate_session::run::allocation::CountingAllocator;
 
 /// Counts by thread, so that a summary can say what the servo threads allocated.
 #[global_allocator]

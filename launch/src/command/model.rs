@@ -14,15 +14,14 @@ mod volume;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use palpate_analysis::Failure;
 use palpate_twin::Vec3;
 use palpate_twin::mesh::drape::{self, DrapeParams, Form};
 use palpate_twin::mesh::{Lattice, Parts, Surface, Units, check, fem, fixture, plg};
 use palpate_twin::scene::Body;
 
-use super::{Done, Failure};
+use super::Done;
 use crate::cli::{LabelArgs, ModelAction, SurfaceArgs, UnitArgs, UnitName};
-
-pub use build::{Amount, Built};
 
 /// Do one action on a model.
 ///

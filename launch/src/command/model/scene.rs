@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use palpate_session::lab;
 use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
 use palpate_twin::mesh::Parts;
@@ -13,7 +14,6 @@ use palpate_twin::scene::{
 };
 
 use super::{Done, Failure};
-use crate::lab;
 
 /// Servo period that costs are stated for \[s\].
 const TICK_S: f64 = 1e-3;

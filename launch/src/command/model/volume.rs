@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use palpate_session::lab::list_folder;
 use palpate_twin::mesh::file::{Format as MeshFormat, obj_write, ply_write, vtu_write};
 use palpate_twin::mesh::{Painted, Units};
 use palpate_twin::model::linked::elements::Elements;
@@ -17,7 +18,6 @@ use palpate_twin::volume::{Format, Voxels, sample};
 
 use super::{Done, Failure, mesh};
 use crate::cli::{LabelArgs, SurfaceArgs};
-use crate::lab::list_folder;
 
 /// Cosine between axes above which a volume is skewed; scenes refuse it too.
 const SKEW_MAX: f64 = 0.02;
@@ -393,8 +393,9 @@ pub(super) fn amounts(labels: &Voxels<u16>) -> BTreeMap<u16, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use palpate_twin::volume::phantom::Phantom;
+
+    use super::*;
 
     fn coarse() -> Phantom {
         Phantom {
