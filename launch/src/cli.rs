@@ -1,6 +1,6 @@
 //! What can be said on the command line: one tree of commands, and nothing that acts.
 //!
-//! [`flags`] turns the flags of a session into a [`Config`](crate::config::Config); `command`
+//! [`flags`] turns the flags of a session into a [`Config`](palpate_session::config::Config); `command`
 //! does the work. Source: ours.
 
 mod atlas;
@@ -27,7 +27,8 @@ pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
 pub use volume::{BuildArgs, LabelArgs, SurfaceArgs};
 
-use crate::bench::Part;
+use palpate_console::serve::Serving;
+use palpate_study::bench::Part;
 
 /// What the commands of later versions will do, so that nobody searches for them here.
 const NOT_HERE: &str = "\
@@ -210,6 +211,18 @@ pub struct ConsoleArgs {
     /// Viewers of Foxglove's protocol.
     #[command(flatten)]
     pub foxglove: FoxgloveArgs,
+}
+
+impl ConsoleArgs {
+    /// Whether and where a page is served.
+    #[must_use]
+    pub fn serving(&self) -> Serving {
+        Serving {
+            none: self.no_console,
+            port: self.console_port,
+            foxglove: self.foxglove.foxglove,
+        }
+    }
 }
 
 /// Whether viewers that speak Foxglove's WebSocket protocol are served.

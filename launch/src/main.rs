@@ -3,10 +3,12 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use palpate::cli::Cli;
-use palpate::command::{self, Done, Failure};
-use palpate::run::allocation::CountingAllocator;
+use palpate::command;
+use crate::command::Done;
+use clap::Parser as _;
+use palpate_analysis::Failure;
+use palpate_session::run::allocation::CountingAllocator;
 
 /// Counts by thread, so that a summary can say what the servo threads allocated.
 #[global_allocator]

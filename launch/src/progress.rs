@@ -5,14 +5,15 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub use palpate_analysis::progress::Progress;
 
 /// Something that runs long, as the person at the terminal sees it.
 #[derive(Debug)]
-pub struct Progress {
+pub struct Terminal {
     bar: ProgressBar,
 }
 
-impl Progress {
+impl Terminal {
     /// A bar of `total` steps; hidden if `quiet`, or if stdout or stderr is no terminal.
     #[must_use]
     pub fn bar(label: &'static str, total: u64, quiet: bool) -> Self {
@@ -24,7 +25,7 @@ impl Progress {
         )
     }
 
-    /// A line of status without an end, for live sessions; hidden as [`Progress::bar`].
+    /// A line of status without an end, for live sessions; hidden as [`Terminal::bar`].
     #[must_use]
     pub fn line(label: &'static str, quiet: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(quiet));
@@ -38,26 +39,24 @@ impl Progress {
         bar.set_prefix(label);
         Self { bar }
     }
+}
 
-    /// Show that `done` steps are done.
-    pub fn at(&self, done: u64) {
+impl Progress for Terminal {
+    fn at(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    /// Show `text` beside the bar, or as the status line.
-    pub fn say(&self, text: impl Into<String>) {
-        self.bar.set_message(text.into());
+    fn say(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
         self.bar.tick();
     }
 
-    /// Whether anybody sees it: a caller need not compute what is not shown.
-    #[must_use]
-    pub fn visible(&self) -> bool {
+    fn is_visible(&self) -> bool {
         !self.bar.is_hidden()
     }
 }
 
-impl Drop for Progress {
+impl Drop for Terminal {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -77,10 +76,10 @@ mod tests {
 
     #[test]
     fn quiet_is_hidden_and_harmless() {
-        let progress = Progress::bar("lab", 10, true);
-        assert!(!progress.visible());
+        let progress = Terminal::bar("lab", 10, true);
+        assert!(!progress.is_visible());
         progress.at(20);
         progress.say("more than all");
-        Progress::line("run", true).say("steady");
+        Terminal::line("run", true).say("steady");
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use palpate::console::{Answer, Board, Console, ConsoleOptions, Desk, Order, wire};
+use palpate_console::{Console, ConsoleOptions};
 use palpate_master::device::pointer::Aim;
+use palpate_session::monitor::{Answer, Board, Desk, Order, wire};
 use palpate_transport::trace::Side;
 
 /// Notes what it is told.
@@ -322,7 +323,10 @@ fn one_page_operates_and_all_may_stop() {
     let hello = first.until(|word| word["kind"] == "hello");
     assert_eq!(
         (&hello["session"]["name"], &hello["layout"]),
-        (&"test".into(), &palpate::console::wire::VERSION.into())
+        (
+            &"test".into(),
+            &palpate_session::monitor::wire::VERSION.into()
+        )
     );
     first.until(|word| word["operator"] == true);
     let mut second = served.page();

@@ -9,13 +9,13 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate::command::lab::Entry;
-use palpate::command::{lab, truth};
-use palpate::config::Config;
-use palpate::environment::TissueEnvironment;
-use palpate::lab::{Session, load_scene};
-use palpate::metrics::{Site, Traces, loops, press};
-use palpate::progress::Progress;
+use palpate_analysis::metrics::{Site, Traces, loops, press};
+use palpate_analysis::play::{self, Entry};
+use palpate_analysis::progress::Unseen;
+use palpate_analysis::truth;
+use palpate_session::config::Config;
+use palpate_session::environment::TissueEnvironment;
+use palpate_session::lab::{Session, load_scene};
 use palpate_slave::robot::{Environment as _, Probe};
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -115,7 +115,7 @@ fn session(scene: &str, twin: &str, (rtt_ms, sites): (f64, u16), seed: u64) -> S
     }
     let stop = AtomicBool::new(false);
     let session = Session::new(&config).expect("valid");
-    let run = lab::play(session, &Progress::line("", true), &stop, |entry| {
+    let run = play::play(session, &Unseen, &stop, |entry| {
         if let Entry::Tick(record) = entry
             && (sites + 1..=9).contains(&record.phase)
         {
@@ -132,7 +132,7 @@ fn session(scene: &str, twin: &str, (rtt_ms, sites): (f64, u16), seed: u64) -> S
         .into_iter()
         .filter(|site| site.phase <= sites)
         .collect();
-    let facts = lab::facts(&config, &run, known.clone(), false).expect("a scene");
+    let facts = play::facts(&config, &run, known.clone(), false).expect("a scene");
     let traces = Traces {
         master: &run.master,
         slave: &run.slave,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use palpate::record;
+use palpate_session::record;
 use serde_json::Value;
 
 /// A session of a day, which takes an hour.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use palpate::config::Config;
 use palpate_bus::{Role, Session, SessionConfig};
+use palpate_session::config::Config;
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
@@ -348,8 +348,8 @@ fn a_codec_that_one_side_wants_is_used_by_both_and_two_demands_are_refused() {
 }
 
 /// Records of one side's recording.
-fn records(folder: &Path) -> palpate::record::Recording {
-    palpate::record::read(&folder.join("recording.mcap")).expect("a recording")
+fn records(folder: &Path) -> palpate_session::record::Recording {
+    palpate_session::record::read(&folder.join("recording.mcap")).expect("a recording")
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use palpate::config::Config;
-use palpate::lab::Session;
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
 use palpate_transport::coupling::Mode;
 use palpate_transport::msg::schema::ros2msg;
 use palpate_transport::trace::Side;

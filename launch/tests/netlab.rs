@@ -22,7 +22,7 @@ use core::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::time::ClockId;
 use nix::unistd::Pid;
-use palpate::netlab::{
+use palpate_session::netlab::{
     Backend, BackendChoice, Direction, NetLab, NetLabError, NetLabOptions, Side,
 };
 use palpate_transport::link::{LinkParams, Outage};

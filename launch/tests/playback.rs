@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use palpate::console::playback::PlaybackDesk;
-use palpate::console::playback::order::Transport;
-use palpate::console::playback::reel::Reel;
-use palpate::console::playback::shelf::Shelf;
-use palpate::console::{Desk, Order, wire};
+use palpate_console::playback::PlaybackDesk;
+use palpate_console::playback::reel::Reel;
+use palpate_console::playback::shelf::Shelf;
+use palpate_session::monitor::request::Transport;
+use palpate_session::monitor::{Desk, Order, wire};
 
 fn palpate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_palpate"))

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use palpate::record;
+use palpate_session::record;
 use serde_json::Value;
 
 fn palpate(arguments: &[&str]) -> Output {

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use palpate::command::lab::play_watched;
-use palpate::command::rehearse::{Run, play};
-use palpate::config::Config;
-use palpate::lab;
-use palpate::progress::Progress;
-use palpate::rehearsal::solo::{Solo, alone};
-use palpate::rehearsal::{Rehearsed, Script, Watch, script};
+use palpate_analysis::play::play_watched;
+use palpate_analysis::progress::Unseen;
+use palpate_analysis::rehearsed::{Rehearsed, Watch};
+use palpate_console::rehearsal::run::{Run, play};
+use palpate_console::rehearsal::solo::{Solo, alone};
+use palpate_console::rehearsal::{Script, script};
+use palpate_session::config::Config;
+use palpate_session::lab;
 
 const SCENE: &str = r#"
 name = "crumb"
@@ -88,8 +89,8 @@ fn run(script: &str) -> Run {
     let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
     let watch = Watch::new(&config, &scene).expect("it can be rehearsed");
     let session = Solo::new(&config).expect("a session");
-    let (hidden, stop) = (Progress::line("test", true), AtomicBool::new(false));
-    play((session, watch), (&hidden, &stop), |_| Ok(())).expect("nothing refuses")
+    let stop = AtomicBool::new(false);
+    play((session, watch), (&Unseen, &stop), |_| Ok(())).expect("nothing refuses")
 }
 
 fn rehearsed(script: &str) -> Rehearsed {
@@ -458,8 +459,8 @@ fn tp_11_the_same_script_opens_both_tissues_of_a_session_over_a_network() {
     let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
     let watch = Watch::new(&config, &scene).expect("able");
     let session = lab::Session::new(&config).expect("a session");
-    let (hidden, stop) = (Progress::line("test", true), AtomicBool::new(false));
-    let run = play_watched((session, watch), &hidden, &stop, |_| Ok(()));
+    let stop = AtomicBool::new(false);
+    let run = play_watched((session, watch), &Unseen, &stop, |_| Ok(()));
     let run = run.expect("nothing refuses");
     assert_eq!(run.audit.violations, 0);
     let done = run.rehearsed.expect("steps");

@@ -390,7 +390,7 @@ fn every_trial_that_is_shipped_reads() {
     for file in files.flatten() {
         let text = std::fs::read_to_string(file.path()).expect("text");
         let name = file.file_name().to_string_lossy().into_owned();
-        let trial = palpate::trial::file::Trial::parse(&text, &name);
+        let trial = palpate_study::trial::file::Trial::parse(&text, &name);
         rows += trial.expect("a trial").conditions.len();
     }
     assert!(rows > 50, "{rows} conditions");

@@ -11,10 +11,10 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::unistd::geteuid;
-use palpate::netlab::privilege::{
+use palpate_session::netlab::privilege::{
     Capability, UserNamespace, enter_user_namespace, has_capability, try_user_namespace,
 };
-use palpate::netlab::{Backend, NetLab, NetLabOptions, Side, tun_access};
+use palpate_session::netlab::{Backend, NetLab, NetLabOptions, Side, tun_access};
 
 /// The user and group "nobody" of most distributions.
 const NOBODY: u32 = 65_534;

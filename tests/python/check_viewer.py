@@ -1,7 +1,7 @@
 """Looks at the console's page without a session: a made-up surface that is dented, seen in every way that the page offers
 (rows S4-48 to S4-53 of seed-004), at several sizes, light and dark, by pixels and by keys.
 
-Usage: check_viewer.py --page launch/src/console/page --out DIR [--triangles 20000] [--chromium PATH]
+Usage: check_viewer.py --page launch/console/src/page --out DIR [--triangles 20000] [--chromium PATH]
 
 The frames are made in the page by a stand-in for its WebSocket; nothing here is measured of a tissue. Prints numbers as
 one line of JSON; anything that does not hold ends it with status 1.
@@ -356,7 +356,7 @@ def quick(found):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--page", default="launch/src/console/page")
+    parser.add_argument("--page", default="launch/console/src/page")
     parser.add_argument("--out", required=True)
     parser.add_argument("--triangles", type=int, default=20000)
     parser.add_argument("--chromium", default="/usr/bin/chromium")

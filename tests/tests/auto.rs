@@ -4,9 +4,9 @@
 //! The measure is transparency: the force felt minus that of the tissue itself in the very motion of the
 //! handle, so that what a delay adds counts as what a wrong twin does.
 
-use palpate::config::Config;
-use palpate::environment::TissueEnvironment;
-use palpate::lab::{Session, load_scene};
+use palpate_session::config::Config;
+use palpate_session::environment::TissueEnvironment;
+use palpate_session::lab::{Session, load_scene};
 use palpate_slave::robot::{Environment as _, Probe};
 use palpate_transport::coupling::Mode;
 

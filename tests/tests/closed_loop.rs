@@ -21,10 +21,10 @@ mod case;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::Config;
-use palpate::lab::Session;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_transport::coupling::Mode;

@@ -1,10 +1,10 @@
 //! The codec in whole sessions: passive, no loss in anybody's books, and what it saves.
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::Config;
-use palpate::lab::{Lockstep, Reconstruction, Session};
 use palpate_master::device::params::HandleKind;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::{Lockstep, Reconstruction, Session};
 use palpate_transport::Span;
 use palpate_transport::codec::{CodecKind, Prediction};
 use palpate_transport::coupling::Mode;

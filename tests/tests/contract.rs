@@ -3,11 +3,12 @@
 //! Every built-in scene takes part, and small ones with what no built-in scene has. The implicit solver,
 //! of hexahedra and of tetrahedra, is asked at longer steps, since it is stable at any and slow at all.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use palpate_scene as scene;
 use palpate_scene::Scene;
 use palpate_twin::shape::Shape;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
-use std::hash::{DefaultHasher, Hasher};
 
 /// Longest step at which tissues are asked to run, the tick of the servo loops \[s\].
 const DT_S: f64 = 1e-3;

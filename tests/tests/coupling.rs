@@ -2,12 +2,12 @@
 //! the wave impedance and of the method, one impedance an axis, impedance matching, the filter behind the
 //! passivity controller. In each of them the judge finds no energy made.
 
-use palpate::atlas::session;
-use palpate::audit::{Auditor, TOLERANCE_J};
-use palpate::config::Config;
-use palpate::lab::Session;
 use palpate_calib::fit;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_session::audit::{Auditor, TOLERANCE_J};
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
+use palpate_study::atlas::session;
 use palpate_transport::coupling::{Matching, Mode, Relayed};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::{Events, Side, TickRecord};

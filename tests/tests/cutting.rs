@@ -5,13 +5,13 @@
 //! allows, 1 N a tick, nor falls by more than its mode says ([`fall_n_max`]); both tissues end with the same elements,
 //! links and holds; and it all repeats bit for bit.
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::{Config, LinkChange};
-use palpate::lab::{self, Session};
-use palpate::metrics::{SessionFacts, Tally, Traces, topology};
-use palpate::record::Recording;
-use palpate::replay::same;
-use palpate::summary::TopologySummary;
+use palpate_analysis::metrics::{SessionFacts, Tally, Traces, topology};
+use palpate_analysis::summary::TopologySummary;
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::{Config, LinkChange};
+use palpate_session::lab::{self, Session};
+use palpate_session::record::Recording;
+use palpate_session::replay::same;
 use palpate_slave::robot::{Opened, Reading, Robot, RobotCaps, StrokeRefusal};
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::{LinkParams, Outage};
@@ -475,7 +475,7 @@ fn issue_a_refused_stroke_was_tried_for_ever_and_held_up_those_after_it() {
     // the tissues are not alike, which is seen: instruments only press from then on
     assert_eq!(topology.equal, Some(false));
     assert!(topology.blunted_ticks > Some(500), "{topology:?}");
-    let told = palpate::command::conclude::opened(&topology).expect("instruments worked");
+    let told = palpate_analysis::conclude::opened(&topology).expect("instruments worked");
     assert!(
         told.contains("REFUSED 1") && told.contains("stroke 2"),
         "{told}"

@@ -1,9 +1,9 @@
 //! Devices that lie: a reading that is not a number must not reach the hand, the tissue or the bus.
 
-use palpate::audit::{Ports, audit};
-use palpate::config::Config;
-use palpate::lab::{Session, build_robot};
 use palpate_master::device::{self, Handle, HandleCaps};
+use palpate_session::audit::{Ports, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::{Session, build_robot};
 use palpate_slave::robot::{self, Robot, RobotCaps};
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::{Events, TickRecord};

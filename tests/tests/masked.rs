@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::Config;
-use palpate::lab::{self, Session};
 use palpate_fem::Compliance;
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::{self, Session};
 use palpate_transport::Span;
 use palpate_transport::trace::{Events, TickRecord};
 

@@ -1,8 +1,8 @@
 //! Missed ticks: the tick after them accounts for the time that really passed.
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::Config;
-use palpate::lab::{self, PERIOD};
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::{self, PERIOD};
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};

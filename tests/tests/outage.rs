@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
-use palpate::config::{Config, LinkChange};
-use palpate::lab::Session;
+use palpate_session::config::{Config, LinkChange};
+use palpate_session::lab::Session;
 use palpate_transport::AXES;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::{LinkParams, Outage, profile};

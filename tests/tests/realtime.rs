@@ -1,10 +1,10 @@
 //! The servo path allocates nothing after its warm-up: both ticks, the devices, the twin, the link
 //! and the meeting points between threads, counted on this thread in virtual time.
 
-use palpate::config::Config;
-use palpate::lab::Session;
-use palpate::run::allocation::{self, CountingAllocator};
 use palpate_master::device::params::HandleKind;
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
+use palpate_session::run::allocation::{self, CountingAllocator};
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
 use palpate_transport::mailbox::{latest, ring};

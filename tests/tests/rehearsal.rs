@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use palpate::config::Config;
-use palpate::console::session::{SessionDesk, Sides};
-use palpate::console::{Answer, Desk as _, Order};
-use palpate::lab::Session;
-use palpate::rehearsal::attempts;
-use palpate::rehearsal::desk::{RehearsalDesk, Wish};
-use palpate::rehearsal::library::{Said, TaskKind};
-use palpate::rehearsal::live::{self, LiveOptions, Rehearsals};
-use palpate::rehearsal::solo::{self, Solo};
-use palpate::rehearsal::task::Attempt;
-use palpate::run::paced::{Beat, Paced as _};
+use palpate_analysis::rehearsed::task::Attempt;
+use palpate_console::rehearsal::attempts;
+use palpate_console::rehearsal::desk::RehearsalDesk;
+use palpate_console::rehearsal::live::{self, LiveOptions, Rehearsals};
+use palpate_console::rehearsal::solo::{self, Solo};
 use palpate_master::device::pointer::{Aim, Pointer};
 use palpate_master::device::{HandleKind, params};
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
+use palpate_session::monitor::desk::{SessionDesk, Sides};
+use palpate_session::monitor::request::{Said, TaskKind, Wish};
+use palpate_session::monitor::{Answer, Desk as _, Order};
+use palpate_session::run::paced::{Beat, Paced as _};
 use serde_json::Value;
 
 /// A pointer that goes down over the middle, a word every 16 ticks.

@@ -1,9 +1,9 @@
 //! A side that is killed and started anew in the middle: motion comes back, and no energy was made.
 
-use palpate::audit::{Ports, TOLERANCE_J, audit};
-use palpate::config::Config;
-use palpate::lab::{Lockstep, Session};
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::{Lockstep, Session};
 use palpate_transport::Span;
 use palpate_transport::coupling::{Matching, Mode};
 use palpate_transport::link::LinkParams;

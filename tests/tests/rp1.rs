@@ -1,11 +1,11 @@
 //! The reference plant RP-1 in virtual time against closed forms (teleop sections 6 and 8).
 
-use palpate::atlas::session;
-use palpate::config::Config;
-use palpate::lab::Session;
 use palpate_calib::fit;
 use palpate_master::device::grip::Grip;
 use palpate_master::device::script::{ScriptParams, SineParams};
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
+use palpate_study::atlas::session;
 use palpate_transport::coupling::{Mode, Relayed};
 use palpate_transport::trace::Events;
 

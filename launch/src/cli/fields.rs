@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use palpate_session::config::{Config, ConfigError};
 
 use super::flags;
-use crate::config::{Config, ConfigError};
 
 /// A configuration in a file, and fields of it.
 #[derive(Debug, Clone, Default, PartialEq, Args)]

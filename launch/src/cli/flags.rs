@@ -12,11 +12,11 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::link::profile::{self, PROFILES, Profile};
 use palpate_transport::link::{LinkParams, Outage, trace};
 
-use crate::config::{Config, ConfigError, LinkChange};
-use crate::input;
-use crate::rehearsal::script;
-use crate::trial::field;
-use crate::trial::given::Assigned;
+use palpate_console::rehearsal::script;
+use palpate_session::config::{Config, ConfigError, LinkChange};
+use palpate_session::input;
+use palpate_study::trial::field;
+use palpate_study::trial::given::Assigned;
 
 const LINK: &str = "Network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use palpate_study::trial::Shard;
+use palpate_study::trial::person::Who;
 
 use super::{ConsoleArgs, OutputArgs, SessionArgs};
-use crate::trial::Shard;
-use crate::trial::person::Who;
 
 /// A trial to run, or what to do with the parts of one.
 #[derive(Debug, Clone, Args)]

@@ -1,18 +1,20 @@
 //! `palpate atlas`: stability and transparency in three ways, as a table and a page.
 //!
-//! Source: ours. Here are only files and words; [`crate::atlas`] finds the points.
+//! Source: ours. Here are only files and words; [`palpate_study::atlas`] finds the points.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use super::{Done, Failure, interrupt, output};
-use crate::atlas::table::{self, csv};
-use crate::atlas::{self, Axes, AxesError, Chart, Extent, Point};
+use palpate_analysis::{Failure, output};
+use palpate_session::config::Config;
+use palpate_session::pool;
+use palpate_study::atlas::table::{self, csv};
+use palpate_study::atlas::{self, Axes, AxesError, Chart, Extent, Point};
+use palpate_study::report;
+
+use super::{Done, interrupt};
 use crate::cli::AtlasArgs;
-use crate::config::Config;
-use crate::pool;
-use crate::progress::Progress;
-use crate::report;
+use crate::progress::{Progress as _, Terminal};
 
 /// Find the atlas, and write `atlas.csv` and `report.html`.
 ///
@@ -31,7 +33,7 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     let folder = output::folder(wanted.out.as_deref(), "atlas")?;
     let stop = interrupt::on_ctrl_c()?;
     let hidden = wanted.quiet || wanted.json;
-    let progress = Progress::bar("points", points.len() as u64, hidden);
+    let progress = Terminal::bar("points", points.len() as u64, hidden);
     let jobs = arguments.jobs.map_or_else(pool::cores, usize::from);
     let seed = axes.seed.unwrap_or(Config::default().seed);
     let points = atlas::find(points, (jobs, seed), &stop, &|done| progress.at(done))?;

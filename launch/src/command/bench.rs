@@ -1,25 +1,21 @@
 //! `palpate bench`: this machine beside itself, and what a tick costs on it.
 //!
-//! Source: ours. The ticks are those of a whole default session without delay, so that free
-//! motion, contact and model updates are all among the samples.
+//! Source: ours. [`palpate_study::bench`] measures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_port::inbox::Parties;
-use palpate_transport::clock::thread_cpu_now;
-use palpate_transport::{HapticFrame, Span, Time};
+use palpate_analysis::{Failure, output};
+use palpate_session::config::Config;
+use palpate_session::lab::Session;
+use palpate_study::bench::goal::Goal;
+use palpate_study::bench::ticks::ticks;
+use palpate_study::bench::{self, BenchError, BenchOptions, BenchReport, EchoArgs, Part};
+use palpate_study::report;
 
-use super::{Done, Failure, interrupt, output};
-use crate::bench::goal::Goal;
-use crate::bench::{
-    self, BenchError, BenchOptions, BenchReport, EchoArgs, Measurement, Part, Stats,
-};
+use super::{Done, interrupt};
 use crate::cli::{BenchArgs, CacheFolder, EchoPorts};
-use crate::config::Config;
-use crate::lab::{self, PERIOD};
-use crate::progress::Progress;
-use crate::report;
+use crate::progress::{Progress as _, Terminal};
 
 /// Measure, and write `bench.json`, and of linked volumes a page and their curves. Ctrl-C ends it with the parts that were whole by then.
 ///
@@ -27,10 +23,10 @@ use crate::report;
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
 pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let config = arguments.fields.over(None)?.unwrap_or_default();
-    crate::lab::Session::new(&config)?;
+    Session::new(&config)?;
     let stop = interrupt::on_ctrl_c()?;
     let folder = output::folder(arguments.out.as_deref(), "bench")?;
-    let progress = Progress::line("bench", arguments.quiet || arguments.json);
+    let progress = Terminal::line("bench", arguments.quiet || arguments.json);
     let asked = |part: &Part| arguments.only.is_empty() || arguments.only.contains(part);
     let mut report = BenchReport::default();
     for part in Part::ALL.into_iter().filter(asked) {
@@ -154,63 +150,4 @@ pub fn first_tick(at: &CacheFolder) -> Result<Done, Failure> {
 
 fn refused(error: BenchError) -> Failure {
     Failure::Refused(error.to_string())
-}
-
-/// Own CPU time of the two ticks, each of them within a session without a network.
-fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measurement>, BenchError> {
-    let mut handle =
-        palpate_master::device::build(&config.operator, config.duration_s, config.seed);
-    let mut robot = lab::build_robot(config)?;
-    let parties = Parties::default();
-    let mut master = palpate_master::State::new(lab::predictor(config)?, &handle.caps(), parties);
-    let mut slave = palpate_slave::State::new(parties);
-    let mut to_master = None::<(HapticFrame, Time)>;
-    let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());
-    for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
-        if stop.load(Ordering::Relaxed) {
-            return Err(BenchError::Stopped);
-        }
-        let now = Time(PERIOD.0 * tick as i64);
-        let inputs = palpate_master::Inputs {
-            tick,
-            now,
-            dt_s: PERIOD.s(),
-            paused: false,
-            masked: false,
-            reading: handle.read(now),
-            frame: to_master,
-            rearm: false,
-        };
-        let begun = thread_cpu_now();
-        let out = palpate_master::tick(&config.master, &config.coupling, &mut master, &inputs);
-        of_master.push(since(begun));
-        handle.write(&out.force_on_hand_n);
-        let to_slave = Some((out.frame, now));
-        let inputs = palpate_slave::Inputs {
-            tick,
-            now,
-            dt_s: PERIOD.s(),
-            reading: robot.read(now),
-            frame: to_slave,
-            halt: false,
-            rearm: false,
-        };
-        let begun = thread_cpu_now();
-        let out = palpate_slave::tick(&config.slave, &config.coupling, &mut slave, &inputs);
-        of_slave.push(since(begun));
-        robot.write(&out.force_n, out.closed);
-        to_master = Some((out.frame, now));
-    }
-    let named = |name: &str, spans: &[Span]| Measurement {
-        name: name.to_owned(),
-        stats: Stats::of(spans).unwrap_or_default(),
-    };
-    Ok(vec![
-        named("master tick", &of_master),
-        named("slave tick", &of_slave),
-    ])
-}
-
-fn since(begun: Time) -> Span {
-    thread_cpu_now() - begun
 }

@@ -1,10 +1,11 @@
 //! `palpate doctor`: what this machine allows.
 
+use palpate_analysis::Failure;
+use palpate_session::doctor::DoctorReport;
 use palpate_transport::Span;
 
-use super::{Done, Failure};
+use super::Done;
 use crate::cli::DoctorArgs;
-use crate::doctor::DoctorReport;
 
 /// How long the timer is measured.
 const TIMER_SPAN: Span = Span(1_000_000_000);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Failure;
+use palpate_analysis::Failure;
 
 /// A flag that the next Ctrl-C or SIGTERM sets; may be asked for once in a process.
 ///

@@ -5,29 +5,25 @@
 
 pub mod atlas;
 pub mod bench;
-pub mod conclude;
-mod console;
 pub mod doctor;
 pub mod identify;
 pub mod interrupt;
 pub mod lab;
 pub mod live;
 pub mod model;
-pub mod output;
-pub mod pace;
 pub mod playback;
 mod practice;
 pub mod rehearse;
 pub mod replay;
-pub mod table;
 pub mod trial;
-pub mod truth;
 pub mod tune;
 
-pub use model::{Amount, Built};
+use std::path::Path;
 
-use crate::cli::Command;
-use crate::config::ConfigError;
+use palpate_analysis::conclude::Concluded;
+use palpate_analysis::{Failure, table};
+
+use crate::cli::{Command, OutputArgs};
 
 /// A command that ran to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,35 +36,34 @@ pub struct Done {
     pub held: bool,
 }
 
-/// A command that could not do its work.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// Bad usage or bad input: file, line or field, value, and what would be right.
-    #[error("{0}")]
-    Usage(String),
-    /// The machine refused something that was demanded.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl Failure {
-    /// Exit status of the process.
+impl Done {
+    /// Of a session that was judged: what belongs on stdout, and whether all checks held.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Refused(_) => 3,
+    pub fn of(concluded: Concluded, wanted: &OutputArgs, folder: &Path) -> Self {
+        let held = concluded.summary.good();
+        let stdout = match (wanted.json, wanted.quiet) {
+            (true, _) => concluded.summary.to_json() + "\n",
+            (false, true) => String::new(),
+            (false, false) => {
+                let more = if wanted.verbose {
+                    table::guards(&concluded.summary)
+                } else {
+                    String::new()
+                };
+                format!(
+                    "{}{more}\nresults    {}\n",
+                    concluded.table,
+                    folder.display()
+                )
+            }
+        };
+        Self {
+            stdout,
+            held,
+            warning: None,
         }
     }
-}
 
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self::Usage(error.to_string())
-    }
-}
-
-impl Done {
     /// Exit status of the process.
     #[must_use]
     pub fn exit_code(&self) -> u8 {

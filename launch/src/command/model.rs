@@ -14,6 +14,7 @@ mod volume;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use palpate_analysis::Failure;
 use palpate_geometry::mesh::drape;
 use palpate_geometry::mesh::drape::{DrapeParams, Form};
 use palpate_geometry::mesh::{Parts, Surface, Units, check, fem, plg};
@@ -21,10 +22,8 @@ use palpate_scene::Body;
 use palpate_twin::Vec3;
 use palpate_twin::lattice::{Lattice, fixture};
 
-use super::{Done, Failure};
+use super::Done;
 use crate::cli::{LabelArgs, ModelAction, SurfaceArgs, UnitArgs, UnitName};
-
-pub use build::{Amount, Built};
 
 /// Do one action on a model.
 ///

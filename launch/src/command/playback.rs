@@ -1,20 +1,22 @@
 //! `palpate replay --console`: recordings on the console's page.
 //!
-//! Source: ours. Here are files, words and the end; [`crate::console::playback`] is the desk.
+//! Source: ours. Here are files, words and the end; [`palpate_console::playback`] is the desk.
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Done, Failure, console, interrupt, replay};
+use palpate_analysis::Failure;
+use palpate_console::playback::PlaybackDesk;
+use palpate_console::playback::reel::Reel;
+use palpate_console::playback::shelf::Shelf;
+use palpate_console::server::PORT;
+use palpate_console::{Console, ConsoleOptions, serve};
+
+use super::{Done, interrupt, replay};
 use crate::cli::ReplayArgs;
-use crate::console::playback::PlaybackDesk;
-use crate::console::playback::reel::Reel;
-use crate::console::playback::shelf::Shelf;
-use crate::console::server::PORT;
-use crate::console::{Console, ConsoleOptions};
-use crate::progress::Progress;
+use crate::progress::{Progress as _, Terminal};
 
 /// How often Ctrl-C and the page's own end are looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -26,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// has no port for the page.
 pub fn playback(arguments: &ReplayArgs) -> Result<Done, Failure> {
     let quiet = arguments.output.quiet;
-    let progress = Progress::line("replay", quiet);
+    let progress = Terminal::line("replay", quiet);
     progress.say("reading");
     let (first, shelf) = of(&arguments.recording)?;
     let second = arguments
@@ -48,8 +50,8 @@ pub fn playback(arguments: &ReplayArgs) -> Result<Done, Failure> {
     };
     let opened = Console::open(&options, Arc::clone(desk.board()), Arc::clone(&desk) as _);
     let mut console = opened.map_err(|error| refused(&error))?;
-    console::say(&format!("console: {}", console.url()));
-    console::foxglove(&mut console, &arguments.foxglove)?;
+    serve::say(&format!("console: {}", console.url()));
+    serve::foxglove(&mut console, arguments.foxglove.foxglove)?;
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
     }
@@ -87,7 +89,7 @@ fn open(path: &Path) -> Result<Arc<Reel>, Failure> {
 /// What a page calls a recording: the folder of its run, or its own name.
 fn called(path: &Path) -> String {
     let name = path.file_name().map(PathBuf::from);
-    let of_run = name.as_deref() == Some(Path::new(crate::run::side::RECORDING));
+    let of_run = name.as_deref() == Some(Path::new(palpate_session::run::side::RECORDING));
     let named = match path.parent().and_then(Path::file_name) {
         Some(folder) if of_run => Some(PathBuf::from(folder)),
         _ => name,

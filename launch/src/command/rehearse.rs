@@ -1,50 +1,24 @@
 //! `palpate rehearse`: a script on the twin alone, in virtual time, recorded, judged and reported; with a page,
 //! `practice`.
 //!
-//! Source: ours. How long a script may be is checked where its steps are.
+//! Source: ours. [`palpate_console::rehearsal::run`] plays it.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use palpate_geometry::mesh::file::ply_write;
-use palpate_geometry::mesh::surface::Surface;
-use palpate_geometry::mesh::units::Units;
-use palpate_transport::trace::{Side, TickRecord};
+use palpate_analysis::conclude::{self, Evidence};
+use palpate_analysis::metrics::SessionFacts;
+use palpate_analysis::play::Recording;
+use palpate_analysis::rehearsed::Watch;
+use palpate_analysis::{Failure, output};
+use palpate_console::rehearsal::run::{SURFACE, facts, play, write_surface};
+use palpate_console::rehearsal::solo::{self, Solo};
+use palpate_console::serve;
+use palpate_session::lab;
+use palpate_transport::trace::Side;
 
-use super::conclude::{self, Evidence};
-use super::lab::{Entry, Recording};
-use super::{Done, Failure, console, interrupt, output, practice, truth};
+use super::{Done, interrupt, practice};
 use crate::cli::RehearseArgs;
-use crate::config::{Config, ConfigError};
-use crate::lab::{self, PERIOD};
-use crate::metrics::SessionFacts;
-use crate::progress::Progress;
-use crate::rehearsal::solo::{self, Solo};
-use crate::rehearsal::{Rehearsed, Watch};
-use crate::summary::Ending;
-
-/// Where the surface is, in words.
-pub(super) const SURFACE: &str = "The surface as it lay at the end is in surface.ply.";
-
-/// Ticks between two looks at the progress bar and at Ctrl-C.
-const LOOK_TICKS: u64 = 1000;
-
-/// What a rehearsal left behind.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// Every tick.
-    pub records: Vec<TickRecord>,
-    /// What the script did, if there was one.
-    pub rehearsed: Option<Rehearsed>,
-    /// The tissue's surface at the end, as it lies there.
-    pub surface: Surface,
-    /// Hash of the handle's trace and of how the tissue is linked.
-    pub trace_hash: String,
-    /// Strokes that instruments made.
-    pub strokes: u64,
-    /// Links that they cut, less those made.
-    pub links_cut: Option<i64>,
-}
+use crate::progress::{Progress as _, Terminal};
 
 /// Rehearse, write the folder, and say how it went.
 ///
@@ -55,7 +29,7 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     if practice::wanted(arguments) {
         return practice::practise(arguments);
     }
-    console::unserved(&arguments.page, "`rehearse` without --console")?;
+    serve::unserved(&arguments.page.serving(), "`rehearse` without --console")?;
     let mut config = arguments.session().config()?;
     solo::alone(&mut config);
     let watch = Watch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;
@@ -73,7 +47,7 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
         )?),
     };
     let quiet = wanted.quiet || wanted.json;
-    let progress = Progress::bar("rehearse", session.ticks(), quiet);
+    let progress = Terminal::bar("rehearse", session.ticks(), quiet);
     let run = play((session, watch), (&progress, &stop), |entry| {
         recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
@@ -103,87 +77,5 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     if let Some(recording) = recording {
         recording.finish(&concluded)?;
     }
-    Ok(concluded.done(wanted, &folder))
-}
-
-/// Run to the end, or until `stop` is set; `record` is given every record, and every stroke before it.
-///
-/// # Errors
-/// What `record` refuses.
-pub fn play(
-    (mut session, mut watch): (Solo, Option<Watch>),
-    (progress, stop): (&Progress, &AtomicBool),
-    mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
-) -> Result<Run, Failure> {
-    let ticks = session.ticks();
-    let mut records = Vec::with_capacity(usize::try_from(ticks).unwrap_or(0));
-    let mut strokes = 0;
-    for tick in 0..ticks {
-        if tick % LOOK_TICKS == 0 {
-            progress.at(tick);
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        let one = session.step();
-        if let (Some(watch), Some(twin)) = (&mut watch, session.twin()) {
-            watch.tick(&one, twin);
-        }
-        while let Some(stroke) = session.stroke(strokes + 1) {
-            record(Entry::Stroke(one.now_ns, &stroke))?;
-            strokes += 1;
-        }
-        record(Entry::Tick(&one))?;
-        records.push(one);
-    }
-    Ok(Run {
-        records,
-        rehearsed: watch.map(|watch| watch.finish(None)),
-        surface: session.surface(),
-        trace_hash: session.trace_hash(),
-        strokes,
-        links_cut: session.links_cut(),
-    })
-}
-
-/// What the records do not show.
-fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFacts, ConfigError> {
-    Ok(SessionFacts {
-        command: "rehearse".into(),
-        seed: Some(config.seed),
-        trace_hash: Some(run.trace_hash.clone()),
-        mode: config.modes(),
-        sides: vec![Side::Master],
-        networked: false,
-        ending: if interrupted {
-            Ending::Interrupted
-        } else {
-            Ending::Complete
-        },
-        missed_ticks: Some(0),
-        records_lost: Some(0),
-        period: PERIOD,
-        sites: truth::sites(config, &run.records)?,
-        twin: truth::twin(config, &[])?,
-        links_cut: run.links_cut,
-        rehearsal: run.rehearsed.clone(),
-        stills: run
-            .rehearsed
-            .as_ref()
-            .map_or(Vec::new(), |done| done.stills.clone()),
-        ..SessionFacts::default()
-    })
-}
-
-/// Write the surface as it lay at the end.
-///
-/// # Errors
-/// [`Failure::Refused`] if it cannot be written.
-pub(super) fn write_surface(surface: &Surface, folder: &Path) -> Result<(), Failure> {
-    let path = folder.join("surface.ply");
-    let refused =
-        |error: &dyn std::fmt::Display| Failure::Refused(format!("{}: {error}", path.display()));
-    let bytes =
-        ply_write::write(&surface.to_parts(), &Units::SI).map_err(|error| refused(&error))?;
-    std::fs::write(&path, bytes).map_err(|error| refused(&error))
+    Ok(Done::of(concluded, wanted, &folder))
 }

@@ -1,7 +1,7 @@
 //! Run a case: does the channel stay passive and every limit hold, and what was seen on the way?
 
-use palpate::audit::{Audit, Auditor, TOLERANCE_J};
-use palpate::lab::{Lockstep, PERIOD, Session};
+use palpate_session::audit::{Audit, Auditor, TOLERANCE_J};
+use palpate_session::lab::{Lockstep, PERIOD, Session};
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 
@@ -151,7 +151,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(config: &palpate::config::Config) -> Self {
+    fn new(config: &palpate_session::config::Config) -> Self {
         Self {
             hand_n_max: config.master.guard.force_n_max,
             robot_n_max: config.slave.guard.force_n_max,

@@ -1,6 +1,5 @@
 //! One attack on the channel: a session and what happens to it, as data that can be written down.
 
-use palpate::config::{Config, LinkChange};
 use palpate_master::device::grip::{Grip, Regrip};
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
@@ -8,6 +7,7 @@ use palpate_master::device::procedure::step::{Along, Glue, Incise, Times};
 use palpate_master::device::procedure::{Action, ProcedureParams, Step};
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_master::predict::local::LocalModel;
+use palpate_session::config::{Config, LinkChange};
 use palpate_transport::codec::{CodecParams, Prediction};
 use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
 use palpate_transport::coupling::switch::{SWITCHES_MAX, Switch};

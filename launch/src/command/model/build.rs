@@ -5,67 +5,23 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use palpate_analysis::report::volume::{Amount, Built};
+use palpate_analysis::{Failure, output, report};
 use palpate_geometry::volume::Voxels;
 use palpate_geometry::volume::file::nrrd_write;
 use palpate_geometry::volume::phantom;
 use palpate_geometry::volume::phantom::Phantom;
 use palpate_scene as scene;
 use palpate_scene::{Body, LinkedVoxels};
+use palpate_session::lab;
 use palpate_voxel::links::Links as _;
-use serde::Serialize;
 
 use super::volume;
 use crate::cli::BuildArgs;
-use crate::command::{Done, Failure, output};
-use crate::lab;
-use crate::report;
+use crate::command::Done;
 
 /// Distance of the phantom's voxels where none is given \[mm\].
 const PHANTOM_MM: f64 = 2.0;
-
-/// What was built.
-#[derive(Debug, Clone, Serialize)]
-pub struct Built {
-    /// Layout of this table.
-    pub schema: &'static str,
-    /// Where the voxels come from.
-    pub source: String,
-    /// Whether it is a phantom, and not of a person.
-    pub synthetic: bool,
-    /// Voxels along each axis.
-    pub voxels: [usize; 3],
-    /// Distance of voxels \[mm\].
-    pub voxel_mm: [f64; 3],
-    /// Distance of elements \[mm\].
-    pub spacing_mm: [f64; 3],
-    /// Elements.
-    pub elements: usize,
-    /// Links between them.
-    pub links: usize,
-    /// Elements that are held.
-    pub held: usize,
-    /// Tissues, by label.
-    pub tissues: Vec<Amount>,
-}
-
-/// How much there is of a tissue.
-#[derive(Debug, Clone, Serialize)]
-pub struct Amount {
-    /// Its label.
-    pub label: u16,
-    /// Its name.
-    pub name: String,
-    /// Voxels of the volume.
-    pub voxels: usize,
-    /// Elements.
-    pub elements: usize,
-    /// Volume of its elements \[ml\].
-    pub volume_ml: f64,
-    /// Whether it is held.
-    pub held: bool,
-    /// Its colour.
-    pub colour: [u8; 3],
-}
 
 /// Voxels to be linked.
 struct Source {

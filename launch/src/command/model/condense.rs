@@ -1,9 +1,10 @@
 //! `palpate model condense`: makes the table that a late tick asks, and keeps it in the cache.
 
+use palpate_analysis::Failure;
+use palpate_session::{lab, tables};
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
 
-use super::super::{Done, Failure};
-use crate::{lab, tables};
+use super::super::Done;
 
 /// Makes the table of a scene, unless a good one is there.
 ///

@@ -1,16 +1,18 @@
 //! `palpate model detect`: which lumps of a block scene can be felt.
 //!
-//! Source: ours. Here are only files and words; [`crate::detect`] sweeps and presses.
+//! Source: ours. Here are only files and words; [`palpate_study::detect`] sweeps and presses.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
+use palpate_analysis::{Failure, output};
+use palpate_session::lab;
+use palpate_study::detect::{Found, Options, Plan, Study};
+use palpate_study::report;
+
 use crate::cli::DetectArgs;
-use crate::command::{Done, Failure, interrupt, output};
-use crate::detect::{Found, Options, Plan, Study};
-use crate::lab;
-use crate::progress::Progress;
-use crate::report;
+use crate::command::{Done, interrupt};
+use crate::progress::{Progress as _, Terminal};
 
 /// Sweep, and write `detect.csv`, `mixing.csv` and `report.html`.
 ///
@@ -27,12 +29,12 @@ pub(super) fn detect(arguments: &DetectArgs) -> Result<Done, Failure> {
         press_m: arguments.press_mm * 1e-3,
         noise: arguments.noise,
     };
-    let unfit = |error: crate::detect::DetectError| Failure::Usage(error.to_string());
+    let unfit = |error: palpate_study::detect::DetectError| Failure::Usage(error.to_string());
     let plan = Plan::new(scene, options).map_err(unfit)?;
     let folder = output::folder(arguments.out.as_deref(), "detect")?;
     let stop = interrupt::on_ctrl_c()?;
     let hidden = arguments.quiet || arguments.json;
-    let progress = Progress::bar("presses", plan.presses() as u64, hidden);
+    let progress = Terminal::bar("presses", plan.presses() as u64, hidden);
     let study = plan.run(&stop, &|done| progress.at(done)).map_err(unfit)?;
     drop(progress);
     output::write(&folder.join("detect.csv"), &csv(&study))?;
@@ -158,8 +160,9 @@ fn table(study: &Study) -> String {
 
 #[cfg(test)]
 mod tests {
+    use palpate_study::detect::{Case, MeshCase, Unknown};
+
     use super::*;
-    use crate::detect::{Case, MeshCase, Unknown};
 
     #[test]
     fn what_is_unknown_is_empty_in_files_and_said_in_tables() {

@@ -9,12 +9,12 @@ use palpate_scene as scene;
 use palpate_scene::{
     Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
 };
+use palpate_session::lab;
 use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
 use palpate_voxel::matter::Matter;
 
 use super::{Done, Failure};
-use crate::lab;
 
 /// Servo period that costs are stated for \[s\].
 const TICK_S: f64 = 1e-3;

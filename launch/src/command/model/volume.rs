@@ -15,12 +15,12 @@ use palpate_geometry::volume::label::Band;
 use palpate_geometry::volume::{Format, Voxels, sample};
 use palpate_scene as scene;
 use palpate_scene::{Body, Scene};
+use palpate_session::lab::list_folder;
 use palpate_voxel::elements::Elements;
 use palpate_voxel::surface::Surface;
 
 use super::{Done, Failure, mesh};
 use crate::cli::{LabelArgs, SurfaceArgs};
-use crate::lab::list_folder;
 
 /// Cosine between axes above which a volume is skewed; scenes refuse it too.
 const SKEW_MAX: f64 = 0.02;
@@ -396,8 +396,9 @@ pub(super) fn amounts(labels: &Voxels<u16>) -> BTreeMap<u16, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use palpate_geometry::volume::phantom::Phantom;
+
+    use super::*;
 
     fn coarse() -> Phantom {
         Phantom {

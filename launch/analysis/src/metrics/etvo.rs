@@ -1,0 +1,255 @@
+//! Time offset and value offset of a signal against its reference, told apart by warping time.
+//!
+//! This is not the published ETVO, and no table calls it so: it is the `time offset` and the `value offset` of a force.
+//!
+//! Source: ours, after the idea of ETVO, effective time-offset and value-offset (Verburg, Kroep, Gokhale, Prasad and
+//! Rao 2020, arXiv:2001.01770; Kroep, Gokhale, Verburg and Prasad 2023, arXiv:2107.05343): a plain RMSE mixes delay
+//! with distortion, and warping time tells them apart. Of theirs we know the abstracts and a line of a table (teleop
+//! section 7: "time- and value-offset by refined DTW"), which say that they refine the warping and derive an effective
+//! delay derivative and an effective RMSE, and not how. What is computed here, and where it must differ:
+//!
+//! 1. Both signals at 100 Hz, the newest record before each sample, for a minute at most.
+//! 2. The cheapest monotone path of matched samples (Sakoe and Chiba 1978) with cost `|signal(j) - reference(i)|`;
+//!    `|j - i|` at most 1.5 s; a step of one signal alone costs 2 % of the reference's spread besides; beginning
+//!    and end of the signal may stay unmatched. Window, price and free ends are ours, so is that nothing else
+//!    refines the path.
+//! 3. Time offset: the median of `j - i` over path points at which the reference changes by more than a fifth of
+//!    its largest change. Ours: not an effective delay derivative.
+//! 4. Value offset: the root mean square of `signal(j) - reference(i)` along the path. What the warping takes up, a
+//!    bend in time, is not in it.
+//! 5. Of a session: handle to robot and remote force to felt force, the times added, the value that of the force.
+//!
+//! Numbers may be compared among reports of Palpate, and not with published ETVO.
+//!
+//! | symbol | is | unit |
+//! |---|---|---|
+//! | i, j | sample of the reference, of the signal that it is matched with | - |
+//! | time offset | median of (j - i) over samples at which the reference changes | s |
+//! | value offset | root mean square of signal(j) - reference(i) along the path | as given |
+
+use palpate_session::stat::{latest, percentile};
+use palpate_transport::Span;
+use palpate_transport::coupling::Mode;
+use palpate_transport::trace::TickRecord;
+
+use super::{SessionFacts, Traces, press};
+
+/// Sampling of both signals \[ns\]: 100 Hz, below what a press has to say.
+const SAMPLE_NS: i64 = 10_000_000;
+
+/// Largest offset that is looked for, either way \[samples\]: 1.5 s.
+const WINDOW: usize = 150;
+
+/// Longest stretch that is looked at \[samples\]: a minute.
+const SAMPLES_MAX: usize = 6000;
+
+/// Price of a step of one signal alone, as a share of the reference's spread: without one, noise in a
+/// rest would be matched with anything.
+const STANDING: f64 = 0.02;
+
+/// Share of the largest change of the reference from which a sample counts for the time offset: a
+/// signal at rest has no time.
+const MOVING: f64 = 0.2;
+
+/// Offsets of a signal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offset {
+    /// How much later the signal is than its reference \[s\]; negative is earlier.
+    pub time_s: f64,
+    /// How far it is from it otherwise, in the unit of both.
+    pub value: f64,
+}
+
+/// What a session adds between motion and force: the delay felt by the hand, and the distortion.
+///
+/// The handle's motion reaches the robot some time later and the force comes back some time later (or
+/// earlier, from a twin): the sum of both is what the hand feels as delay \[s\]. The value is that of the
+/// force \[N\]. Nothing without contact.
+#[must_use]
+pub fn of_session(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Offset> {
+    let ahead = facts.slave_clock_ahead;
+    let begin_ns = traces.master.first()?.now_ns;
+    let end_ns = traces.master.last()?.now_ns;
+    let sample = |records: &[TickRecord], shift: Span, of: &dyn Fn(&TickRecord) -> f64| {
+        sampled(records, (begin_ns, end_ns), shift, of)
+    };
+    let none = Span(0);
+    let handle = sample(traces.master, none, &press::depth_m);
+    let robot = sample(traces.slave, ahead, &press::depth_m);
+    let felt = sample(traces.master, none, &press::push_n);
+    let met = sample(traces.slave, ahead, &|record| record.tissue_force_n[2]);
+    let there = offset(&handle, &robot)?;
+    let back = offset(&met, &felt)?;
+    Some(Offset {
+        time_s: there.time_s + back.time_s,
+        value: back.value,
+    })
+}
+
+/// Whether the force in a mode is one of another moment, relayed or the twin's: only then has it a time
+/// offset. A wave line and a local spring answer the hand at once with another stiffness, and matching
+/// that with the remote force gives a number that is no delay.
+#[must_use]
+pub fn has_time(mode: Mode) -> bool {
+    mode.relays_force() || mode.resolved() == Mode::Mmt
+}
+
+/// A trace at even times, the newest record before each; 0 before the first.
+fn sampled(
+    records: &[TickRecord],
+    (begin_ns, end_ns): (i64, i64),
+    ahead: Span,
+    of: &dyn Fn(&TickRecord) -> f64,
+) -> Vec<f64> {
+    let times: Vec<i64> = records.iter().map(|r| r.now_ns - ahead.0).collect();
+    let count = ((end_ns - begin_ns) / SAMPLE_NS).clamp(0, SAMPLES_MAX as i64);
+    let mut from = 0;
+    let value = |k: i64| {
+        let Some(index) = latest(&times, from, begin_ns + k * SAMPLE_NS) else {
+            return 0.0;
+        };
+        from = index;
+        of(&records[index])
+    };
+    (0..count).map(value).collect()
+}
+
+/// Offsets of `signal` against `reference`, both sampled alike; nothing if the reference is flat.
+#[must_use]
+pub fn offset(reference: &[f64], signal: &[f64]) -> Option<Offset> {
+    let count = reference.len().min(signal.len());
+    let (reference, signal) = (reference.get(..count)?, signal.get(..count)?);
+    let spread = spread(reference)?;
+    let path = warp(reference, signal, STANDING * spread);
+    let change = |i: usize| {
+        let (before, after) = (i.saturating_sub(1), (i + 1).min(count - 1));
+        (reference[after] - reference[before]).abs()
+    };
+    let most = (0..count).map(change).fold(0.0, f64::max);
+    let sample_s = Span(SAMPLE_NS).s();
+    let mut times: Vec<f64> = path
+        .iter()
+        .filter(|(i, _)| change(*i) > MOVING * most)
+        .map(|&(i, j)| (j as f64 - i as f64) * sample_s)
+        .collect();
+    let squares: f64 = path
+        .iter()
+        .map(|&(i, j)| (signal[j] - reference[i]) * (signal[j] - reference[i]))
+        .sum();
+    Some(Offset {
+        time_s: percentile(&mut times, 0.5)?,
+        value: (squares / path.len() as f64).sqrt(),
+    })
+}
+
+/// Largest minus least; nothing for a signal that is flat, or not of numbers.
+fn spread(values: &[f64]) -> Option<f64> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    let spread = high - low;
+    (spread.is_finite() && spread > 0.0).then_some(spread)
+}
+
+/// Cheapest path from both beginnings to both ends, within the window. Beginning and end of the signal
+/// may stay unmatched, by as much as the window: a late signal has no partner for its last samples.
+fn warp(reference: &[f64], signal: &[f64], standing: f64) -> Vec<(usize, usize)> {
+    let count = reference.len();
+    let width = 2 * WINDOW + 1;
+    // cell (i, w) is sample j = i + w - WINDOW of the signal
+    let partner = |i: usize, w: usize| (i + w).checked_sub(WINDOW).filter(|&j| j < count);
+    let mut cost = vec![f64::INFINITY; count * width];
+    let mut from = vec![0_u8; count * width];
+    for i in 0..count {
+        for w in 0..width {
+            let Some(j) = partner(i, w) else { continue };
+            let own = (signal[j] - reference[i]).abs();
+            let (mut best, mut step) = (if i == 0 { 0.0 } else { f64::INFINITY }, 0);
+            // both on; the reference alone; the signal alone
+            let ways = [
+                (i.checked_sub(1), Some(w), 0.0),
+                (i.checked_sub(1), (w + 1 < width).then_some(w + 1), standing),
+                (Some(i), w.checked_sub(1), standing),
+            ];
+            for (number, (at, place, price)) in ways.into_iter().enumerate() {
+                let Some((at, place)) = at.zip(place) else {
+                    continue;
+                };
+                let total = cost[at * width + place] + price;
+                if total < best {
+                    (best, step) = (total, number as u8 + 1);
+                }
+            }
+            (cost[i * width + w], from[i * width + w]) = (best + own, step);
+        }
+    }
+    let last = count - 1;
+    let ends = (0..width).filter(|&w| partner(last, w).is_some());
+    let by_cost = |a: &usize, b: &usize| cost[last * width + a].total_cmp(&cost[last * width + b]);
+    let Some(mut w) = ends.min_by(by_cost) else {
+        return Vec::new();
+    };
+    let (mut i, mut path) = (last, Vec::with_capacity(2 * count));
+    loop {
+        path.extend(partner(i, w).map(|j| (i, j)));
+        match from[i * width + w] {
+            1 => i -= 1,
+            2 => (i, w) = (i - 1, w + 1),
+            3 => w -= 1,
+            _ => break,
+        }
+    }
+    path.reverse();
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three smooth pushes of different height.
+    fn push(at_s: f64) -> f64 {
+        let bump = |centre: f64, height: f64| {
+            let x = (at_s - centre) / 0.3;
+            height * libm::exp(-x * x)
+        };
+        bump(1.5, 2.0) + bump(3.5, 1.0) + bump(6.0, 3.0)
+    }
+
+    fn signal(late_s: f64, gain: f64, shift: f64) -> Vec<f64> {
+        (0..900)
+            .map(|k| gain * push(f64::from(k) * 0.01 - late_s) + shift)
+            .collect()
+    }
+
+    #[test]
+    fn delay_and_distortion_are_told_apart() {
+        let reference = signal(0.0, 1.0, 0.0);
+        for late_s in [-0.2, 0.0, 0.05, 0.4] {
+            let found = offset(&reference, &signal(late_s, 1.0, 0.0)).expect("pushes");
+            assert!(
+                (found.time_s - late_s).abs() <= 0.011,
+                "{late_s}: {found:?}"
+            );
+            assert!(found.value < 0.02, "{late_s}: {found:?}");
+        }
+        let shifted = offset(&reference, &signal(0.1, 1.0, 0.1)).expect("pushes");
+        assert!((shifted.time_s - 0.1).abs() <= 0.021, "{shifted:?}");
+        assert!((0.05..0.12).contains(&shifted.value), "{shifted:?}");
+        let halved = offset(&reference, &signal(0.0, 0.5, 0.0)).expect("pushes");
+        assert!(halved.value > 10.0 * offset(&reference, &reference).expect("itself").value);
+    }
+
+    #[test]
+    fn a_line_of_waves_has_no_time_offset() {
+        let with = Mode::ALL.into_iter().filter(|&mode| has_time(mode));
+        let names: Vec<&str> = with.map(Mode::name).collect();
+        assert_eq!(names, ["direct", "tdpa", "tank", "iss", "mmt", "auto"]);
+    }
+
+    #[test]
+    fn a_flat_reference_has_no_time() {
+        assert_eq!(offset(&[1.0; 50], &signal(0.0, 1.0, 0.0)), None);
+        assert_eq!(offset(&[], &[]), None);
+        assert_eq!(offset(&[f64::NAN; 9], &[0.0; 9]), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Damping and inertia that the hand feels, in contact and in free motion.
+//!
+//! Source: teleop section 7 ("regress F on (x, v, a) in contact / free"). In contact they are the other
+//! two coefficients of the regression that gives the stiffness of a press, and only meaningful beside
+//! it; free, force is regressed on velocity and acceleration of x, y and z together.
+
+use palpate_calib::fit;
+use palpate_session::stat::latest;
+use palpate_transport::Span;
+use palpate_transport::trace::TickRecord;
+
+use super::Traces;
+
+/// Contact force below which a side is in free motion \[N\]: the sensor's own noise and no more.
+const FREE_N: f64 = 0.05;
+
+/// Records over which an acceleration is taken, either way, as in [`super::press`].
+const REACH: usize = 10;
+
+/// Records left out after contact, either side of it: waves still come back.
+const CLEAR: usize = 200;
+
+/// Fewest records that a fit rests on: half a second.
+const RECORDS_MIN: usize = 500;
+
+/// What free motion feels like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Free {
+    /// Damping \[N s/m\].
+    pub damping_nspm: f64,
+    /// Inertia \[kg\], that of the handle itself not included.
+    pub inertia_kg: f64,
+}
+
+/// Damping and inertia of free motion, from moments at which neither side touches anything; nothing if
+/// there are too few, or they cannot be told apart.
+#[must_use]
+pub fn free(traces: &Traces<'_>, slave_clock_ahead: Span) -> Option<Free> {
+    let master = traces.master;
+    let shown_ns = |record: &TickRecord| record.now_ns.saturating_sub(slave_clock_ahead.0);
+    let times: Vec<i64> = traces.slave.iter().map(shown_ns).collect();
+    let mut from = 0;
+    let touches = |record: &TickRecord| (0..3).any(|a| record.tissue_force_n[a].abs() > FREE_N);
+    let mut clear = vec![true; master.len()];
+    for (index, record) in master.iter().enumerate() {
+        // by the clock: either side may have missed ticks, or begun earlier
+        let at = latest(&times, from, record.now_ns);
+        from = at.unwrap_or(from);
+        let remote = at.map(|at| &traces.slave[at]);
+        if touches(record) || remote.is_some_and(touches) {
+            let from = index.saturating_sub(CLEAR);
+            let to = (index + CLEAR).min(master.len() - 1);
+            clear[from..=to].fill(false);
+        }
+    }
+    let inner = REACH..master.len().saturating_sub(REACH).max(REACH);
+    let (mut rate, mut acceleration, mut force) = (Vec::new(), Vec::new(), Vec::new());
+    for index in inner.filter(|&index| clear[index]) {
+        let (before, after) = (&master[index - REACH], &master[index + REACH]);
+        let span_s = (after.now_ns - before.now_ns) as f64 * 1e-9;
+        for axis in 0..3 {
+            rate.push(master[index].velocity_mps[axis]);
+            acceleration.push((after.velocity_mps[axis] - before.velocity_mps[axis]) / span_s);
+            force.push(master[index].port_force_n[axis]);
+        }
+    }
+    if rate.len() < 3 * RECORDS_MIN {
+        return None;
+    }
+    let fit = fit::least_squares(&[&rate, &acceleration], &force).ok()?;
+    let known = fit.unidentifiable.is_empty() && fit.coefficients.iter().all(|c| c.is_finite());
+    known.then(|| Free {
+        damping_nspm: fit.coefficients[0],
+        inertia_kg: fit.coefficients[1],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mass_and_a_damper_are_found_again_and_contact_is_left_out() {
+        let record = |tick: i64| {
+            let at_s = tick as f64 * 1e-3;
+            let wave = |hz: f64| libm::sincos(core::f64::consts::TAU * hz * at_s);
+            let ((s1, c1), (s2, c2)) = (wave(0.7), wave(1.9));
+            let v = 0.05 * s1 + 0.02 * s2;
+            let a = core::f64::consts::TAU * (0.7 * 0.05 * c1 + 1.9 * 0.02 * c2);
+            let touched = tick >= 4000;
+            let push = if touched { 5.0 } else { 0.0 };
+            TickRecord {
+                now_ns: tick * 1_000_000,
+                velocity_mps: [v, 0.0, 0.0, 0.0],
+                port_force_n: [3.0 * v + 0.5 * a + push, 0.0, 0.0, 0.0],
+                tissue_force_n: [0.0, 0.0, push, 0.0],
+                ..TickRecord::default()
+            }
+        };
+        let master: Vec<TickRecord> = (0..6000).map(record).collect();
+        let traces = Traces {
+            master: &master,
+            slave: &[],
+        };
+        let none = Span(0);
+        let found = free(&traces, none).expect("four seconds");
+        assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
+        assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
+        let traces = Traces {
+            master: &master[4000..],
+            slave: &[],
+        };
+        assert_eq!(free(&traces, none), None);
+    }
+
+    /// A slave that began two seconds late, on a clock an hour ahead, touches where its clock says and not where its
+    /// records are numbered.
+    #[test]
+    fn sides_are_paired_by_their_clocks() {
+        let ahead = Span(3_600_000_000_000);
+        let record = |tick: i64, push_n: f64| {
+            let (sin, cos) = libm::sincos(core::f64::consts::TAU * 0.7 * tick as f64 * 1e-3);
+            let a = core::f64::consts::TAU * 0.7 * 0.05 * cos;
+            TickRecord {
+                now_ns: tick * 1_000_000,
+                velocity_mps: [0.05 * sin, 0.0, 0.0, 0.0],
+                port_force_n: [0.15 * sin + 0.5 * a + push_n, 0.0, 0.0, 0.0],
+                ..TickRecord::default()
+            }
+        };
+        let push_n = |tick: i64| {
+            if (3000..3500).contains(&tick) {
+                5.0
+            } else {
+                0.0
+            }
+        };
+        let master: Vec<TickRecord> = (0..6000).map(|tick| record(tick, push_n(tick))).collect();
+        let there = |tick: i64| TickRecord {
+            now_ns: tick * 1_000_000 + ahead.0,
+            tissue_force_n: [0.0, 0.0, push_n(tick), 0.0],
+            ..TickRecord::default()
+        };
+        let slave: Vec<TickRecord> = (2000..6000).map(there).collect();
+        let traces = Traces {
+            master: &master,
+            slave: &slave,
+        };
+        let found = free(&traces, ahead).expect("five seconds");
+        assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
+        assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! How the robot followed the hand, and whether the two drifted apart.
+//!
+//! Source: teleop section 7 (position RMSE, drift), E7 (drift d = x_m delayed - x_sd). Motion is
+//! compared with what the handle did one forward delay earlier, x to z only.
+
+use palpate_session::stat::{latest, percentile};
+use palpate_transport::trace::TickRecord;
+use palpate_transport::{Axes, Span};
+
+use super::{SessionFacts, Traces};
+use crate::summary::TrackingSummary;
+
+/// Window of the drift's mean \[records\]: 100 ms, so that delay jitter does not count as drift.
+const DRIFT_WINDOW: usize = 100;
+
+/// Offset at which the robot counts as following again \[m\]; ours.
+const RESYNCED_M: f64 = 2e-3;
+
+/// Age beyond the median at which the newest frame counts as an outage \[ns\]; ours.
+const OUTAGE_NS: i64 = 100_000_000;
+
+/// Measures how the robot followed; all unknown without a slave.
+#[must_use]
+pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
+    let delay = forward_delay(traces, facts);
+    let offsets = offsets(traces, delay, facts.slave_clock_ahead);
+    if offsets.is_empty() {
+        return TrackingSummary::default();
+    }
+    let squares: f64 = offsets
+        .iter()
+        .map(|o| o.robot.iter().map(|d| d * d).sum::<f64>())
+        .sum();
+    let drift: Vec<f64> = offsets
+        .windows(DRIFT_WINDOW.min(offsets.len()))
+        .map(|window| {
+            let n = window.len() as f64;
+            let mean: [f64; 3] =
+                std::array::from_fn(|a| window.iter().map(|o| o.port[a]).sum::<f64>() / n);
+            length(&mean) * 1e3
+        })
+        .collect();
+    TrackingSummary {
+        position_rmse_mm: Some((squares / offsets.len() as f64).sqrt() * 1e3),
+        drift_mm_max: drift.iter().copied().reduce(f64::max),
+        drift_mm_end: drift.last().copied(),
+        resync_ms_max: resync_ms(traces.slave, &offsets),
+    }
+}
+
+/// Delay from master to slave: as known, else the median of the slave's estimates, else zero.
+#[must_use]
+pub fn forward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts
+        .oneway_fwd
+        .unwrap_or_else(|| median_oneway(traces.slave))
+}
+
+/// Delay from slave to master, likewise.
+#[must_use]
+pub fn backward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts
+        .oneway_back
+        .unwrap_or_else(|| median_oneway(traces.master))
+}
+
+fn median_oneway(receiver: &[TickRecord]) -> Span {
+    let mut delays: Vec<f64> = receiver
+        .iter()
+        .filter(|r| r.oneway_ns >= 0)
+        .map(|r| r.oneway_ns as f64)
+        .collect();
+    Span(percentile(&mut delays, 0.5).unwrap_or(0.0) as i64)
+}
+
+/// Offsets at one tick of the slave \[m\].
+struct Offset {
+    slave_index: usize,
+    robot: [f64; 3],
+    port: [f64; 3],
+}
+
+fn offsets(traces: &Traces<'_>, delay: Span, ahead: Span) -> Vec<Offset> {
+    let times: Vec<i64> = traces.master.iter().map(|r| r.now_ns).collect();
+    let (mut from, mut offsets) = (0, Vec::with_capacity(traces.slave.len()));
+    for (slave_index, slave) in traces.slave.iter().enumerate() {
+        let at_ns = slave.now_ns.saturating_sub(ahead.0).saturating_sub(delay.0);
+        let Some(index) = latest(&times, from, at_ns) else {
+            continue;
+        };
+        from = index;
+        let master = &traces.master[index];
+        offsets.push(Offset {
+            slave_index,
+            robot: difference(&master.position_m, &slave.position_m),
+            port: difference(&master.port_position_m, &slave.port_position_m),
+        });
+    }
+    offsets
+}
+
+fn difference(a: &Axes, b: &Axes) -> [f64; 3] {
+    std::array::from_fn(|axis| a[axis] - b[axis])
+}
+
+fn length(v: &[f64; 3]) -> f64 {
+    v.iter().map(|d| d * d).sum::<f64>().sqrt()
+}
+
+/// Longest time from the first fresh frame after an outage to an offset below [`RESYNCED_M`];
+/// an outage that never mends counts to the end of the records. Nothing without an outage.
+fn resync_ms(slave: &[TickRecord], offsets: &[Offset]) -> Option<f64> {
+    let mut ages: Vec<f64> = slave
+        .iter()
+        .filter(|r| r.age_ns >= 0)
+        .map(|r| r.age_ns as f64)
+        .collect();
+    let limit_ns = percentile(&mut ages, 0.5)? as i64 + OUTAGE_NS;
+    let (mut out, mut since_ns, mut worst_ms) = (false, None, None::<f64>);
+    for offset in offsets {
+        let record = &slave[offset.slave_index];
+        if record.age_ns > limit_ns {
+            (out, since_ns) = (true, None);
+        } else if std::mem::take(&mut out) {
+            since_ns = Some(record.now_ns);
+        }
+        if let Some(start_ns) = since_ns {
+            let passed_ms = Span(record.now_ns - start_ns).ms();
+            worst_ms = Some(worst_ms.map_or(passed_ms, |w| w.max(passed_ms)));
+            if length(&offset.port) <= RESYNCED_M {
+                since_ns = None;
+            }
+        }
+    }
+    worst_ms
+}

@@ -1,0 +1,244 @@
+//! The stiffness map of the patch: what was felt beside what is there.
+//!
+//! Colours are seventeen anchors of the map "viridis" (van der Walt and Smith 2015, perceptually
+//! uniform), read linearly between. Source of the layout: ours; of the reason: teleop section 4
+//! (a single point of force feedback does not make lumps detectable, show a map too).
+
+use crate::metrics::{Site, SiteStiffness};
+
+const VIRIDIS: [[u8; 3]; 17] = [
+    [68, 1, 84],
+    [72, 21, 104],
+    [72, 38, 119],
+    [69, 55, 129],
+    [63, 71, 136],
+    [57, 85, 140],
+    [50, 100, 142],
+    [45, 113, 142],
+    [40, 125, 142],
+    [35, 138, 141],
+    [31, 150, 139],
+    [32, 163, 134],
+    [41, 175, 127],
+    [60, 188, 117],
+    [86, 198, 103],
+    [149, 216, 64],
+    [253, 231, 37],
+];
+
+/// Size of one cell in units of the SVG.
+pub const CELL: f64 = 92.0;
+
+/// One panel: its name and a stiffness for each site \[N/m\].
+pub struct Panel<'a> {
+    /// Name above it.
+    pub name: &'a str,
+    /// Stiffness of each site.
+    pub values: Vec<(Site, Option<f64>)>,
+}
+
+/// Panels of one session, and of another beside it.
+pub fn panels<'a>(
+    sites: &[SiteStiffness],
+    other: Option<(&'a str, &[SiteStiffness])>,
+) -> Vec<Panel<'a>> {
+    let felt = |sites: &[SiteStiffness]| sites.iter().map(|s| (s.site, s.displayed_npm)).collect();
+    let mut panels = vec![Panel {
+        name: "felt by the hand",
+        values: felt(sites),
+    }];
+    if sites.iter().any(|s| s.site.true_stiffness_npm.is_some()) {
+        let values = sites
+            .iter()
+            .map(|s| (s.site, s.site.true_stiffness_npm))
+            .collect();
+        panels.push(Panel {
+            name: "in the tissue",
+            values,
+        });
+    }
+    if let Some((name, sites)) = other {
+        panels.push(Panel {
+            name,
+            values: felt(sites),
+        });
+    }
+    panels
+}
+
+/// All panels on one scale, with that scale, and a sentence for a panel of which nothing is known;
+/// nothing if no value is known at all.
+pub fn draw(panels: &[Panel<'_>]) -> Option<String> {
+    let values = || {
+        panels
+            .iter()
+            .flat_map(|p| &p.values)
+            .filter_map(|(_, v)| *v)
+    };
+    let low = values().reduce(f64::min)?;
+    let high = values().reduce(f64::max)?;
+    let mut html = String::from("<div class=\"maps\">");
+    let blank = |panel: &&Panel<'_>| panel.values.iter().all(|(_, value)| value.is_none());
+    for panel in panels.iter().filter(|panel| !blank(panel)) {
+        html += &format!(
+            "<figure><div class=\"mapname\">{}</div>{}</figure>",
+            super::escape(panel.name),
+            grid(panel, low, high)
+        );
+    }
+    html += &scale(low, high, "N/m");
+    html += "</div>\n";
+    for panel in panels.iter().filter(blank) {
+        html += &format!(
+            "<p class=\"none\">No map \u{201c}{}\u{201d}: no stiffness can be told at any of its {} \
+             sites.</p>\n",
+            super::escape(panel.name),
+            panel.values.len()
+        );
+    }
+    Some(html)
+}
+
+fn grid(panel: &Panel<'_>, low: f64, high: f64) -> String {
+    let places = |axis: usize| {
+        let mut all: Vec<f64> = panel.values.iter().map(|(s, _)| s.place_m[axis]).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        // Sites within a tenth of a millimetre stand in one row.
+        all.dedup_by(|a, b| (*a - *b).abs() < 1e-4);
+        all
+    };
+    let (columns, rows) = (places(0), places(1));
+    let index =
+        |all: &[f64], at: f64| all.iter().position(|p| (p - at).abs() < 1e-4).unwrap_or(0) as f64;
+    let (width, height) = (columns.len() as f64 * CELL, rows.len() as f64 * CELL);
+    let mut svg = format!(
+        "<svg role=\"img\" aria-label=\"stiffness map: {}\" viewBox=\"0 0 {width} {height}\">",
+        super::escape(panel.name)
+    );
+    for (site, value) in &panel.values {
+        let x = index(&columns, site.place_m[0]) * CELL;
+        // y of the patch grows upward.
+        let y = height - CELL - index(&rows, site.place_m[1]) * CELL;
+        svg += &cell(site, *value, (x, y), colour_at(*value, low, high));
+    }
+    svg + "</svg>"
+}
+
+fn cell(site: &Site, value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>) -> String {
+    let (mx, my) = (x + CELL / 2.0, y + CELL / 2.0);
+    let size = CELL - 4.0;
+    let (x, y) = (x + 2.0, y + 2.0);
+    let lump = if site.over_lump {
+        let r = CELL / 2.0 - 9.0;
+        let ink = if fill.is_some_and(bright) {
+            "#111"
+        } else {
+            "#fff"
+        };
+        format!(
+            "<circle cx=\"{mx}\" cy=\"{my}\" r=\"{r}\" fill=\"none\" stroke=\"{ink}\" \
+             stroke-width=\"2\" stroke-dasharray=\"5 4\"/>"
+        )
+    } else {
+        String::new()
+    };
+    let title = format!(
+        "<title>site {}: x {:.1} mm, y {:.1} mm</title>",
+        site.phase,
+        site.place_m[0] * 1e3,
+        site.place_m[1] * 1e3
+    );
+    let Some((fill, value)) = fill.zip(value) else {
+        return format!(
+            "<g>{title}<rect class=\"unknown\" x=\"{x}\" y=\"{y}\" width=\"{size}\" \
+             height=\"{size}\" rx=\"6\"/><text class=\"f-text\" x=\"{mx}\" y=\"{}\">?</text></g>",
+            my + 7.0
+        );
+    };
+    let ink = if bright(fill) { "#111" } else { "#fff" };
+    let [r, g, b] = fill;
+    format!(
+        "<g>{title}<rect x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\" rx=\"6\" \
+         fill=\"rgb({r},{g},{b})\"/>{lump}<text x=\"{mx}\" y=\"{}\" fill=\"{ink}\">{value:.0}\
+         </text></g>",
+        my + 7.0
+    )
+}
+
+/// The colours between two values, as a strip.
+pub fn scale(low: f64, high: f64, unit: &str) -> String {
+    format!(
+        "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:{}\"></i>\
+         <span>{high:.0} {unit}</span></div>",
+        gradient()
+    )
+}
+
+/// All colours from the lowest to the highest, for a style.
+pub fn gradient() -> String {
+    let stops: Vec<String> = VIRIDIS
+        .iter()
+        .enumerate()
+        .map(|(k, [r, g, b])| format!("rgb({r},{g},{b}) {:.0}%", k as f64 / 16.0 * 100.0))
+        .collect();
+    format!("linear-gradient(90deg,{})", stops.join(","))
+}
+
+/// The colour of a value between two others; none for what is unknown.
+pub fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
+    let value = value.filter(|v| v.is_finite())?;
+    let share = if high > low {
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
+    } else {
+        0.5
+    };
+    let at = share * (VIRIDIS.len() - 1) as f64;
+    let (below, rest) = (at.floor() as usize, at - at.floor());
+    let (a, b) = (VIRIDIS[below], VIRIDIS[(below + 1).min(VIRIDIS.len() - 1)]);
+    Some(std::array::from_fn(|c| {
+        (f64::from(a[c]) + rest * (f64::from(b[c]) - f64::from(a[c]))).round() as u8
+    }))
+}
+
+/// Whether dark text reads better on it (luma of Rec. 709).
+pub fn bright([r, g, b]: [u8; 3]) -> bool {
+    0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b) > 128.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_rise_in_brightness() {
+        let luma = |k: usize| {
+            let [r, g, b] = colour_at(Some(k as f64), 0.0, 100.0).unwrap();
+            0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
+        };
+        assert!((1..=100).all(|k| luma(k) >= luma(k - 1)));
+        assert_eq!(colour_at(Some(0.0), 0.0, 1.0), Some([68, 1, 84]));
+        assert_eq!(colour_at(Some(9.0), 0.0, 1.0), Some([253, 231, 37]));
+        assert_eq!(colour_at(Some(f64::NAN), 0.0, 1.0), None);
+    }
+
+    #[test]
+    fn unknown_sites_are_shown_as_such() {
+        let site = Site {
+            phase: 4,
+            ..Site::default()
+        };
+        let panel = |value| Panel {
+            name: "a<b",
+            values: vec![(site, value)],
+        };
+        assert!(draw(&[panel(None)]).is_none());
+        let mut partly = panel(Some(300.0));
+        partly.values.push((site, None));
+        let html = draw(&[partly]).unwrap();
+        assert!(html.contains(">?<") && html.contains(">300") && html.contains("a&lt;b"));
+        assert!(!html.contains("No map"));
+        let html = draw(&[panel(None), panel(Some(300.0))]).unwrap();
+        assert!(!html.contains(">?<") && html.contains("a&lt;b\u{201d}: no stiffness"));
+        assert_eq!(html.matches("<figure>").count(), 1);
+    }
+}

@@ -1,0 +1,257 @@
+//! The shape of a summary against its schema.
+
+use palpate_transport::trace::Side;
+use serde_json::Value;
+
+use super::*;
+
+/// What is wrong with `value` under `schema`, for the words that our schema uses.
+fn faults(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    if let Some(types) = schema.get("type") {
+        let names: Vec<&str> = match types {
+            Value::String(one) => vec![one],
+            Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let is = |name: &&str| match *name {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "number" => value.is_number(),
+            "null" => value.is_null(),
+            _ => false,
+        };
+        if !names.iter().any(is) {
+            found.push(format!("{at}: {value} is not {names:?}"));
+        }
+    }
+    if value.is_null() {
+        return;
+    }
+    for key in schema["required"].as_array().into_iter().flatten() {
+        if value.get(key.as_str().unwrap()).is_none() {
+            found.push(format!("{at}: no key {key}"));
+        }
+    }
+    for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(child) = value.get(key) {
+            faults(inner, child, &format!("{at}.{key}"), found);
+        }
+    }
+    for child in value.as_array().into_iter().flatten() {
+        if schema.get("items").is_some() {
+            faults(&schema["items"], child, &format!("{at}[]"), found);
+        }
+    }
+}
+
+/// Judges JSON by the schema file.
+pub(crate) fn check_schema(json: &str) {
+    let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap();
+    let value: Value = serde_json::from_str(json).unwrap();
+    let mut found = Vec::new();
+    faults(&schema, &value, "summary", &mut found);
+    assert!(found.is_empty(), "{found:?}");
+    assert_eq!(schema["properties"]["schema"]["const"], SCHEMA);
+}
+
+fn judged() -> Summary {
+    let audit = Audit {
+        instants: 9,
+        ..Audit::default()
+    };
+    Summary {
+        schema: SCHEMA.to_owned(),
+        passivity: PassivitySummary::of(&audit),
+        ..Summary::default()
+    }
+}
+
+#[test]
+fn a_summary_obeys_the_schema() {
+    let mut summary = judged();
+    summary.state_checks(&expected(&[Side::Master, Side::Slave]));
+    let json = summary.to_json();
+    check_schema(&json);
+    assert!(json.contains("\"rtt_ms_p50\": null"));
+    assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
+}
+
+/// The schema file names exactly the keys that serde writes.
+#[test]
+fn the_schema_knows_every_key() {
+    let value: Value = serde_json::to_value(judged()).unwrap();
+    let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap();
+    let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&value), keys(&schema["properties"]));
+    for (name, part) in schema["properties"].as_object().unwrap() {
+        if let (true, Some(inner)) = (value[name].is_object(), part.get("properties")) {
+            assert_eq!(keys(&value[name]), keys(inner), "{name}");
+            assert_eq!(
+                inner.as_object().unwrap().len(),
+                part["required"].as_array().unwrap().len()
+            );
+        }
+    }
+}
+
+fn expected(sides: &[Side]) -> Expected {
+    Expected {
+        sides: sides.to_vec(),
+        force_n: 6.0,
+        uncommanded_motion_mm: 10.0,
+        ran_to_end: sides.iter().map(|side| (side.name(), true)).collect(),
+        live: true,
+        passive: true,
+        delays_known: true,
+        networked: true,
+    }
+}
+
+/// A session of which everything is known, and well.
+fn good() -> Summary {
+    let mut summary = judged();
+    summary.ticks_by_side = TicksBySide {
+        master: 90,
+        slave: 90,
+    };
+    summary.link.frames_used_fwd = Some(9);
+    summary.link.frames_used_back = Some(9);
+    summary.link.oneway_bound_ok_fraction = Some(1.0);
+    summary.contact.peak_force_n = Some(5.0);
+    summary.safety.uncommanded_motion_mm_max = Some(1.0);
+    summary.servo.allocations = Some(0);
+    summary.servo.missed_ticks = Some(2);
+    summary.servo.records_lost = Some(0);
+    summary.passivity.missing_ticks = 2;
+    summary
+}
+
+/// Names of the checks that did not hold.
+fn failed(mut summary: Summary, expected: &Expected) -> Vec<String> {
+    summary.state_checks(expected);
+    assert_eq!(summary.all_held(), summary.checks.iter().all(|c| c.held));
+    let failed = summary.checks.into_iter().filter(|check| !check.held);
+    failed.map(|check| check.name).collect()
+}
+
+type Change = fn(&mut Summary, &mut Expected);
+
+#[test]
+fn every_check_can_fail_and_none_passes_by_being_absent() {
+    const BOTH: [Side; 2] = [Side::Master, Side::Slave];
+    assert_eq!(failed(good(), &expected(&BOTH)), [""; 0]);
+    let cases: [(&str, Change); 18] = [
+        ("instants judged", |s, _| s.passivity.instants = 0),
+        ("passivity violations", |s, _| s.passivity.violations = None),
+        ("passivity violations", |s, _| {
+            s.passivity.violations = Some(1)
+        }),
+        ("least channel energy, all axes together", |s, _| {
+            s.passivity.min_channel_energy_j = Some(-1e-3);
+        }),
+        ("least channel energy, worst axis", |s, _| {
+            s.passivity.min_channel_energy_per_axis_j[1] = f64::NAN;
+        }),
+        ("records of one side alone, not judged", |s, _| {
+            s.passivity.left_out = 9000
+        }),
+        ("ticks missing without a reason", |s, _| {
+            s.passivity.missing_ticks = 3
+        }),
+        ("ticks of the slave", |s, _| s.ticks_by_side.slave = 0),
+        ("frames that the master took", |s, _| {
+            s.link.frames_used_back = Some(0)
+        }),
+        ("frames that the slave took", |s, _| {
+            s.link.frames_used_fwd = None
+        }),
+        ("force on the hand", |s, _| {
+            s.contact.peak_force_n = Some(f64::NAN)
+        }),
+        ("motion while not enabled", |s, _| {
+            s.safety.uncommanded_motion_mm_max = None
+        }),
+        ("allocations on the servo threads", |s, _| {
+            s.servo.allocations = None
+        }),
+        ("the slave ran to the end", |_, e| e.ran_to_end[1].1 = false),
+        ("share of the ticks missed", |s, _| {
+            s.servo.missed_ticks = Some(20);
+            s.passivity.missing_ticks = 20;
+        }),
+        ("records lost", |s, _| {
+            s.servo.records_lost = Some(2);
+        }),
+        ("one-way delays within their bound", |s, _| {
+            s.link.oneway_bound_ok_fraction = Some(0.9989);
+        }),
+        ("one-way delays within their bound", |s, _| {
+            s.link.oneway_bound_ok_fraction = None;
+        }),
+    ];
+    for (name, change) in cases {
+        let (mut summary, mut expected) = (good(), expected(&BOTH));
+        change(&mut summary, &mut expected);
+        assert_eq!(failed(summary, &expected), [name]);
+    }
+    let mut silent = good();
+    silent.servo.records_lost = None;
+    let both = ["records lost", "ticks missing without a reason"];
+    assert_eq!(failed(silent, &expected(&BOTH)), both);
+}
+
+#[test]
+fn of_one_side_alone_nothing_is_asked_of_the_channel() {
+    let mut summary = good();
+    summary.passivity = PassivitySummary::of(&Audit::default());
+    summary.ticks_by_side.master = 0;
+    assert_eq!(failed(summary, &expected(&[Side::Slave])), [""; 0]);
+}
+
+#[test]
+fn an_interrupted_session_is_good_until_something_was_found() {
+    let both = expected(&[Side::Master, Side::Slave]);
+    let mut early = Summary {
+        ending: Ending::Interrupted,
+        ..Summary::default()
+    };
+    let mut found = early.clone();
+    early.state_checks(&both);
+    assert!(!early.all_held() && early.good());
+    found.contact.peak_force_n = Some(7.0);
+    found.state_checks(&both);
+    assert!(!found.good());
+}
+
+#[test]
+fn an_audit_of_nothing_knows_nothing() {
+    let passivity = PassivitySummary::of(&Audit::default());
+    assert_eq!(passivity.violations, None);
+    assert!(passivity.min_channel_energy_per_axis_j.is_empty());
+}
+
+#[test]
+fn a_mode_that_claims_no_passivity_is_not_judged_by_it() {
+    let sides = [Side::Master, Side::Slave];
+    let stated = |passive| {
+        let mut summary = judged();
+        summary.state_checks(&Expected {
+            passive,
+            ..expected(&sides)
+        });
+        let names = summary.checks.into_iter().map(|check| check.name);
+        names.collect::<Vec<_>>()
+    };
+    let (claimed, unclaimed) = (stated(true), stated(false));
+    assert_eq!(claimed.len(), unclaimed.len() + 3);
+    assert!(claimed.iter().any(|name| name == "passivity violations"));
+    assert!(
+        !unclaimed
+            .iter()
+            .any(|name| name.contains("energy") || name.contains("passivity"))
+    );
+    assert!(unclaimed.iter().any(|name| name == "instants judged"));
+}

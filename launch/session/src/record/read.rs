@@ -1,0 +1,341 @@
+//! Reading a recording back, also one that was cut short.
+//!
+//! The file is walked record by record here, so that damage has an offset and no length is believed;
+//! the crate `mcap` parses the records. Everything before the damage is kept. Ticks of another version have
+//! another schema, which is compared before any of them is read: that is no damage. Source: ours, format as
+//! mcap.dev/spec.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use mcap::records::{ChunkHeader, Record, op};
+use palpate_transport::cdr;
+use palpate_transport::msg::{Message as _, schema};
+use palpate_transport::stroke::Stroke;
+use palpate_transport::trace::{Side, TickRecord};
+
+use crate::strokes;
+
+use super::{
+    CHANGE, CONFIG, Changed, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, topic,
+};
+
+/// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
+const CHUNK_BYTES_MAX: u64 = 256 << 20;
+
+/// Opcode byte and length of a record \[bytes\].
+const FRAMING: usize = 9;
+
+/// A recording in memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recording {
+    /// Ticks of the master, in the order of the file.
+    pub master: Vec<TickRecord>,
+    /// Ticks of the slave.
+    pub slave: Vec<TickRecord>,
+    /// What instruments did, and when the master made it \[ns\].
+    pub strokes: Vec<(i64, Stroke)>,
+    /// What a console changed of the coupling, in the order of the file.
+    pub changes: Vec<Changed>,
+    /// The configuration, as TOML.
+    pub config: Option<String>,
+    /// The summary, as JSON; absent if the session did not end by itself.
+    pub summary: Option<String>,
+    /// Further facts of the session.
+    pub facts: BTreeMap<String, String>,
+    /// The first damage, if any; what came before it is all here.
+    pub damage: Option<Damage>,
+}
+
+impl Recording {
+    /// Links that instruments have cut, less those made.
+    #[must_use]
+    pub fn links_cut(&self) -> i64 {
+        strokes::links_cut(self.strokes.iter().map(|(_, stroke)| stroke))
+    }
+
+    /// Leave out what came later than this after the first tick, of each side by its own clock \[s\].
+    pub fn keep_first(&mut self, seconds: f64) {
+        let until_ns = |ticks: &[TickRecord]| {
+            let first_ns = ticks.first().map_or(0, |first| first.now_ns);
+            first_ns.saturating_add((seconds * 1e9) as i64)
+        };
+        let (of_master, of_slave) = (until_ns(&self.master), until_ns(&self.slave));
+        self.master.retain(|tick| tick.now_ns < of_master);
+        self.slave.retain(|tick| tick.now_ns < of_slave);
+        self.strokes.retain(|(made_ns, _)| *made_ns < of_master);
+    }
+}
+
+/// Where and how a recording is broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: damaged at byte {offset}: {what}; {kept} ticks before it were kept")]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the record starts that cannot be read \[bytes\].
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: String,
+    /// Ticks that were read before it.
+    pub kept: u64,
+}
+
+/// Reads a recording; a file that was cut gives what it holds, and [`Recording::damage`].
+///
+/// # Errors
+/// [`RecordError::File`] if it cannot be read, [`RecordError::NotMcap`] for another kind of file,
+/// [`RecordError::OtherVersion`] if its ticks have other fields, [`RecordError::NoTicks`] if not one
+/// tick is in it.
+pub fn read(path: &Path) -> Result<Recording, RecordError> {
+    let bytes = std::fs::read(path).map_err(|source| RecordError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    read_bytes(path, &bytes)
+}
+
+/// As [`read()`], of bytes at hand; `path` is only for messages.
+///
+/// # Errors
+/// As there.
+pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
+    if !bytes.starts_with(mcap::MAGIC) {
+        let found = bytes.iter().take(mcap::MAGIC.len()).copied().collect();
+        return Err(RecordError::NotMcap {
+            path: path.to_owned(),
+            found,
+        });
+    }
+    let mut reader = Reader {
+        path,
+        recording: Recording::default(),
+        sides: BTreeMap::new(),
+        schemas: BTreeMap::new(),
+        foreign: None,
+        strokes: None,
+    };
+    reader.walk(bytes);
+    let recording = reader.recording;
+    if let Some(difference) = reader.foreign {
+        return Err(RecordError::OtherVersion {
+            path: path.to_owned(),
+            written_by: written_by(&recording.facts),
+            difference,
+        });
+    }
+    if recording.master.is_empty() && recording.slave.is_empty() {
+        let why = recording.damage.map_or(String::new(), |damage| {
+            format!("; damaged at byte {}: {}", damage.offset, damage.what)
+        });
+        return Err(RecordError::NoTicks {
+            path: path.to_owned(),
+            why,
+        });
+    }
+    Ok(recording)
+}
+
+/// What a recording says of what wrote it.
+fn written_by(facts: &BTreeMap<String, String>) -> String {
+    let fact = |name| facts.get(name).map(String::as_str);
+    let version = fact(VERSION).unwrap_or("of a version that it does not name");
+    match fact(SOURCES) {
+        Some(sources) => format!("{version} ({sources})"),
+        None => version.to_owned(),
+    }
+}
+
+/// The first field in which the ticks of a recording differ from ours, as words; none if they are the same.
+fn difference(theirs: &str) -> Option<String> {
+    let ours = schema::ros2msg(TickRecord::DESCRIPTION);
+    if theirs == ours {
+        return None;
+    }
+    let lacking = |of: &str, other: &str| {
+        let missing = of.lines().find(|&line| other.lines().all(|l| l != line));
+        missing.map(|line| line.chars().take(80).collect::<String>())
+    };
+    Some(match (lacking(&ours, theirs), lacking(theirs, &ours)) {
+        (Some(field), _) => format!("lack `{field}`"),
+        (None, Some(field)) => format!("have `{}` besides", field.escape_debug()),
+        (None, None) => "have the same fields in another order".to_owned(),
+    })
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    recording: Recording,
+    /// Side of each channel that carries ticks.
+    sides: BTreeMap<u16, Side>,
+    /// How the ticks of each schema differ from ours, if they do.
+    schemas: BTreeMap<u16, Option<String>>,
+    /// The difference of the ticks that are in the recording.
+    foreign: Option<String>,
+    /// Channel that carries strokes.
+    strokes: Option<u16>,
+}
+
+impl Reader<'_> {
+    fn walk(&mut self, bytes: &[u8]) {
+        let mut at = mcap::MAGIC.len();
+        loop {
+            let Some((opcode, body, next)) = framed(bytes, at) else {
+                let left = bytes.len().saturating_sub(at);
+                self.damaged(at, format!("the file ends {left} bytes into a record"));
+                return;
+            };
+            match self.record(opcode, body) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(what) => self.damaged(at, what),
+            }
+            at = next;
+        }
+    }
+
+    fn damaged(&mut self, offset: usize, what: String) {
+        let kept = (self.recording.master.len() + self.recording.slave.len()) as u64;
+        let (path, offset) = (self.path.to_owned(), offset as u64);
+        self.recording.damage.get_or_insert(Damage {
+            path,
+            offset,
+            what,
+            kept,
+        });
+    }
+
+    /// Takes one record; false at the end of the data.
+    fn record(&mut self, opcode: u8, body: &[u8]) -> Result<bool, String> {
+        if !matches!(opcode, op::HEADER..=op::DATA_END) {
+            return Err(format!("no MCAP record starts with {opcode:#04x}"));
+        }
+        match mcap::parse_record(opcode, body).map_err(|e| e.to_string())? {
+            Record::Chunk { header, data } => {
+                self.chunk(&opened(&header, &data)?)?;
+            }
+            Record::Attachment { header, data, .. } => {
+                let text = || String::from_utf8_lossy(&data).into_owned();
+                match header.name.as_str() {
+                    CONFIG => self.recording.config = Some(text()),
+                    SUMMARY => self.recording.summary = Some(text()),
+                    _ => {}
+                }
+            }
+            Record::Metadata(metadata) if metadata.name == SESSION => {
+                self.recording.facts = metadata.metadata;
+            }
+            Record::Metadata(metadata) if metadata.name == CHANGE => {
+                let known = changed(&metadata.metadata);
+                self.recording
+                    .changes
+                    .push(known.ok_or("a change of the coupling cannot be read")?);
+            }
+            Record::DataEnd(_) | Record::Footer(_) => return Ok(false),
+            other => self.message(other)?,
+        }
+        Ok(true)
+    }
+
+    /// Take the records of an opened chunk; a length in it that lies is only an error.
+    fn chunk(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (opcode, body, next) = framed(bytes, at)
+                .ok_or_else(|| format!("a record at {at} of a chunk claims more than it holds"))?;
+            if !matches!(opcode, op::SCHEMA..=op::MESSAGE) {
+                return Err(format!("no record of a chunk starts with {opcode:#04x}"));
+            }
+            self.message(mcap::parse_record(opcode, body).map_err(|e| e.to_string())?)?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, record: Record<'_>) -> Result<(), String> {
+        match record {
+            Record::Schema { header, data } => {
+                let text = String::from_utf8_lossy(&data);
+                self.schemas.insert(header.id, difference(&text));
+            }
+            Record::Channel(channel) => {
+                if channel.topic == STROKES_TOPIC {
+                    self.strokes = Some(channel.id);
+                }
+                let sides = [Side::Master, Side::Slave];
+                if let Some(side) = sides.into_iter().find(|&s| topic::tick(s) == channel.topic) {
+                    let schema = self.schemas.get(&channel.schema_id);
+                    match schema.cloned().flatten() {
+                        Some(difference) => self.foreign = self.foreign.take().or(Some(difference)),
+                        None => _ = self.sides.insert(channel.id, side),
+                    }
+                }
+            }
+            Record::Message { header, data } => {
+                if self.strokes == Some(header.channel_id) {
+                    let stroke = cdr::decode_stroke(&data).map_err(|e| e.to_string())?;
+                    let made_ns = header.log_time as i64;
+                    self.recording.strokes.push((made_ns, stroke));
+                }
+                if let Some(side) = self.sides.get(&header.channel_id) {
+                    let tick: TickRecord = cdr::decode(&data).map_err(|e| e.to_string())?;
+                    match side {
+                        Side::Master => self.recording.master.push(tick),
+                        Side::Slave => self.recording.slave.push(tick),
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A change from the record of one.
+fn changed(metadata: &BTreeMap<String, String>) -> Option<Changed> {
+    let side = metadata.get("side")?;
+    Some(Changed {
+        side: [Side::Master, Side::Slave]
+            .into_iter()
+            .find(|one| one.name() == side)?,
+        tick: metadata.get("tick")?.parse().ok()?,
+        change: serde_json::from_str(metadata.get("change")?).ok()?,
+    })
+}
+
+/// The bytes inside a chunk, at most [`CHUNK_BYTES_MAX`] and as many as it says; the crate `mcap`
+/// would believe the lengths in them.
+fn opened(header: &ChunkHeader, data: &[u8]) -> Result<Vec<u8>, String> {
+    let claimed = header.uncompressed_size;
+    if claimed > CHUNK_BYTES_MAX {
+        return Err(format!(
+            "chunk claims {claimed} bytes; at most {CHUNK_BYTES_MAX} are opened"
+        ));
+    }
+    let mut bytes = Vec::new();
+    let read = match header.compression.as_str() {
+        "" => data.take(claimed).read_to_end(&mut bytes),
+        "lz4" => lz4::Decoder::new(data)
+            .and_then(|decoder| decoder.take(claimed).read_to_end(&mut bytes)),
+        other => return Err(format!("chunk is compressed by {other}; expected lz4")),
+    };
+    read.map_err(|error| format!("chunk does not open: {error}"))?;
+    if (bytes.len() as u64) < claimed {
+        return Err(format!("chunk holds {} bytes of {claimed}", bytes.len()));
+    }
+    // 0 is "not computed" (MCAP specification, Chunk)
+    if ![0, crc32fast::hash(&bytes)].contains(&header.uncompressed_crc) {
+        return Err("chunk differs from its checksum".into());
+    }
+    Ok(bytes)
+}
+
+/// Opcode, body and end of the record at `at`; nothing if it does not fit into the bytes.
+fn framed(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
+    let head = bytes.get(at..at.checked_add(FRAMING)?)?;
+    let (opcode, length) = (head[0], u64::from_le_bytes(head[1..].try_into().ok()?));
+    let start = at + FRAMING;
+    let end = start.checked_add(usize::try_from(length).ok()?)?;
+    Some((opcode, bytes.get(start..end)?, end))
+}

@@ -1,0 +1,125 @@
+//! A recorded session once more: tick by tick with the same inputs, or the same hand under other
+//! circumstances.
+//!
+//! Source: ours (teleop goal 10). [`given`] puts what a tick was given into its record and takes it out
+//! again; [`same`] runs both sides' ticks with it and compares the port traces bit by bit; [`what_if`]
+//! lets the recorded hand do it again under a changed configuration, in virtual time. [`twin`] is the
+//! tissue at the handle alone.
+
+pub mod given;
+pub mod same;
+pub mod twin;
+pub mod what_if;
+
+use palpate_transport::trace::{Side, TickRecord};
+
+use crate::config::ConfigError;
+
+/// Why a recording cannot be run again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// Only one side was recorded.
+    #[error(
+        "the recording has no ticks of the {missing}, and frames are made anew by its ticks; expected one \
+         with both sides, as `palpate lab` and `palpate run` write, or of `palpate rehearse`"
+    )]
+    OneSide {
+        /// The side that is missing.
+        missing: &'static str,
+    },
+    /// It does not say what ticks were given.
+    #[error(
+        "the recording does not say what tick {tick} of the {side} was given; expected one of this version \
+         of Palpate"
+    )]
+    Inputs {
+        /// The side.
+        side: &'static str,
+        /// Number of the tick.
+        tick: u64,
+    },
+    /// The hand had two tools.
+    #[error(
+        "in tick {tick} the hand put down its tool and took another; expected a recording of one tool: only a replay \
+         of the same inputs has two"
+    )]
+    TwoTools {
+        /// Number of the tick.
+        tick: u64,
+    },
+    /// A record was lost.
+    #[error(
+        "the {side} has no record between ticks {before} and {after}, which it ran; expected a recording \
+         without lost records"
+    )]
+    Gap {
+        /// The side.
+        side: &'static str,
+        /// Last tick before it.
+        before: u64,
+        /// First tick after it.
+        after: u64,
+    },
+    /// A tick had a frame that the other side never made.
+    #[error(
+        "tick {tick} of the {side} was given frame {sequence}, which the other side's recorded ticks do not \
+         make; expected both sides from their first ticks on"
+    )]
+    Frame {
+        /// The side.
+        side: &'static str,
+        /// Number of the tick.
+        tick: u64,
+        /// Number of the frame.
+        sequence: u64,
+    },
+    /// It has no configuration, or one that cannot be used.
+    #[error("the configuration of the recording: {0}")]
+    Config(#[from] ConfigError),
+    /// The twin answered late ticks from a table that is not there any more.
+    #[error(
+        "the session's twin had a condensed table, which the cache lacks; `palpate model condense {scene}` \
+         makes it anew"
+    )]
+    Table {
+        /// The twin's scene.
+        scene: String,
+    },
+}
+
+/// Hash of the port traces of two sides, tick by tick, as [`crate::lab::Session::trace_hash`] gives it.
+#[must_use]
+pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    let mut absorb = |record: Option<&TickRecord>| {
+        for axes in record
+            .iter()
+            .flat_map(|r| [&r.port_position_m, &r.port_force_n])
+        {
+            for number in axes {
+                hash.update(&number.to_bits().to_le_bytes());
+            }
+        }
+    };
+    for index in 0..master.len().max(slave.len()) {
+        absorb(master.get(index));
+        absorb(slave.get(index));
+    }
+    for record in [master.last(), slave.last()].into_iter().flatten() {
+        absorb_topology(&mut hash, record);
+    }
+    format!("{:016x}", hash.digest())
+}
+
+/// Adds what instruments have made of a side's tissue to a hash of traces; nothing where none could.
+pub fn absorb_topology(hash: &mut xxhash_rust::xxh3::Xxh3, last: &TickRecord) {
+    if last.topology != 0 {
+        hash.update(&last.strokes.to_le_bytes());
+        hash.update(&last.topology.to_le_bytes());
+    }
+}
+
+/// Name of a side, for messages.
+pub(crate) fn named(side: Side) -> &'static str {
+    side.name()
+}

@@ -1,0 +1,232 @@
+//! The rows of a trial in their order, which of them a shard has, and what tells trials apart.
+//!
+//! Source: ours. A row is a pure function of the trial and of its number, so any division of rows
+//! among cores, shards and interrupted runs gives the same table.
+
+use palpate_session::config::{Config, ConfigError};
+use palpate_session::lab;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::field;
+use super::file::{Condition, Trial};
+
+/// One row that is to be filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// Number of the row in the whole trial, from 0.
+    pub index: usize,
+    /// Number of its condition.
+    pub condition: usize,
+    /// Seed in the file.
+    pub seed: u64,
+    /// Which repeat of it, from 0.
+    pub repeat: usize,
+}
+
+impl Cell {
+    /// Seed of the session: the one of the file, and another for every further repeat. It does not
+    /// depend on the condition, so that conditions meet the same chance.
+    #[must_use]
+    pub fn session_seed(&self) -> u64 {
+        if self.repeat == 0 {
+            return self.seed;
+        }
+        let mut hash = Xxh3::with_seed(self.seed);
+        hash.update(b"repeat");
+        hash.update(&(self.repeat as u64).to_le_bytes());
+        // seeds are written to TOML, whose integers are signed
+        hash.digest() >> 1
+    }
+
+    /// What runs in this row.
+    #[must_use]
+    pub fn config(&self, trial: &Trial) -> Config {
+        let condition = &trial.conditions[self.condition];
+        let mut config = condition.config.clone();
+        config.seed = self.session_seed();
+        if let Some(profile) = condition.value("profile") {
+            // the name was good when the file was read; every seed meets cuts of its own
+            let _ = field::draw_cuts(&mut config, profile);
+        }
+        config
+    }
+}
+
+/// Which part of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub part: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { part: 1, of: 1 }
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/');
+        let parsed = numbers.and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        let shard = parsed.map(|(part, of)| Self { part, of });
+        shard
+            .filter(|shard| (1..=shard.of).contains(&shard.part) && shard.of <= 1_000_000)
+            .ok_or_else(|| "expected i/n with i from 1 to n, as in 2/8".to_owned())
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.part, self.of)
+    }
+}
+
+impl Trial {
+    /// What leads the handle of whoever is asked: the column `handle`.
+    #[must_use]
+    pub fn handle(&self) -> &'static str {
+        match self.base.operator.device {
+            Some(_) => "device",
+            None => "page",
+        }
+    }
+
+    /// How many rows the whole trial has.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.conditions.len() * self.seeds.len() * self.repeats
+    }
+
+    /// The row of a number below [`Self::rows`]: repeats change fastest, conditions slowest.
+    #[must_use]
+    pub fn cell(&self, index: usize) -> Cell {
+        let per_condition = self.seeds.len() * self.repeats;
+        let within = index % per_condition;
+        Cell {
+            index,
+            condition: index / per_condition,
+            seed: self.seeds[within / self.repeats],
+            repeat: within % self.repeats,
+        }
+    }
+
+    /// The rows of a shard: every `of`-th, so that every shard has of the costly conditions.
+    #[must_use]
+    pub fn cells(&self, shard: Shard) -> Vec<Cell> {
+        let numbers = (shard.part - 1..self.rows()).step_by(shard.of);
+        numbers.map(|index| self.cell(index)).collect()
+    }
+
+    /// What tells this trial from others: a hash of all that its rows depend on, the scenes with the meshes that they
+    /// name, and version and sources of Palpate included. Comments and layout of the file do not count.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if a scene cannot be read.
+    pub fn hash(&self) -> Result<String, ConfigError> {
+        let mut hash = Xxh3::new();
+        let mut add_bytes = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        let mut add = |text: &str| add_bytes(text.as_bytes());
+        add(env!("CARGO_PKG_VERSION"));
+        add(env!("PALPATE_SOURCES"));
+        add(self.kind.name());
+        add(self.clock.name());
+        add(&format!("{:?} {}", self.seeds, self.repeats));
+        add(&format!("{:?} {:?}", self.psycho, self.transparency));
+        add(&format!("{:?} {:?}", self.who, self.person));
+        let mut scenes: Vec<(&str, &'static str)> = Vec::new();
+        for Condition { name, config, .. } in &self.conditions {
+            add(&format!("{name:?}"));
+            add(&config.to_toml());
+            let towards = config.towards.iter().map(|name| (name.as_str(), "towards"));
+            let both = [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")];
+            for scene in both.into_iter().chain(towards) {
+                let is_scene = scene.0 != "free" && !scene.0.starts_with("wall:");
+                if is_scene && !scenes.iter().any(|known| known.0 == scene.0) {
+                    scenes.push(scene);
+                }
+            }
+        }
+        for (name, field) in scenes {
+            lab::read_scene(name, field, &mut add_bytes)?;
+        }
+        Ok(format!("{:016x}", hash.digest()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(text: &str) -> Trial {
+        Trial::parse(text, "t.toml").expect("good")
+    }
+
+    #[test]
+    fn shards_divide_all_rows_once() {
+        let trial = trial("seeds = 3\nrepeats = 2\n[grid]\nrtt_ms = [0, 10, 20, 30]\n");
+        assert_eq!(trial.rows(), 24);
+        let mut seen: Vec<usize> = (1..=5)
+            .flat_map(|part| trial.cells(Shard { part, of: 5 }))
+            .map(|cell| cell.index)
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..24).collect::<Vec<_>>());
+        let cell = trial.cell(9);
+        assert_eq!((cell.condition, cell.seed, cell.repeat), (1, 2, 1));
+        assert_ne!(cell.session_seed(), 2);
+        assert_eq!(trial.cell(8).session_seed(), 2);
+        for wrong in ["0/2", "3/2", "2", "1/x", "-1/2"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+        assert_eq!("2/8".parse(), Ok(Shard { part: 2, of: 8 }));
+    }
+
+    #[test]
+    fn the_hash_is_of_what_rows_depend_on() {
+        let hash = |text: &str| trial(text).hash().expect("built-in scenes");
+        let one = hash("seeds = 3\n[grid]\nloss = [0.1]\n");
+        assert_eq!(
+            one,
+            hash("# a comment\nseeds = [1, 2, 3]\n\n[grid]\nloss = [ 0.1 ]")
+        );
+        assert_eq!(env!("PALPATE_SOURCES").len(), 16);
+        assert_ne!(one, hash("seeds = 4\n[grid]\nloss = [0.1]\n"));
+        assert_ne!(one, hash("seeds = 3\n[grid]\nloss = [0.2]\n"));
+        assert_ne!(
+            one,
+            hash("seeds = 3\n[grid]\nloss = [0.1]\n[base]\ntwin = \"sheet\"\n")
+        );
+    }
+
+    #[test]
+    fn issue_rows_outlived_the_mesh_they_were_made_with() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let built_in = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+        let own = |name: &str| folder.path().join(name);
+        for name in ["mound.toml", "mound.msh"] {
+            std::fs::copy(built_in.join(name), own(name)).expect("copied");
+        }
+        let scene = own("mound.toml");
+        for field in ["tissue", "twin", "towards"] {
+            let text = format!("[base]\n{field} = {scene:?}\n");
+            let hash = || trial(&text).hash().expect("a scene");
+            let before = hash();
+            assert_eq!(hash(), before, "the same files are the same trial");
+            for name in ["mound.msh", "mound.toml"] {
+                let old = std::fs::read_to_string(own(name)).expect("text");
+                std::fs::write(own(name), format!("{old}\n")).expect("writable");
+                assert_ne!(hash(), before, "{field}: {name} was changed");
+                std::fs::write(own(name), old).expect("writable");
+            }
+            assert_eq!(hash(), before);
+        }
+    }
+}
