@@ -167,7 +167,7 @@ mod tests {
             jitter_ms,
             ..LinkParams::default()
         };
-        parse(text, (link, link))
+        parse(text, link, link)
     }
 
     #[test]
