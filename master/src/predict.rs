@@ -330,10 +330,7 @@ impl Predictor {
         }
         let place_m = place_m(handle);
         let pressed = pressed(&felt);
-        let timing = Timing {
-            inward_mps: inward_mps(handle, &pressed),
-            dt_s,
-        };
+        let timing = Timing::new(inward_mps(handle, &pressed), dt_s);
         // what nobody feels of the twin changes at once and costs nothing
         let unfelt = self.local.is_held();
         let of_twin = if unfelt { Reaction::default() } else { pressed };
@@ -342,10 +339,7 @@ impl Predictor {
             touched: felt.contacts > 0,
             confidence: learning.confidence(place_m),
         };
-        let law_timing = Timing {
-            inward_mps: -handle.velocity_mps[2],
-            dt_s,
-        };
+        let law_timing = Timing::new(-handle.velocity_mps[2], dt_s);
         self.local
             .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);
