@@ -1,14 +1,14 @@
 //! The operator's side.
 //!
-//! [`mod@tick`] is the pure 1 kHz function; [`device`] has the trait [`device::Handle`] and the
+//! [`tick()`] is the pure 1 kHz function; [`device`] has the trait [`device::Handle`] and the
 //! simulated arm and hand behind it; [`predict`] renders the twin and corrects it by what the
-//! remote side felt; [`guard`] limits what reaches the motors, always last. `tuning` is what the session's
+//! remote side felt; `guard` limits what reaches the motors, always last. `tuning` is what the session's
 //! clock changes: the wave impedance and the method.
 
 pub mod device;
-pub mod guard;
+mod guard;
 pub mod predict;
-pub mod tick;
+mod tick;
 mod tuning;
 
 pub use tick::{Inputs, MasterParams, Outputs, State, tick};

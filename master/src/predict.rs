@@ -4,10 +4,10 @@
 //! gives the force at once. The *shadow* is touched where the robot reports to have been, so its
 //! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
 //! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
-//! section 2). [`lessons`] keep that error by place and force, [`learning`] brings it to the hand
-//! by a passive [`correction`] (teleop E16), `towards` goes over to another scene, [`met`] is what the
+//! section 2). `lessons` keep that error by place and force, `learning` brings it to the hand
+//! by a passive `correction` (teleop E16), `towards` goes over to another scene, `met` is what the
 //! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
-//! [`strokes`] what instruments did, [`hands`] a second tool, [`shape`] what tools look like, [`params`] are the numbers that may be set.
+//! [`strokes`] what instruments did, `hands` a second tool, `shape` what tools look like, `params` are the numbers that may be set.
 
 use std::collections::VecDeque;
 
@@ -19,15 +19,15 @@ use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
 
 use crate::device::{Reading, Revisions};
 
-pub mod correction;
-pub mod hands;
+mod correction;
+mod hands;
 pub mod hunt_crossley;
-pub mod learning;
-pub mod lessons;
+mod learning;
+mod lessons;
 pub mod local;
-pub mod met;
-pub mod params;
-pub mod shape;
+mod met;
+mod params;
+mod shape;
 pub mod strokes;
 mod towards;
 
@@ -330,10 +330,7 @@ impl Predictor {
         }
         let place_m = place_m(handle);
         let pressed = pressed(&felt);
-        let timing = Timing {
-            inward_mps: inward_mps(handle, &pressed),
-            dt_s,
-        };
+        let timing = Timing::new(inward_mps(handle, &pressed), dt_s);
         // what nobody feels of the twin changes at once and costs nothing
         let unfelt = self.local.is_held();
         let of_twin = if unfelt { Reaction::default() } else { pressed };
@@ -342,10 +339,7 @@ impl Predictor {
             touched: felt.contacts > 0,
             confidence: learning.confidence(place_m),
         };
-        let law_timing = Timing {
-            inward_mps: -handle.velocity_mps[2],
-            dt_s,
-        };
+        let law_timing = Timing::new(-handle.velocity_mps[2], dt_s);
         self.local
             .step(params, handle, self.met.surface(), twin, law_timing);
         let changed = self.go_over([felt.contacts > 0, met]);

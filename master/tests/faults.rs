@@ -1,7 +1,7 @@
 //! A latched fault and a pause of the operator's side: what the hand feels, and the way out.
 
 use palpate_master::device::{HandleCaps, Reading};
-use palpate_master::tick::{Inputs, MasterParams, Outputs, State, tick};
+use palpate_master::{Inputs, MasterParams, Outputs, State, tick};
 use palpate_port::inbox::Parties;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;

@@ -1,11 +1,11 @@
 //! The remote side.
 //!
-//! [`mod@tick`] is the pure 1 kHz function; [`robot`] has the trait [`robot::Robot`] and the simulated
-//! palpator and gripper behind it; [`guard`] limits speed, force and workspace and watches the age
+//! [`tick()`] is the pure 1 kHz function; [`robot`] has the trait [`robot::Robot`] and the simulated
+//! palpator and gripper behind it; `guard` limits speed, force and workspace and watches the age
 //! of the data, apart from every passivity argument.
 
-pub mod guard;
+mod guard;
 pub mod robot;
-pub mod tick;
+mod tick;
 
 pub use tick::{Inputs, Outputs, SlaveParams, State, tick};

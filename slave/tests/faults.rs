@@ -2,7 +2,7 @@
 
 use palpate_port::inbox::Parties;
 use palpate_slave::robot::Reading;
-use palpate_slave::tick::{Inputs, Outputs, SlaveParams, State, tick};
+use palpate_slave::{Inputs, Outputs, SlaveParams, State, tick};
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::Events;

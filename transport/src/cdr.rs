@@ -25,7 +25,7 @@ use crate::stroke::Stroke;
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
 
 /// Longest message that is decoded \[bytes\]; ours. A hundred times the longest that we send.
-pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Padding that may follow a message of variable size \[bytes\].
 const PADDING_MAX: usize = 3;
@@ -154,7 +154,7 @@ pub enum EncodeError {
 ///
 /// # Errors
 /// [`EncodeError::Full`] when `out` is too small, [`EncodeError::TooLong`] above
-/// [`MESSAGE_BYTES_MAX`].
+/// 1 MiB.
 pub fn encode<T: Message>(message: &T, out: &mut [u8]) -> Result<usize, EncodeError> {
     let found = out.len();
     let mut cursor = Cursor::new(out);
@@ -173,7 +173,7 @@ pub fn encode<T: Message>(message: &T, out: &mut [u8]) -> Result<usize, EncodeEr
 /// Write a message behind its header into `out`, whose old content goes and whose capacity stays.
 ///
 /// # Errors
-/// [`EncodeError::TooLong`] above [`MESSAGE_BYTES_MAX`].
+/// [`EncodeError::TooLong`] above 1 MiB.
 pub fn encode_into<T: Message>(message: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     bounded(message_len(message))?;
     out.clear();
@@ -254,7 +254,7 @@ pub fn decode_stroke(bytes: &[u8]) -> Result<Stroke, DecodeError> {
 
 /// Length of every encoded message of this type, header included \[bytes\]; `None` if it varies.
 #[must_use]
-pub const fn encoded_len(description: &Description) -> Option<usize> {
+const fn encoded_len(description: &Description) -> Option<usize> {
     match fields_end(description, 0) {
         Some(end) => Some(HEADER.len() + end),
         None => None,

@@ -100,31 +100,6 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// A clock that stands still until it is moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct VirtualClock {
-    now: Time,
-}
-
-impl VirtualClock {
-    /// A clock that says `now`.
-    #[must_use]
-    pub fn new(now: Time) -> Self {
-        Self { now }
-    }
-
-    /// Move it on; a negative span leaves it where it is.
-    pub fn advance(&mut self, span: Span) {
-        self.now = self.now + span.max(Span(0));
-    }
-}
-
-impl Clock for VirtualClock {
-    fn now(&self) -> Time {
-        self.now
-    }
-}
-
 /// CPU time that the calling thread has used: two readings tell the cost of what lies between.
 #[must_use]
 pub fn thread_cpu_now() -> Time {
@@ -275,14 +250,6 @@ mod tests {
         assert_eq!(Time(i64::MAX) + Span(1), Time(i64::MAX));
         assert_eq!(Time(i64::MIN) - Span(1), Time(i64::MIN));
         assert_eq!(Span(3) - Span(5), Span(-2));
-    }
-
-    #[test]
-    fn virtual_clock_moves_only_forward() {
-        let mut clock = VirtualClock::new(Time(5));
-        clock.advance(Span(10));
-        clock.advance(Span(-3));
-        assert_eq!(clock.now(), Time(15));
     }
 
     #[test]

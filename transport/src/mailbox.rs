@@ -5,9 +5,6 @@
 //! Every call is wait-free and allocates nothing; both are for one writer and one reader. Values
 //! are meant to be plain data: dropping one that owns memory would free it on the servo thread.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 /// A cell that holds the newest value; the reader sees `initial` until something is written.
 #[must_use]
 pub fn latest<T: Clone + Send>(initial: T) -> (LatestWriter<T>, LatestReader<T>) {
@@ -61,16 +58,9 @@ impl<T: Send> LatestReader<T> {
 #[must_use]
 pub fn ring<T: Send>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
     let (producer, consumer) = rtrb::RingBuffer::new(capacity);
-    let overflowed = Arc::new(AtomicU64::new(0));
     (
-        RingSender {
-            ring: producer,
-            overflowed: Arc::clone(&overflowed),
-        },
-        RingReceiver {
-            ring: consumer,
-            overflowed,
-        },
+        RingSender { ring: producer },
+        RingReceiver { ring: consumer },
     )
 }
 
@@ -78,31 +68,12 @@ pub fn ring<T: Send>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
 #[derive(Debug)]
 pub struct RingSender<T> {
     ring: rtrb::Producer<T>,
-    overflowed: Arc<AtomicU64>,
 }
 
 impl<T> RingSender<T> {
-    /// Append a value; if the ring is full this newest value is dropped and counted. Gives whether
-    /// it was taken.
+    /// Append a value; if the ring is full this newest value is dropped. Gives whether it was taken.
     pub fn push(&mut self, value: T) -> bool {
-        let taken = self.ring.push(value).is_ok();
-        if !taken {
-            // Only a count: it orders nothing else, and only this thread writes it.
-            self.overflowed.fetch_add(1, Ordering::Relaxed);
-        }
-        taken
-    }
-
-    /// Values dropped so far because the ring was full.
-    #[must_use]
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed.load(Ordering::Relaxed)
-    }
-
-    /// Whether the reading end is gone.
-    #[must_use]
-    pub fn is_abandoned(&self) -> bool {
-        self.ring.is_abandoned()
+        self.ring.push(value).is_ok()
     }
 }
 
@@ -110,7 +81,6 @@ impl<T> RingSender<T> {
 #[derive(Debug)]
 pub struct RingReceiver<T> {
     ring: rtrb::Consumer<T>,
-    overflowed: Arc<AtomicU64>,
 }
 
 impl<T> RingReceiver<T> {
@@ -129,18 +99,6 @@ impl<T> RingReceiver<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
-    }
-
-    /// Values dropped so far because the ring was full.
-    #[must_use]
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed.load(Ordering::Relaxed)
-    }
-
-    /// Whether the writing end is gone; what was pushed before can still be popped.
-    #[must_use]
-    pub fn is_abandoned(&self) -> bool {
-        self.ring.is_abandoned()
     }
 }
 
@@ -174,14 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn full_ring_drops_the_newest_and_counts() {
+    fn full_ring_drops_the_newest() {
         let (mut producer, mut consumer) = ring(3);
         let taken: Vec<bool> = (0..5).map(|value| producer.push(value)).collect();
         assert_eq!(taken, [true, true, true, false, false]);
-        assert_eq!((producer.overflowed(), consumer.overflowed()), (2, 2));
         assert_eq!(consumer.len(), 3);
         drop(producer);
-        assert!(consumer.is_abandoned());
         let left: Vec<i32> = std::iter::from_fn(|| consumer.pop()).collect();
         assert_eq!(left, [0, 1, 2]);
         assert!(consumer.is_empty());
@@ -192,7 +148,6 @@ mod tests {
         let (mut producer, mut consumer) = ring(0);
         assert!(!producer.push(1));
         assert_eq!(consumer.pop(), None);
-        assert!(!producer.is_abandoned());
     }
 
     #[test]
@@ -220,17 +175,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(8))]
         #[test]
-        fn two_threads_lose_only_what_is_counted(capacity in 1_usize..64, count in 0_u64..50_000) {
+        fn two_threads_lose_only_what_was_not_taken(capacity in 1_usize..64, count in 0_u64..50_000) {
             let (mut producer, mut consumer) = ring(capacity);
             let thread = std::thread::spawn(move || {
-                for value in 1..=count {
-                    producer.push([value; 16]);
-                }
+                (1..=count).filter(|value| !producer.push([*value; 16])).count() as u64
             });
             let (mut popped, mut last) = (0, 0);
             loop {
                 // Asked before popping: what was pushed before the end is then still found.
-                let ended = consumer.is_abandoned();
+                let ended = thread.is_finished();
                 while let Some(value) = consumer.pop() {
                     prop_assert!(value.iter().all(|part| *part == value[0]), "torn");
                     prop_assert!(value[0] > last, "out of order");
@@ -242,8 +195,8 @@ mod tests {
                 }
                 std::thread::yield_now();
             }
-            thread.join().expect("the producer ends");
-            prop_assert_eq!(popped + consumer.overflowed(), count);
+            let dropped = thread.join().expect("the producer ends");
+            prop_assert_eq!(popped + dropped, count);
         }
     }
 }

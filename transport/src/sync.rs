@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Whatever the asymmetry of the path, the offset is then wrong by at most rtt / 2. A sample ages:
-//! clocks whose rates differ by at most [`SKEW_LIMIT_PPM`] drift apart by that much a second, so
+//! clocks whose rates differ by at most 500 ppm drift apart by that much a second, so
 //! that a sample's bound, a time `age` after its t1, is
 //!
 //! ```text
@@ -26,7 +26,7 @@ use crate::frame::HapticFrame;
 
 /// Largest difference of the two clocks' rates for which the bound is claimed \[ppm\]: what NTP
 /// allows a clock that it disciplines.
-pub const SKEW_LIMIT_PPM: f64 = 500.0;
+const SKEW_LIMIT_PPM: f64 = 500.0;
 
 /// The same as a divisor: a span over this is its drift allowance.
 const DRIFT_DIVISOR: i64 = 2000;

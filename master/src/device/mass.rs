@@ -21,7 +21,7 @@ const FORCE_N_MAX: f64 = 1000.0;
 
 /// The ideal point-mass handle.
 #[derive(Debug, Clone)]
-pub struct MassHandle {
+pub(crate) struct MassHandle {
     lead: Lead,
     mass: Mass,
     counts: Counts,

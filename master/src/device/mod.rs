@@ -1,6 +1,6 @@
 //! Handles: what an operator holds.
 //!
-//! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, [`phantom`] an
+//! [`params`] builds a simulated one: [`mass`] is the ideal handle of teleop RP-1, `phantom` an
 //! arm with tweezers, [`mod@pointer`] a mouse or a finger on a screen. [`grip`] is the hand on it and [`script`] what the
 //! hand means to do ([`palpation`] over a patch, [`procedure`] any steps with any instrument).
 
@@ -10,7 +10,7 @@ mod leg;
 pub mod mass;
 pub mod palpation;
 pub mod params;
-pub mod phantom;
+mod phantom;
 pub mod pointer;
 pub mod procedure;
 pub mod script;

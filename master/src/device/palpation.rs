@@ -27,7 +27,7 @@ const PULL_M: f64 = 0.002;
 const TREMOR_HZ: (f64, f64) = (8.0, 12.0);
 
 /// Shortest whole palpation \[s\]: a hand does not do it faster.
-pub const DURATION_S_MIN: f64 = 8.0;
+const DURATION_S_MIN: f64 = 8.0;
 
 /// Phase of the travel between sites.
 const TRAVEL: u16 = 10;
@@ -129,7 +129,7 @@ pub struct Palpation {
 impl Palpation {
     /// Lay out the legs over a session of `duration_s` \[s\]; the seed draws tremor and timing.
     ///
-    /// A session shorter than [`DURATION_S_MIN`] sees only the beginning of one of that length.
+    /// A session shorter than 8 s sees only the beginning of one of that length.
     #[must_use]
     pub fn new(params: &PalpationParams, duration_s: f64, seed: u64) -> Self {
         let duration_s = duration_s.max(DURATION_S_MIN);

@@ -66,7 +66,7 @@ pub trait Pointer: Send {
 
 /// A pointer that never says anything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub(crate) struct Nobody;
 
 impl Pointer for Nobody {
     fn newest(&mut self) -> Aim {

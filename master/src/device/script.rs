@@ -15,7 +15,7 @@ use super::palpation::{Palpation, PalpationParams};
 use super::procedure::{Procedure, ProcedureParams};
 
 /// Opening of the tweezers while nothing is pinched \[m\] (ours).
-pub const OPEN_M: f64 = 0.020;
+pub(crate) const OPEN_M: f64 = 0.020;
 
 /// What the operator means at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

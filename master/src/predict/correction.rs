@@ -39,6 +39,14 @@ pub struct Timing {
     pub dt_s: f64,
 }
 
+impl Timing {
+    /// Of a hand that moves in by `inward_mps` \[m/s\] for `dt_s` \[s\].
+    #[must_use]
+    pub fn new(inward_mps: f64, dt_s: f64) -> Self {
+        Self { inward_mps, dt_s }
+    }
+}
+
 /// What a touch feels beyond the model as it was known when the touch began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Correction {

@@ -1,10 +1,10 @@
 //! The contact law that the robot has met, felt as the local model in the twin's place (teleop E15).
 //!
-//! [`super::Met`] fits one Hunt-Crossley law to what the robot meets. Here that law is touched by the
+//! `Met` fits one Hunt-Crossley law to what the robot meets. Here that law is touched by the
 //! handle at 1 kHz: a surface at the height at which the robot met it last, flat and level, and a force along
 //! its normal. It needs no scene, but it knows no place either: it is the law of where the robot was last.
 //! A touch is felt with the law as it was when the touch began; what the estimation says meanwhile comes in by
-//! the same [`Correction`] as any other, so that it costs what E16 allows, and the port's account pays for
+//! the same `Correction` as any other, so that it costs what E16 allows, and the port's account pays for
 //! the force as for every force. Its damping is that of the estimate, as far as a handle bears it. Ours.
 
 use palpate_twin::{Reaction, Vec3};

@@ -1,14 +1,14 @@
 //! Robots: what touches the remote tissue.
 //!
-//! [`params`] builds a simulated one: [`mass`] is the ideal robot of teleop RP-1, [`palpator`] a
-//! carriage with gripper and force [`sensor`]; `simulated` has what both share. [`environment`] has the simplest worlds to touch.
+//! `params` builds a simulated one: [`mass`] is the ideal robot of teleop RP-1, `palpator` a
+//! carriage with gripper and force `sensor`; `simulated` has what both share. [`environment`] has the simplest worlds to touch.
 
 mod brake;
 pub mod environment;
 pub mod mass;
-pub mod palpator;
-pub mod params;
-pub mod sensor;
+mod palpator;
+mod params;
+mod sensor;
 mod simulated;
 
 use palpate_port::Counts;

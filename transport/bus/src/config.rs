@@ -16,7 +16,7 @@ use palpate_transport::trace::Side;
 /// (transport fact 2). `app` is handed over too: sockets are opened on it, so that its thread
 /// would otherwise wake for every datagram only to wake the other (20 us a round trip, measured).
 /// zenoh reads it from the environment at first use.
-pub const ZENOH_RUNTIME: &str = "(rx:(worker_threads:1),tx:(handover:rx),net:(handover:rx),\
+pub(crate) const ZENOH_RUNTIME: &str = "(rx:(worker_threads:1),tx:(handover:rx),net:(handover:rx),\
     acc:(handover:rx),app:(handover:rx))";
 
 /// Name of that variable.
@@ -120,7 +120,7 @@ impl SessionConfig {
     }
 }
 
-/// Choose zenoh's threads ([`ZENOH_RUNTIME`]); call it first in `main`. A choice that the user made
+/// Choose zenoh's threads (one worker); call it first in `main`. A choice that the user made
 /// in the environment stays. Returns `false`, and changes nothing, if other threads run already.
 #[must_use]
 pub fn prepare_process() -> bool {

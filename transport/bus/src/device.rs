@@ -11,7 +11,7 @@ use palpate_transport::msg::{
 use palpate_transport::{Axes, Span, Time};
 
 /// Period of the CRTK topics: 50 Hz.
-pub const DEVICE_PERIOD: Span = Span(20_000_000);
+const DEVICE_PERIOD: Span = Span(20_000_000);
 
 /// What a device is and does at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -8,7 +8,7 @@ use palpate_transport::{Span, Time};
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Newer than all before: use it.
     Fresh,
     /// The first of a sender that started again: use it.
@@ -44,7 +44,7 @@ pub struct SenderClock {
 
 /// Remembers the newest frame of one sender.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FrameGate {
+pub(crate) struct FrameGate {
     order: Succession,
 }
 

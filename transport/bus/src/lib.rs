@@ -2,19 +2,19 @@
 //!
 //! Two links make one session: plain UDP for the haptic stream, which keeps its latency under loss,
 //! and TCP for commands (transport facts 4 and 6). Exactly one side dials, since two that dial each
-//! other can end half dead (transport section 6). [`config`] opens a session so, [`threads`] raises
+//! other can end half dead (transport section 6). `config` opens a session so, [`threads`] raises
 //! zenoh's threads, [`stream`] carries haptic frames past a [`gate`] that checks order and age,
 //! [`topic`] carries messages that ROS 2 peers can see, [`device`] those of CRTK at a low rate,
-//! [`command`] asks with an answer, [`presence`] says who is there; [`bus`] has all that one side
+//! [`command`] asks with an answer, `presence` says who is there; `bus` has all that one side
 //! needs in one. No call here belongs on a servo
 //! thread: a put allocates and may take the transport's locks.
 
-pub mod bus;
+mod bus;
 pub mod command;
-pub mod config;
+mod config;
 pub mod device;
 pub mod gate;
-pub mod presence;
+mod presence;
 pub mod stream;
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use palpate_transport::cdr::EncodeError;
 use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Token, TopicKey};
 
 pub use bus::{Bus, BusCounts};
-pub use config::{Role, SessionConfig, ZENOH_RUNTIME, prepare_process};
+pub use config::{Role, SessionConfig, prepare_process};
 
 /// Period at which a state of the bus is polled while waiting \[ms\]; ours.
 const POLL_MS: f64 = 2.0;
@@ -159,12 +159,6 @@ impl Session {
     #[must_use]
     pub fn peers(&self) -> usize {
         self.zenoh.info().peers_zid().wait().count()
-    }
-
-    /// Wait until a peer is connected; `false` if none is within `timeout`.
-    #[must_use]
-    pub fn wait_peer(&self, timeout: Span) -> bool {
-        wait_until(timeout, || self.peers() > 0)
     }
 
     /// Close at once instead of when dropped.

@@ -268,7 +268,11 @@ fn nodes_come_and_go() {
                 .send((token.node.clone(), alive));
         })
         .expect("watches");
-    assert!(slave.wait_peer(WAIT) && master.wait_peer(WAIT));
+    assert!(
+        [&slave, &master]
+            .iter()
+            .all(|one| wait_until(WAIT, || one.peers() > 0))
+    );
     assert_eq!(
         changes.recv_timeout(duration(WAIT)),
         Ok(("slave".to_owned(), true))

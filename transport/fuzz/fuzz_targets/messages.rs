@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use palpate_transport::cdr::{decode, encode_into};
 use palpate_transport::msg::{
-    DiagnosticArray, JointState, Message, OperatingStateReport, PoseStamped, StringStamped,
-    TwistStamped, WrenchStamped,
+    JointState, Message, OperatingStateReport, PoseStamped, StringStamped, TwistStamped,
+    WrenchStamped,
 };
 
 fn check<T: Message>(bytes: &[u8]) {
@@ -23,7 +23,6 @@ fuzz_target!(|bytes: &[u8]| {
     check::<StringStamped>(bytes);
     check::<OperatingStateReport>(bytes);
     check::<JointState>(bytes);
-    check::<DiagnosticArray>(bytes);
     check::<WrenchStamped>(bytes);
     check::<PoseStamped>(bytes);
     check::<TwistStamped>(bytes);

@@ -1,20 +1,20 @@
 //! How far a simulated plant still has to run to reach a moment (ours).
 //!
-//! Plants run on a fixed grid of [`SUBSTEP`] that starts at the first reading; what is left below
-//! one sub-step waits for the next reading. A reading never runs more than [`CATCH_UP_MAX`] of
+//! Plants run on a fixed grid of sub-steps of 0.1 ms that starts at the first reading; what is left below
+//! one sub-step waits for the next reading. A reading never runs more than 300 ms of
 //! plant time, so a stalled process costs bounded work; the plant's time then jumps.
 
 use palpate_transport::{Span, Time};
 
 /// Length of one plant sub-step (teleop RP-1: 0.1 ms).
-pub const SUBSTEP: Span = Span(100_000);
+pub(crate) const SUBSTEP: Span = Span(100_000);
 
-/// [`SUBSTEP`] in seconds.
+/// sub-steps of 0.1 ms in seconds.
 pub const SUBSTEP_S: f64 = 1e-4;
 
 /// Longest stretch of plant time that one reading runs: more than the pauses that a process is judged
 /// by, 250 ms, so that a hand does not jump in one.
-pub const CATCH_UP_MAX: Span = Span(300_000_000);
+const CATCH_UP_MAX: Span = Span(300_000_000);
 
 /// The plant's own time.
 #[derive(Debug, Clone, Copy, Default)]

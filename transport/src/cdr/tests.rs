@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::msg::diagnostic::*;
 use crate::msg::*;
 use crate::stroke::{KINDS, PARTS, StrokeChange, WAYS};
 use crate::trace::TickRecord;

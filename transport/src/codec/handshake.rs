@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use super::params::{CodecKind, CodecParams, KEEP_ALIVE_S_MAX, PACE_MAX, Prediction, WEBER_MAX};
 
 /// Version of offers and of [`agree`]; sides of other versions use no codec.
-pub const HANDSHAKE: u32 = 1;
+const HANDSHAKE: u32 = 1;
 
 /// Version of the deadband as it is here: which frames are sent, and what is believed between them.
-pub const DEADBAND_VERSION: u32 = 1;
+const DEADBAND_VERSION: u32 = 1;
 
 /// What a side tells the other of its codec.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Version of this exchange, [`HANDSHAKE`].
+    /// Version of this exchange, 1.
     pub handshake: u32,
     /// What it wants; a codec that is off wants none.
     pub wants: CodecParams,

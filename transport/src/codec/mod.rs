@@ -54,9 +54,7 @@ pub mod signal;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use handshake::{Agreed, Offer, agree};
-pub use params::{
-    CodecError, CodecKind, CodecParams, KEEP_ALIVE_S_MAX, PACE_MAX, Prediction, WEBER_MAX,
-};
+pub use params::{CodecError, CodecKind, CodecParams, Prediction};
 pub use signal::{Judged, Threshold};
 
 use crate::coupling::CouplingParams;

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::Span;
 
 /// Longest time between two frames \[s\] (teleop goal 6).
-pub const KEEP_ALIVE_S_MAX: f64 = 0.05;
+pub(crate) const KEEP_ALIVE_S_MAX: f64 = 0.05;
 
 /// Largest Weber fraction k.
-pub const WEBER_MAX: f64 = 0.5;
+pub(crate) const WEBER_MAX: f64 = 0.5;
 
 /// Most periods between two frames while the delay grows.
-pub const PACE_MAX: u32 = 8;
+pub(crate) const PACE_MAX: u32 = 8;
 
 /// Which codec is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct CodecParams {
     /// 0.1; 0 does not. The steps of an encoder of 0.03 mm are 12 mm/s in a velocity of 1 kHz, far above
     /// any floor; over 10 ms they are 1.3 mm/s. The position is never smoothed.
     pub smooth_s: f64,
-    /// Longest time between two frames \[s\], 0.002 to [`KEEP_ALIVE_S_MAX`] and below every limit on silence.
+    /// Longest time between two frames \[s\], 0.002 to 0.05 and below every limit on silence.
     pub keep_alive_s: f64,
     /// What the receiver believes between frames.
     pub predictor: Prediction,

@@ -13,5 +13,5 @@ mod queue;
 pub mod trace;
 
 pub use model::{DropCause, Fate, LinkModel, LinkStats};
-pub use params::{LinkError, LinkParams, Outage, QUEUE_PACKETS_MAX};
+pub use params::{LinkError, LinkParams, Outage};
 pub use queue::LinkQueue;

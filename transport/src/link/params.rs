@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Longest queue in front of a rate limit \[packets\]; room for it is taken at construction.
-pub const QUEUE_PACKETS_MAX: u32 = 4096;
+pub(crate) const QUEUE_PACKETS_MAX: u32 = 4096;
 
 const DELAY_MS_MAX: f64 = 60_000.0;
 const BURST_MAX: f64 = 1e6;
@@ -46,7 +46,7 @@ pub struct LinkParams {
     pub reorder: f64,
     /// Rate limit \[kbit/s\], 1 to 100 000 000; none: no limit. Packets wait for each other.
     pub rate_kbps: Option<f64>,
-    /// Packets that may wait for the rate limit or pass it, 1 to [`QUEUE_PACKETS_MAX`]; one more
+    /// Packets that may wait for the rate limit or pass it, 1 to 4096; one more
     /// is dropped.
     pub queue_packets: u32,
     /// Periodic cut of the link; none: never cut.

@@ -6,7 +6,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Length of an attachment \[bytes\].
-pub const ATTACHMENT_BYTES: usize = 33;
+const ATTACHMENT_BYTES: usize = 33;
 
 /// Global id of an endpoint.
 pub type Gid = [u8; 16];

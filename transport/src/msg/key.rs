@@ -11,7 +11,7 @@ use super::schema::{dds_name, rihs01};
 use super::{Description, Message};
 
 /// Longest key or token that is parsed \[bytes\]; ours.
-pub const KEY_BYTES_MAX: usize = 1024;
+const KEY_BYTES_MAX: usize = 1024;
 
 /// First part of every liveliness token of rmw_zenoh.
 const TOKEN_SPACE: &str = "@ros2_lv";
@@ -147,8 +147,6 @@ impl EndpointKind {
 
 /// Quality of service as tokens spell it: reliable with depth 10 by default.
 pub const QOS_RELIABLE: &str = "::,10:,:,:,,";
-/// Best effort, newest sample only.
-pub const QOS_BEST_EFFORT: &str = "2::,1:,:,:,,";
 
 /// The endpoint that a token announces.
 #[derive(Debug, Clone, PartialEq, Eq)]

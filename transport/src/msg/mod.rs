@@ -10,7 +10,10 @@ pub mod attachment;
 pub mod crtk;
 pub mod key;
 pub mod schema;
+#[macro_use]
 pub mod types;
+#[cfg(test)]
+pub(crate) mod diagnostic;
 
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -16,7 +16,7 @@ const SEPARATOR: &str =
 
 /// `package/msg/Name` as DDS spells it: `package::msg::dds_::Name_`.
 #[must_use]
-pub fn dds_name(description: &Description) -> String {
+pub(crate) fn dds_name(description: &Description) -> String {
     let (path, name) = split_name(description);
     format!("{}::dds_::{name}_", path.replace('/', "::"))
 }
@@ -202,7 +202,7 @@ mod tests {
                 "705ba9c3d1a09df43737eb67095534de36fd426c0587779bda2bc51fe790182a",
             ),
             (
-                DiagnosticArray::DESCRIPTION,
+                diagnostic::DiagnosticArray::DESCRIPTION,
                 "5a8a36efb05fb25070fa0fb3810290c0e6cd4862b54a8fb975a1ee8dc55a333e",
             ),
             (

@@ -1,12 +1,12 @@
 //! The message types that Palpate sends, receives or records.
 //!
 //! Fields and names as in the ROS 2 packages `builtin_interfaces`, `std_msgs`, `geometry_msgs`,
-//! `sensor_msgs`, `diagnostic_msgs` and in `crtk_msgs` (transport section 5); `palpate_msgs` is
+//! `sensor_msgs` and in `crtk_msgs` (transport section 5); `palpate_msgs` is
 //! ours. Vectors are in the frame that the header names, SI units.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Description, Field, Kind, Message, Primitive};
+use super::{Description, Field, Kind, Message};
 use crate::frame::HapticFrame;
 use crate::stroke::{STROKE_CHANGES, Stroke, StrokeChange};
 use crate::trace::{Side, TickRecord};
@@ -227,54 +227,6 @@ pub struct StringStamped {
 }
 describe!(StringStamped, "crtk_msgs/msg/StringStamped", { header: Header, string: String });
 
-/// A named value, as text.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct KeyValue {
-    /// Name.
-    pub key: String,
-    /// Value.
-    pub value: String,
-}
-describe!(KeyValue, "diagnostic_msgs/msg/KeyValue", { key: String, value: String });
-
-/// An octet that ROS 2 calls `byte` and not `uint8`: another type hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Octet(pub u8);
-impl Field for Octet {
-    const KIND: Kind = Kind::Primitive(Primitive::Byte);
-}
-
-/// State of one component.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DiagnosticStatus {
-    /// 0 well, 1 warning, 2 error, 3 stale.
-    pub level: Octet,
-    /// Component.
-    pub name: String,
-    /// What is the matter.
-    pub message: String,
-    /// Which piece of hardware.
-    pub hardware_id: String,
-    /// Numbers that go with it.
-    pub values: Vec<KeyValue>,
-}
-describe!(DiagnosticStatus, "diagnostic_msgs/msg/DiagnosticStatus", {
-    level: Octet, name: String, message: String, hardware_id: String, values: Vec<KeyValue>,
-});
-
-/// State of all components.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DiagnosticArray {
-    /// When.
-    pub header: Header,
-    /// Components.
-    pub status: Vec<DiagnosticStatus>,
-}
-describe!(DiagnosticArray, "diagnostic_msgs/msg/DiagnosticArray", {
-    header: Header, status: Vec<DiagnosticStatus>,
-});
-
 describe!(HapticFrame, "palpate_msgs/msg/HapticFrame", {
     session: u64,
     peer_session: u64,
@@ -414,9 +366,7 @@ mod tests {
         check::<JointState>();
         check::<OperatingStateReport>();
         check::<StringStamped>();
-        check::<KeyValue>();
-        check::<DiagnosticStatus>();
-        check::<DiagnosticArray>();
+        check::<crate::msg::diagnostic::DiagnosticArray>();
         check::<HapticFrame>();
         check::<StrokeChange>();
         check::<Stroke>();

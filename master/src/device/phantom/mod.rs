@@ -12,10 +12,10 @@
 //! World frame: x right, y away from the operator, z up; device frame: x right, y up, z to the
 //! operator. The tip's home is above the origin of the world.
 
-pub mod arm;
-pub mod motor;
+mod arm;
+mod motor;
 mod plant;
-pub mod tweezers;
+mod tweezers;
 
 use nalgebra::Vector3;
 use palpate_port::encoder::Measured;

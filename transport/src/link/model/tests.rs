@@ -1,5 +1,6 @@
 //! The link model against the laws that its parameters name.
 
+use super::super::params::QUEUE_PACKETS_MAX;
 use super::*;
 use proptest::prelude::*;
 
