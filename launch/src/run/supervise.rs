@@ -127,8 +127,9 @@ const LOOK: Span = Span(50_000_000);
 /// How long a side may take to end after it was told to.
 const ENDING: Span = Span(5_000_000_000);
 
-/// How long the sides may take to find each other before the session starts.
-const FINDING: Span = Span(25_000_000_000);
+/// How long the sides may take to read their tissues and to find each other before the session starts: on a busy
+/// machine some ten times what an idle one takes. A side that fails is noticed at once.
+const FINDING: Span = Span(60_000_000_000);
 
 /// Run a whole session; `show` is called about 20 times a second with the newest status.
 ///
