@@ -20,8 +20,8 @@ use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 
 use ports::Ports;
-use sides::{SERVO_PRIORITY, assert_held, assert_whole, palpate, records, session, side, slave};
-use witness::{PATIENCE, Witness, wait_for};
+use sides::{Witnesses, assert_held, assert_whole, palpate, records, session, side, slave};
+use witness::{PATIENCE, wait_for};
 
 fn is_alive(pid: i32) -> bool {
     kill(Pid::from_raw(pid), None).is_ok()
@@ -30,7 +30,7 @@ fn is_alive(pid: i32) -> bool {
 #[test]
 fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let ended = session(folder.path(), &ports, &["--duration", "3"]).end();
     ended.assert_held(&machine.testify());
     ended.assert_whole();
@@ -52,7 +52,7 @@ fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
         let scene = ["--config", &config, "--tissue", &tissue, "--twin", &tissue];
         let coupling = ["--mode", mode, "--duration", "10", "--console-port", "0"];
         let words = [&["run", "-q"][..], &scene, &network, &coupling].concat();
-        let machine = Witness::start(SERVO_PRIORITY);
+        let machine = Witnesses::start();
         let ended = palpate(&words, folder.path()).end();
         ended.assert_held(&machine.testify());
         let summary = ended.summary();
@@ -83,7 +83,7 @@ fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
     let output = palpate(&["--jobs", "2"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("--jobs 2") && !out.exists());
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let output = palpate(&[]);
     let row = out.join("live/row-000000");
     assert_held(
@@ -119,7 +119,7 @@ fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
 #[test]
 fn ctrl_c_ends_a_session_with_its_files_whole() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let mut run = session(folder.path(), &ports, &["--duration", "600"]);
     run.wait_until_under_way();
     let sides = run.children();
@@ -254,7 +254,7 @@ fn a_killed_slave_that_is_started_again_is_taken_back() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master_out, first, second] =
         ["master", "first", "second"].map(|name| folder.path().join(name));
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let slave = sides::slave(&first, &ports, &[]);
     let mut master = side("master", &master_out, &ports, &["--until-stopped"]);
     master.records_until("frames of the first run", |it| newest_taken(it) > 2000);
@@ -302,7 +302,7 @@ fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
     let [config, tissue] = ["opening", "opened"].map(|name| format!("{scenes}/{name}.toml"));
     let both = ["--config", &config, "--tissue", &tissue, "--twin", &tissue];
     let with = |more: &[&'static str]| [&both, more].concat();
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let mut slave = sides::slave(&slave_out, &ports, &both);
     let master = side("master", &first, &ports, &with(&["--until-stopped"]));
     let cut = |it: &Recording| {
@@ -357,7 +357,7 @@ const ANSWER: Span = Span(PATIENCE.as_nanos() as i64);
 fn a_third_party_sees_the_state_and_commands_it() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let slave = slave(&slave_out, &ports, &[]);
     let master = side("master", &master_out, &ports, &["--until-stopped"]);
     let (datagrams, streams) = (ports.datagrams(), ports.streams());
@@ -444,7 +444,7 @@ fn shout(ports: &Ports) {
 fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [near, far] = ["near", "far"].map(|name| folder.path().join(name));
-    let machine = Witness::start(SERVO_PRIORITY);
+    let machine = Witnesses::start();
     let slave = sides::slave(&far, &ports, &[]);
     let mut master = side("master", &near, &ports, &["--until-stopped"]);
     let before = master.records_until("frames", |it| newest_taken(it) > 1000);

@@ -15,20 +15,67 @@ use palpate_transport::{Span, Time};
 use serde_json::Value;
 
 use crate::ports::Ports;
-use crate::witness::{Needs, Testimony, wait_for};
+use crate::witness::{Needs, Testimony, Witness, wait_for};
 
 /// SCHED_FIFO priority that a servo asks for if nothing is said.
-pub(crate) const SERVO_PRIORITY: u8 = 80;
+const SERVO_PRIORITY: u8 = 80;
 
-/// Checks that a machine breaks which gives no ticks, and what they need of it: a servo must not lose more of its
-/// ticks than the timer of the main job may be late of its own, and a robot whose controller sleeps longer than
-/// its drive waits swings back to where it then held.
-const CLOCK: [(&str, Needs); 2] = [
-    ("share of the ticks missed", Needs::Ticks(0.01)),
-    (
-        "motion while not enabled",
-        Needs::Promptness(Span(2_000_000)),
-    ),
+/// Witnesses of what a session needs of the machine.
+pub(crate) struct Witnesses {
+    servos: Witness,
+    others: Witness,
+}
+
+impl Witnesses {
+    /// Timers beside servos, and beside the threads that open and end a session.
+    pub(crate) fn start() -> Self {
+        Self {
+            servos: Witness::start(SERVO_PRIORITY),
+            others: Witness::start(0),
+        }
+    }
+
+    /// Ends the timers; gives what they saw.
+    pub(crate) fn testify(self) -> Seen {
+        Seen {
+            servos: self.servos.testify(),
+            others: self.others.testify(),
+        }
+    }
+}
+
+/// What was seen of the machine beside a session.
+pub(crate) struct Seen {
+    servos: Testimony,
+    others: Testimony,
+}
+
+/// A check that a machine can break, and what it needs of it.
+struct Timed {
+    name: &'static str,
+    seen: fn(&Seen) -> &Testimony,
+    needs: Needs,
+}
+
+/// All of them. A servo must not lose more of its ticks than the timer of the main job may be late of its own. A robot
+/// whose controller sleeps longer than its drive waits swings back to where it then held. The end of one side is
+/// passed on to the other by ordinary threads, and until then that one records alone.
+const TIMED: [Timed; 3] = [
+    Timed {
+        name: "share of the ticks missed",
+        seen: |seen| &seen.servos,
+        needs: Needs::Ticks(0.01),
+    },
+    Timed {
+        name: "motion while not enabled",
+        seen: |seen| &seen.servos,
+        needs: Needs::Promptness(Span(2_000_000)),
+    },
+    Timed {
+        name: "records of one side alone, not judged",
+        seen: |seen| &seen.others,
+        needs: Needs::Ticks(0.5),
+    },
 ];
 
 /// Longest wait for the end of a process: a session's length, and its judging on a busy machine.
@@ -219,7 +266,7 @@ impl Ended {
     }
 
     /// Asserts that the session was done and its checks held; `seen` is what beside it was seen of the machine.
-    pub(crate) fn assert_held(&self, seen: &Testimony) {
+    pub(crate) fn assert_held(&self, seen: &Seen) {
         assert_held(self.code, &self.out, seen, &self.stderr);
     }
 
@@ -242,7 +289,7 @@ pub(crate) fn records(folder: &Path) -> Recording {
 
 /// Asserts that a session ended with status 0, or with 1 for checks that the clock decides on a machine that did not
 /// allow to judge them.
-pub(crate) fn assert_held(code: Option<i32>, folder: &Path, seen: &Testimony, stderr: &str) {
+pub(crate) fn assert_held(code: Option<i32>, folder: &Path, seen: &Seen, stderr: &str) {
     assert!(matches!(code, Some(0 | 1)), "{code:?} {stderr}");
     let summary = summary(folder);
     let checks = summary["checks"].as_array().expect("checks");
@@ -250,24 +297,24 @@ pub(crate) fn assert_held(code: Option<i32>, folder: &Path, seen: &Testimony, st
     let broken: Vec<&Value> = broken.collect();
     assert!(!checks.is_empty(), "{stderr}");
     assert_eq!(code, Some(i32::from(!broken.is_empty())), "{stderr}");
-    let needs = |check: &Value| CLOCK.iter().find(|(name, _)| check["name"] == *name);
-    let ours: Vec<_> = broken.iter().filter(|it| needs(it).is_none()).collect();
+    let timed = |check: &Value| TIMED.iter().find(|timed| check["name"] == timed.name);
+    let ours: Vec<_> = broken.iter().filter(|it| timed(it).is_none()).collect();
     assert!(ours.is_empty(), "{ours:?} {stderr}");
     if broken.is_empty() {
         return;
     }
     let recording = records(folder);
-    let moments = || {
-        recording
-            .master
-            .iter()
-            .chain(&recording.slave)
-            .map(|r| Time(r.now_ns))
-    };
-    let (first, last) = (moments().min(), moments().max());
-    let machine = seen.between(first.expect("ticks"), last.expect("ticks"));
+    let records = recording.master.iter().chain(&recording.slave);
+    let moments: Vec<Time> = records.map(|record| Time(record.now_ns)).collect();
+    let (first, last) = (moments.iter().min(), moments.iter().max());
+    let (first, last) = (*first.expect("ticks"), *last.expect("ticks"));
     for check in broken {
-        let (name, needs) = needs(check).expect("asserted above");
+        let Timed {
+            name,
+            seen: of,
+            needs,
+        } = timed(check).expect("asserted above");
+        let machine = of(seen).between(first, last);
         let found = format!("{name} is {} of {}", check["value"], check["limit"]);
         machine.judge(&found, false, *needs);
     }
