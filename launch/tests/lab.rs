@@ -1,13 +1,17 @@
 //! Long work that is ended before its time, by Ctrl-C or a kill: sessions in virtual time, and bench.
 
+mod ports;
+mod sides;
+mod witness;
+
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palpate_session::record;
 use serde_json::Value;
+use witness::wait_for;
 
 /// A session of a day, which takes an hour.
 fn start(out: &Path) -> Child {
@@ -25,11 +29,14 @@ fn start(out: &Path) -> Child {
 fn cut(lab: Child, out: &Path, signal: Signal) -> Output {
     let recording = out.join("recording.mcap");
     let length = || recording.metadata().map_or(0, |data| data.len());
-    let mut looks = 0;
-    while length() < 3_000_000 {
-        looks += 1;
-        assert!(looks < 1200, "no recording within a minute");
-        std::thread::sleep(Duration::from_millis(50));
+    // some seconds of a session that takes as long as it lasts, on a machine with nothing else to do
+    let mut reached = 0;
+    while reached < 3_000_000 {
+        let before = reached;
+        wait_for("longer recording", || {
+            Some(length()).filter(|now| *now > before)
+        });
+        reached = length();
     }
     kill(Pid::from_raw(lab.id().cast_signed()), signal).expect("it runs");
     lab.wait_with_output().expect("it ends")
@@ -75,6 +82,22 @@ fn a_killed_session_keeps_what_was_recorded() {
     );
 }
 
+/// Whether a process that `parent` started is there and catches Ctrl-C.
+fn echoes(parent: u32) -> bool {
+    sides::children(parent).iter().any(|(child, _)| {
+        let status = std::fs::read_to_string(format!("/proc/{child}/status"));
+        let caught = status
+            .as_deref()
+            .unwrap_or_default()
+            .lines()
+            .find_map(|line| {
+                let mask = line.strip_prefix("SigCgt:")?;
+                u64::from_str_radix(mask.trim(), 16).ok()
+            });
+        caught.is_some_and(|mask| mask & 1 << (Signal::SIGINT as u32 - 1) != 0)
+    })
+}
+
 /// The terminal sends Ctrl-C to the process that echoes, too.
 #[test]
 fn issue_ctrl_c_killed_bench() {
@@ -90,14 +113,9 @@ fn issue_ctrl_c_killed_bench() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let mut looks = 0;
-    // signals are caught before the folder is made
-    while !out.exists() {
-        looks += 1;
-        assert!(looks < 1200, "no folder within a minute");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    std::thread::sleep(Duration::from_secs(2));
+    // signals are caught before the folder is made, and by whoever echoes before it is ready
+    wait_for("folder", || out.exists().then_some(()));
+    wait_for("process that echoes", || echoes(bench.id()).then_some(()));
     let group = Pid::from_raw(-bench.id().cast_signed());
     kill(group, Signal::SIGINT).expect("it runs");
     let output = bench.wait_with_output().expect("it ends");

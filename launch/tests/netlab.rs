@@ -1,12 +1,14 @@
 //! The link lab between real sockets and real processes.
 //!
-//! Source: ours (transport.md 3 and 10). Delays are judged by their lower bound and by a generous
-//! median, never by a maximum. A backend that this machine refuses is skipped, and says so.
+//! Source: ours (transport.md 3 and 10). Delays are judged by their lower bound and, on a machine that lets ordinary
+//! threads run, by a generous median, never by a maximum. A backend that this machine refuses is skipped, and says so.
 
 #![allow(
     clippy::unwrap_used,
     reason = "all of this file is a test, its small functions too"
 )]
+
+mod witness;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,9 +28,8 @@ use palpate_session::netlab::{
     Backend, BackendChoice, Direction, NetLab, NetLabError, NetLabOptions, Side,
 };
 use palpate_transport::link::{LinkParams, Outage};
+use witness::{Needs, PATIENCE, Witness};
 
-/// Longest wait for a packet or a process; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
 fn link(oneway_ms: f64, loss: f64) -> LinkParams {
     LinkParams {
         oneway_ms,
@@ -110,6 +111,16 @@ fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
+/// Judges that these packets [ms] came without delay beyond the link's, if threads like those that sent and took
+/// them were let run.
+fn judge_prompt(delays: &[&[f64]], witness: Witness) {
+    let machine = witness.testify().whole();
+    for delays in delays {
+        let found = format!("a median delay of {:.1} ms", median(delays));
+        machine.judge(&found, median(delays) < 30.0, Needs::Ticks(0.01));
+    }
+}
+
 /// Numbers of the packets that arrive of `count`, sent so few at a time that no socket's buffer
 /// overflows, however long its reader was kept from running.
 fn arrivals(lab: &NetLab, master: &UdpSocket, slave: &UdpSocket, count: u32) -> BTreeSet<u32> {
@@ -142,13 +153,14 @@ fn delays_both_ways(backend: BackendChoice) {
         return;
     };
     let (master, slave) = sockets(&lab);
+    let witness = Witness::start(0);
     let (there, back) = delays_ms(&master, &slave, 40);
-    for delays in [there, back] {
+    for delays in [&there, &back] {
         let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
         assert!(least >= 20.0, "a packet was {least} ms on a link of 20 ms");
-        assert!(median(&delays) < 30.0, "median {} ms", median(&delays));
-        println!("least {least:.3} ms, median {:.3} ms", median(&delays));
+        println!("least {least:.3} ms, median {:.3} ms", median(delays));
     }
+    judge_prompt(&[&there, &back], witness);
 }
 
 #[test]
@@ -207,18 +219,16 @@ fn changes_while_it_runs(backend: BackendChoice) {
         return;
     };
     let (master, slave) = sockets(&lab);
-    let (there, _) = delays_ms(&master, &slave, 5);
-    assert!(median(&there) < 30.0);
+    let witness = Witness::start(0);
+    let (before, _) = delays_ms(&master, &slave, 5);
     lab.set_link(Direction::Forward, link(40.0, 0.0)).unwrap();
     soon("the new delay", || {
         delays_ms(&master, &slave, 1).0[0] >= 40.0
     });
     let (there, back) = delays_ms(&master, &slave, 9);
     assert!(there.iter().all(|delay| *delay >= 40.0), "{there:?}");
-    assert!(
-        median(&back) < 30.0,
-        "the other direction is as it was: {back:?}"
-    );
+    // the other direction is as it was
+    judge_prompt(&[&before, &back], witness);
     lab.set_link(Direction::Forward, link(0.0, 1.0)).unwrap();
     soon("the new loss", || {
         arrivals(&lab, &master, &slave, 1).is_empty()
@@ -257,33 +267,26 @@ fn an_outage_cuts_and_comes_back() {
         return;
     };
     let (master, slave) = sockets(&lab);
-    let receiver = std::thread::spawn(move || {
-        slave
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .unwrap();
+    slave.set_nonblocking(true).unwrap();
+    let (mut sent, mut arrived) = (0_u32, Vec::new());
+    let take = |arrived: &mut Vec<u32>| {
         let mut buffer = [0; 4];
-        let mut arrived = Vec::new();
         while slave.recv(&mut buffer).is_ok() {
             arrived.push(u32::from_ne_bytes(buffer));
         }
-        arrived
+    };
+    // packets that come after more than ten that did not
+    soon("the end of an outage", || {
+        master.send(&sent.to_ne_bytes()).unwrap();
+        sent += 1;
+        take(&mut arrived);
+        arrived.windows(2).any(|pair| pair[1] - pair[0] > 11)
     });
-    for n in 0..300_u32 {
-        master.send(&n.to_ne_bytes()).unwrap();
-        sleep(Duration::from_millis(4));
-    }
-    let arrived = receiver.join().unwrap();
-    let longest_gap = arrived
-        .windows(2)
-        .map(|pair| pair[1] - pair[0])
-        .max()
-        .unwrap();
-    let stats = lab.stats().unwrap().forward;
-    assert!(
-        stats.cut > 10 && longest_gap > 10,
-        "{stats:?}, gap {longest_gap}"
-    );
-    assert_eq!(stats.cut + arrived.len() as u64, 300);
+    soon("the passage of all packets", || {
+        take(&mut arrived);
+        let stats = lab.stats().unwrap().forward;
+        stats.cut > 10 && stats.cut + arrived.len() as u64 == u64::from(sent)
+    });
 }
 
 fn carries_streams(backend: BackendChoice) {

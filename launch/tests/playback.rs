@@ -1,5 +1,7 @@
 //! Recordings on the console: listed, opened, gone to and fro in; and what is none, refused.
 
+mod witness;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +9,6 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use palpate_console::playback::PlaybackDesk;
 use palpate_console::playback::reel::Reel;
@@ -32,11 +33,7 @@ fn record(folder: &Path, mode: &str) {
 }
 
 fn holds(what: &str, check: impl Fn() -> bool) {
-    let asked = Instant::now();
-    while !check() {
-        assert!(asked.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    witness::wait_for(what, || check().then_some(()));
 }
 
 fn desk(reels: [Option<Arc<Reel>>; 2], shelf: Shelf) -> Arc<PlaybackDesk> {

@@ -158,8 +158,12 @@ fn s4_22_a_task_is_begun_answered_and_kept_and_its_truth_is_told_after() {
         };
         let untouched = wish(Wish::Answer(said.clone()));
         assert!(untouched.is_err_and(|why| why.contains("nothing was pressed")));
-        press();
-        wish(Wish::Answer(said)).expect("an answer");
+        // a machine that lets the servo sleep meanwhile feels nothing of it
+        let answered = (0..20).any(|_| {
+            press();
+            wish(Wish::Answer(said.clone())).is_ok()
+        });
+        assert!(answered, "pressed twenty times");
         let task = &facts()["task"];
         let center_m = &task["lumps"][0]["center_m"];
         let off_m = center_m[0]

@@ -39,6 +39,9 @@ const PORTS_TRIED: u16 = 20;
 /// Bytes that wait in the system for a page that does not read: a second of states, or some surfaces.
 const SEND_BUFFER: u32 = 256 * 1024;
 
+/// Connections that wait to be accepted: the system of one beyond tries again only after a second.
+const WAITING: u32 = 1024;
+
 /// Longest head of a request \[bytes\].
 const HEAD_MAX: usize = 16 * 1024;
 
@@ -239,7 +242,7 @@ fn listen_at(port: u16) -> io::Result<(TcpListener, u16)> {
     // connections take it over
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))?;
-    let listener = socket.listen(64)?;
+    let listener = socket.listen(WAITING)?;
     let port = listener.local_addr()?.port();
     Ok((listener, port))
 }

@@ -84,8 +84,19 @@ impl Bus {
         config: &SessionConfig,
         on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
     ) -> Result<Self, SessionError> {
+        Self::over(Session::open(config)?, config, on_frame)
+    }
+
+    /// As [`Self::open`], over a session that is open as `config` says.
+    ///
+    /// # Errors
+    /// [`SessionError::Bus`] when zenoh refuses.
+    pub fn over(
+        session: Session,
+        config: &SessionConfig,
+        on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
+    ) -> Result<Self, SessionError> {
         let (own, other) = (config.side, config.side.other());
-        let session = Session::open(config)?;
         let publisher = session.frame_publisher(own)?;
         let subscription =
             session.subscribe_frames(other, AGE_MAX, || MonotonicClock.now(), on_frame)?;

@@ -1,7 +1,7 @@
 //! Two sessions on loopback, each test on ports of its own.
 
-use std::net::{TcpListener, UdpSocket};
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
@@ -15,16 +15,30 @@ use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::msg::{OperatingStateReport, StringStamped, WrenchStamped};
 use palpate_transport::trace::Side;
 
-const WAIT: Span = Span(5_000_000_000);
+/// Longest wait for what needs no more than a machine that goes on.
+const WAIT: Span = Span(60_000_000_000);
 
-/// A UDP and a TCP port that were free a moment ago.
+/// Address on which tests claim ports, and do nothing else.
+const CLAIMS: Ipv4Addr = Ipv4Addr::new(127, 66, 66, 66);
+
+/// A port that is free for UDP and TCP, and that no other test takes until this process ends; below those that Linux
+/// gives to who asks for none in particular.
 fn free_ports() -> (u16, u16) {
-    let udp = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let tcp = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    (
-        udp.expect("a UDP port").port(),
-        tcp.expect("a TCP port").port(),
-    )
+    static ASKED: AtomicU16 = AtomicU16::new(0);
+    let begin = (std::process::id() * 97 % 5000) as u16;
+    for _ in 0..5000 {
+        let port = 10_000 + (begin + ASKED.fetch_add(1, Ordering::Relaxed)) % 5000;
+        let Ok(claim) = UdpSocket::bind((CLAIMS, port)) else {
+            continue;
+        };
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port));
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        if udp.is_ok() && tcp.is_ok() {
+            std::mem::forget(claim);
+            return (port, port);
+        }
+    }
+    panic!("no port is free from 10000 to 14999");
 }
 
 fn pair() -> (Session, Session) {

@@ -66,8 +66,8 @@ const EVIDENCE: [&str; 5] = [
     "frames that the master took",
 ];
 
-/// Most records of one side beyond the end of the other \[ticks\]: the supervisor gives a side 5 s
-/// to end, in which the other may still record.
+/// Most records of one side beyond the end of the other \[ticks\]: a side that ends takes some seconds
+/// for it, in which the other may still record.
 const LEFT_OUT_MAX: f64 = 5000.0;
 
 impl Check {

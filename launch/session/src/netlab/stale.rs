@@ -202,7 +202,7 @@ mod tests {
         // Another test that builds a lab may sweep first, so the list may lack the orphan; and a
         // process that has only just begun may not yet show its mark.
         let mut ended = None;
-        for _ in 0..200 {
+        for _ in 0..3000 {
             assert!(!sweep().contains(&ours.id()));
             ended = orphan.try_wait().unwrap();
             if ended.is_some() {

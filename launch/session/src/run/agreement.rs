@@ -201,6 +201,15 @@ impl Agreement {
         })
     }
 
+    /// Judge the terms that the other side told when it asked, if it did since the last time.
+    ///
+    /// # Errors
+    /// As [`Self::reach`].
+    pub fn hear(&self) -> Result<(), RunError> {
+        let told = lock(&self.told).take();
+        told.map_or(Ok(()), |terms| self.agree_on(&terms).map(drop))
+    }
+
     /// Ask once; none if nobody answered. The codec that was found is told from now on as the one that
     /// runs, so that a side that comes anew takes it.
     ///
@@ -211,28 +220,28 @@ impl Agreement {
         let asked = self
             .client
             .command(&self.ours, MonotonicClock.now(), PATIENCE);
+        self.hear()?;
         let theirs = match asked {
-            Ok(theirs) => Some(theirs),
+            Ok(theirs) => theirs,
             Err(CommandError::Session(error)) => return Err(error.into()),
-            Err(_) => None,
+            Err(_) => return Ok(None),
         };
-        let told = lock(&self.told).take();
-        for terms in told.iter().chain(&theirs) {
-            if let Err(error) = self.judge(terms) {
-                pause(FAREWELL);
-                return Err(error);
-            }
-        }
-        let Some(theirs) = theirs else {
-            return Ok(None);
-        };
-        let agreed = self.judge(&theirs)?;
+        let agreed = self.agree_on(&theirs)?;
         let running = Offer {
             settled: Some(agreed.params),
             ..self.offer.clone()
         };
         *lock(&self.answer) = terms(&self.config, &running)?;
         Ok(Some(agreed))
+    }
+
+    /// Judge the other side's terms; who refuses them stays for a moment, so that its answer is not lost with it.
+    fn agree_on(&self, theirs: &str) -> Result<Agreed, RunError> {
+        let judged = self.judge(theirs);
+        if judged.is_err() {
+            pause(FAREWELL);
+        }
+        judged
     }
 
     fn judge(&self, theirs: &str) -> Result<Agreed, RunError> {

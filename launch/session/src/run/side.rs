@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-use palpate_bus::gate::SenderClock;
-use palpate_bus::{Bus, BusCounts, SessionConfig};
 use palpate_port::inbox::{Inbox, Parties};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
+use palpate_bus::gate::SenderClock;
+use palpate_bus::{Bus, BusCounts, Session, SessionConfig, SessionError};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
         device,
     } = side_tick(config, options.side, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
-    let bus = open_bus(&options.session, inbound_writer)?;
+    let bus = open_bus(options, inbound_writer)?;
     let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
     let agreed = wait_for_peer(&bus, &mut agreement, options)?;
     let codec = agreed.map_or(config.codec, |agreed| agreed.params);
@@ -234,6 +234,8 @@ fn wait_for_peer(
     let clock = MonotonicClock;
     let asked = clock.now();
     while !options.stop.load(Ordering::Relaxed) {
+        // a side that refuses ours may have gone before its stream was seen here
+        agreement.hear()?;
         if bus.wait_ready(LOOK)
             && let Some(agreed) = agreement.reach()?
         {
@@ -422,13 +424,32 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
 }
 
 /// Open the bus; its receiving thread writes every frame that is newer than the last.
-fn open_bus(config: &SessionConfig, mut inbound: LatestWriter<Inbound>) -> Result<Bus, RunError> {
-    Ok(Bus::open(
-        config,
-        move |frame: &HapticFrame, received: Time| {
-            inbound.write(Some((*frame, received)));
-        },
-    )?)
+fn open_bus(options: &SideOptions, mut inbound: LatestWriter<Inbound>) -> Result<Bus, RunError> {
+    let session = open_session(options)?;
+    let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
+    Ok(Bus::over(session, &options.session, write)?)
+}
+
+/// Open the session. A side that dials tries again for as long as it waits for the other to agree: on a busy
+/// machine that one may still be reading its tissue.
+fn open_session(options: &SideOptions) -> Result<Session, RunError> {
+    let begun = MonotonicClock.now();
+    loop {
+        match Session::open(&options.session) {
+            Err(SessionError::Unreachable { endpoints, .. }) => {
+                let waited = MonotonicClock.now() - begun;
+                if waited > PEER_WAIT || options.stop.load(Ordering::Relaxed) {
+                    let waited_ms = waited.ms().round();
+                    return Err(SessionError::Unreachable {
+                        endpoints,
+                        waited_ms,
+                    }
+                    .into());
+                }
+            }
+            opened => return Ok(opened?),
+        }
+    }
 }
 
 fn spawn_sender(
