@@ -31,12 +31,8 @@ impl Method for Iss {
         let (axis, params, newest) = (port.handle.axis, port.moment.params, port.moment.newest);
         let relayed_n = port.moment.relayed_n(axis);
         let rate = self.rate[axis].note(newest.sequence, newest.sent_ns, relayed_n);
-        let (v, tau_s, mu_npm) = (
-            port.handle.velocity_mps,
-            params.iss_tau_s,
-            params.iss_mu_npm,
-        );
-        WantedForce::of(force_n(relayed_n, rate, v, tau_s, mu_npm))
+        let (v, tau_s) = (port.handle.velocity_mps, params.iss_tau_s);
+        WantedForce::of(force_n(relayed_n, rate, v, tau_s, params.iss_mu_npm))
     }
 
     fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
@@ -46,14 +42,8 @@ impl Method for Iss {
             Some(contact_n) if params.relayed == Relayed::Contact => (-contact_n, 0.0),
             _ => (robot.pd.force_at_rest(), robot.pd.slope_nspm()),
         };
-        let mu_npm = params.iss_mu_npm;
-        WantedVelocity::of(velocity_mps(
-            port.behind_m,
-            rest_n,
-            slope_nspm,
-            mu_npm,
-            dt_s,
-        ))
+        let (behind_m, mu_npm) = (port.behind_m, params.iss_mu_npm);
+        WantedVelocity::of(velocity_mps(behind_m, rest_n, slope_nspm, mu_npm, dt_s))
     }
 
     fn ship(&mut self, shipment: &mut Shipment<'_>) {
