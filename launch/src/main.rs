@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use palpate::cli::Cli;
 use palpate::command;
-use crate::command::Done;
-use clap::Parser as _;
+use palpate::command::Done;
 use palpate_analysis::Failure;
 use palpate_session::run::allocation::CountingAllocator;
 

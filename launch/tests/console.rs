@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use palpate_console::{Console, ConsoleOptions};
-use palpate_session::monitor::{wire, Answer, Board, Desk, Order};
 use palpate_master::device::pointer::Aim;
 use palpate_session::monitor::{Answer, Board, Desk, Order, wire};
 use palpate_transport::trace::Side;

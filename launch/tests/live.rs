@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use palpate_bus::{Role, Session, SessionConfig};
 use palpate_session::config::Config;
 use palpate_session::record::Recording;
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_bus::threads::raise_current;
+use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
 use palpate_transport::{Span, Time};
 
 /// Longest wait for what needs no more than a machine that goes on: a test that waits so long has failed.

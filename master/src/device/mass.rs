@@ -38,7 +38,7 @@ pub(super) struct Mass {
 impl MassHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(script: Script, grips: impl Into<Grips>) -> Self {
+    pub(crate) fn new(script: Script, grips: impl Into<Grips>) -> Self {
         let lead = Lead::new(script, grips.into());
         Self {
             mass: Mass::at(lead.intent().position_m, lead.hand()),
@@ -49,7 +49,7 @@ impl MassHandle {
 
     /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never.
     #[must_use]
-    pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
+    pub(crate) fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
         self.lead.letting_go(let_go_s);
         self
     }

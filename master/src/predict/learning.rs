@@ -12,7 +12,7 @@ use super::params::PredictParams;
 
 /// What was learnt, and how much of it this touch feels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Learning {
+pub(super) struct Learning {
     /// All that was learnt.
     lessons: Lessons,
     /// What was known when this touch began.
@@ -26,7 +26,7 @@ pub struct Learning {
 impl Learning {
     /// Nothing learnt yet; a lesson reaches `radius_m` \[m\] far.
     #[must_use]
-    pub fn new(radius_m: f64) -> Self {
+    pub(super) fn new(radius_m: f64) -> Self {
         Self {
             lessons: Lessons::new(radius_m),
             known: Lessons::new(radius_m),
@@ -37,44 +37,50 @@ impl Learning {
 
     /// What corrections of touches have cost.
     #[must_use]
-    pub fn correction(&self) -> &Correction {
+    pub(super) fn correction(&self) -> &Correction {
         &self.correction
     }
 
     /// How well a place \[m\] is known, 0 to 1.
     #[must_use]
-    pub fn confidence(&self, place_m: [f64; 2]) -> f64 {
+    pub(super) fn confidence(&self, place_m: [f64; 2]) -> f64 {
         self.lessons.known(place_m)
     }
 
     /// Hear what the twin expected and the robot measured at a place, both \[N\]; nothing is learnt below
     /// `least_n` \[N\].
-    pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64, least_n: f64) {
+    pub(super) fn hear(
+        &mut self,
+        place_m: [f64; 2],
+        expected_n: f64,
+        measured_n: f64,
+        least_n: f64,
+    ) {
         self.lessons.hear(place_m, expected_n, measured_n, least_n);
     }
 
     /// The twin is another one now, and nobody touches it: what was learnt about the former says nothing.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         let empty = self.lessons.emptied();
         (self.lessons, self.known) = (empty, empty);
         self.correction.end();
     }
 
     /// The robot has left the tissue.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.news |= self.lessons.close();
     }
 
     /// By what the twin's force is multiplied to be felt, 0 or more.
     #[must_use]
-    pub fn factor(&self, place_m: [f64; 2], felt: &Reaction) -> f64 {
+    pub(super) fn factor(&self, place_m: [f64; 2], felt: &Reaction) -> f64 {
         let force_n = felt.force_n.norm();
         self.correction
             .factor(self.known.log_at(place_m, force_n), force_n)
     }
 
     /// Take over what was learnt, for a tick in which the twin answered `felt`; whether a whole lesson was taken over.
-    pub fn take_over(
+    pub(super) fn take_over(
         &mut self,
         params: &PredictParams,
         place_m: [f64; 2],

@@ -132,7 +132,7 @@ impl Lesson {
 
 /// All that was taught. Copying it is how a press is felt with what was known before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lessons {
+pub(super) struct Lessons {
     lessons: [Lesson; LESSONS],
     count: usize,
     /// Lesson of the touch that goes on, and what it was before: the beginning of a press alone is no
@@ -144,7 +144,7 @@ pub struct Lessons {
 impl Lessons {
     /// Nothing taught yet; a lesson reaches `radius_m` \[m\] far.
     #[must_use]
-    pub fn new(radius_m: f64) -> Self {
+    pub(super) fn new(radius_m: f64) -> Self {
         Self {
             lessons: [Lesson::default(); LESSONS],
             count: 0,
@@ -155,13 +155,19 @@ impl Lessons {
 
     /// None, of the same reach.
     #[must_use]
-    pub fn emptied(&self) -> Self {
+    pub(super) fn emptied(&self) -> Self {
         Self::new(self.radius_m)
     }
 
     /// A sample of a touch at a place \[m\]: the force that the twin expects and the one that was
     /// measured \[N\], both above zero. Below `least_n` \[N\] nothing is learnt.
-    pub fn hear(&mut self, place_m: [f64; 2], expected_n: f64, measured_n: f64, least_n: f64) {
+    pub(super) fn hear(
+        &mut self,
+        place_m: [f64; 2],
+        expected_n: f64,
+        measured_n: f64,
+        least_n: f64,
+    ) {
         let usable = expected_n > 0.0
             && measured_n > 0.0
             && (expected_n + measured_n).is_finite()
@@ -195,7 +201,7 @@ impl Lessons {
     }
 
     /// The touch has ended; whether it had taught anything.
-    pub fn close(&mut self) -> bool {
+    pub(super) fn close(&mut self) -> bool {
         let ended = self.open.take();
         if let Some((index, before)) = &ended {
             self.lessons[*index].forget(before);
@@ -237,7 +243,7 @@ impl Lessons {
     /// Logarithm of the factor by which the twin's force of `force_n` \[N\] is to be multiplied at a
     /// place \[m\]; 0 before anything was taught.
     #[must_use]
-    pub fn log_at(&self, place_m: [f64; 2], force_n: f64) -> f64 {
+    pub(super) fn log_at(&self, place_m: [f64; 2], force_n: f64) -> f64 {
         let q = libm::log(force_n.max(f64::MIN_POSITIVE));
         let (mut near, mut near_log, mut all, mut all_log) = (0.0, 0.0, 0.0, 0.0);
         // one that has heard nothing yet has no mean
@@ -262,7 +268,7 @@ impl Lessons {
     /// How well a place \[m\] is known, 0 to 1: by lessons nearby, each by how much of a whole press it has
     /// heard. How well its law fits is not asked.
     #[must_use]
-    pub fn known(&self, place_m: [f64; 2]) -> f64 {
+    pub(super) fn known(&self, place_m: [f64; 2]) -> f64 {
         let near = self.lessons[..self.count]
             .iter()
             .map(|lesson| self.kernel(lesson.distance2_m2(place_m)) * lesson.heard());

@@ -12,7 +12,7 @@ const AIR_N: f64 = 0.03;
 
 /// The surface under the robot, and the law of what it meets there.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Met {
+pub(super) struct Met {
     law: HuntCrossley,
     /// Height of the surface of this touch \[m\]; none in the air.
     surface_m: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Met {
 
 impl Met {
     /// A frame of the robot: height and its rate \[m\], \[m/s\], and the normal force on the probe \[N\].
-    pub fn hear(&mut self, height_m: f64, rate_mps: f64, force_n: f64) {
+    pub(super) fn hear(&mut self, height_m: f64, rate_mps: f64, force_n: f64) {
         if !(height_m + rate_mps + force_n).is_finite() {
             return;
         }
@@ -43,13 +43,13 @@ impl Met {
 
     /// The law as it is known; none before a first contact.
     #[must_use]
-    pub fn contact(&self) -> Option<Contact> {
+    pub(super) fn contact(&self) -> Option<Contact> {
         self.law.contact(&Estimation::default())
     }
 
     /// The law with the height of the surface that was touched last; none before a first contact.
     #[must_use]
-    pub fn surface(&self) -> Option<Surface> {
+    pub(super) fn surface(&self) -> Option<Surface> {
         Some(Surface {
             law: self.contact()?,
             height_m: self.last_m?,

@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 impl Verdict {
     /// Whether the frame may be used.
     #[must_use]
-    pub fn admits(self) -> bool {
+    pub(crate) fn admits(self) -> bool {
         matches!(self, Self::Fresh | Self::Restarted)
     }
 }
@@ -51,7 +51,7 @@ pub(crate) struct FrameGate {
 impl FrameGate {
     /// Judge a frame received at `received`. It is stale if it was certainly sent more than
     /// `age_max` ago; that can be said only if the clock of its sender's run is known.
-    pub fn judge(
+    pub(crate) fn judge(
         &mut self,
         frame: &HapticFrame,
         received: Time,

@@ -6,7 +6,7 @@ use super::{Description, Field, Header, Kind, Message, Primitive};
 
 /// A named value, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct KeyValue {
+pub(crate) struct KeyValue {
     /// Name.
     pub key: String,
     /// Value.
@@ -17,14 +17,14 @@ describe!(KeyValue, "diagnostic_msgs/msg/KeyValue", { key: String, value: String
 /// An octet that ROS 2 calls `byte` and not `uint8`: another type hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Octet(pub u8);
+pub(crate) struct Octet(pub u8);
 impl Field for Octet {
     const KIND: Kind = Kind::Primitive(Primitive::Byte);
 }
 
 /// State of one component.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DiagnosticStatus {
+pub(crate) struct DiagnosticStatus {
     /// 0 well, 1 warning, 2 error, 3 stale.
     pub level: Octet,
     /// Component.
@@ -42,7 +42,7 @@ describe!(DiagnosticStatus, "diagnostic_msgs/msg/DiagnosticStatus", {
 
 /// State of all components.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DiagnosticArray {
+pub(crate) struct DiagnosticArray {
     /// When.
     pub header: Header,
     /// Components.

@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
+use palpate_bus::gate::SenderClock;
+use palpate_bus::{Bus, BusCounts, Session, SessionConfig, SessionError};
 use palpate_port::inbox::{Inbox, Parties};
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
 use palpate_transport::codec::{Agreed, CodecParams, Ends};
 use palpate_transport::frame::{FrameFlags, is_plausible};
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
-use palpate_bus::gate::SenderClock;
-use palpate_bus::{Bus, BusCounts, Session, SessionConfig, SessionError};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};

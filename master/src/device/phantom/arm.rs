@@ -11,9 +11,9 @@
 use nalgebra::{Matrix3, Vector3};
 
 /// Length of the upper arm \[m\].
-pub const L1_M: f64 = 0.215;
+pub(super) const L1_M: f64 = 0.215;
 /// Length of the forearm \[m\].
-pub const L2_M: f64 = 0.170;
+pub(super) const L2_M: f64 = 0.170;
 const L3_M: f64 = 0.0325;
 const L5_M: f64 = -0.0368;
 const L6_M: f64 = 0.0527;
@@ -56,13 +56,13 @@ const G3_NM: f64 =
     0.5 * GRAVITY_MPS2 * (L2_M * MASS_A_KG + 2.0 * L3_M * MASS_C_KG - 2.0 * L6_M * MASS_DF_KG);
 
 /// Lower limits of the joints \[rad\] (ours: inside them the tip's Jacobian is regular).
-pub const JOINT_RAD_MIN: [f64; 3] = [-0.9, -0.7, -0.6];
+pub(super) const JOINT_RAD_MIN: [f64; 3] = [-0.9, -0.7, -0.6];
 /// Upper limits of the joints \[rad\].
-pub const JOINT_RAD_MAX: [f64; 3] = [0.9, 0.9, 0.6];
+pub(super) const JOINT_RAD_MAX: [f64; 3] = [0.9, 0.9, 0.6];
 
 /// A configuration of the arm: sines and cosines of its joints.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pose {
+pub(super) struct Pose {
     s: [f64; 3],
     c: [f64; 3],
 }
@@ -70,7 +70,7 @@ pub struct Pose {
 impl Pose {
     /// From the joints \[rad\].
     #[must_use]
-    pub fn new(q: &Vector3<f64>) -> Self {
+    pub(super) fn new(q: &Vector3<f64>) -> Self {
         let pairs = [q.x, q.y, q.z].map(libm::sincos);
         Self {
             s: pairs.map(|pair| pair.0),
@@ -85,7 +85,7 @@ impl Pose {
 
     /// Position of the tip \[m\], device frame.
     #[must_use]
-    pub fn tip_m(&self) -> Vector3<f64> {
+    pub(super) fn tip_m(&self) -> Vector3<f64> {
         let reach_m = self.reach_m();
         Vector3::new(
             self.s[0] * reach_m,
@@ -96,7 +96,7 @@ impl Pose {
 
     /// Jacobian of the tip \[m/rad\]: velocity = J w, torque = J^T force.
     #[must_use]
-    pub fn jacobian(&self) -> Matrix3<f64> {
+    pub(super) fn jacobian(&self) -> Matrix3<f64> {
         let ([s1, s2, s3], [c1, c2, c3]) = (self.s, self.c);
         let reach_m = self.reach_m();
         Matrix3::new(
@@ -114,7 +114,7 @@ impl Pose {
 
     /// Acceleration of the tip that comes from the joint speeds alone, (dJ/dt) w \[m/s^2\].
     #[must_use]
-    pub fn velocity_product_mps2(&self, w: &Vector3<f64>) -> Vector3<f64> {
+    pub(super) fn velocity_product_mps2(&self, w: &Vector3<f64>) -> Vector3<f64> {
         let ([s1, s2, s3], [c1, c2, c3]) = (self.s, self.c);
         let reach_m = self.reach_m();
         let reach_mps = -L1_M * s2 * w.y + L2_M * c3 * w.z;
@@ -130,7 +130,7 @@ impl Pose {
 
     /// Mass matrix M \[kg m^2\].
     #[must_use]
-    pub fn mass(&self) -> Matrix3<f64> {
+    pub(super) fn mass(&self) -> Matrix3<f64> {
         let ([_, s2, s3], [_, c2, c3]) = (self.s, self.c);
         let m11 = M11_0_KGM2
             + M11_2_KGM2 * (c2 * c2 - s2 * s2)
@@ -142,7 +142,7 @@ impl Pose {
 
     /// Coriolis matrix C \[kg m^2/s\] at the joint speeds w \[rad/s\].
     #[must_use]
-    pub fn coriolis(&self, w: &Vector3<f64>) -> Matrix3<f64> {
+    pub(super) fn coriolis(&self, w: &Vector3<f64>) -> Matrix3<f64> {
         let ([_, s2, s3], [_, c2, c3]) = (self.s, self.c);
         // slopes of M11 along q2 and q3, and of M23 along q3; along q2 it is the opposite
         let m11_2 = -4.0 * M11_2_KGM2 * s2 * c2 - CROSS_KGM2 * s2 * s3;
@@ -163,13 +163,14 @@ impl Pose {
 
     /// Torque G against which the joints hold the arm's weight \[N m\].
     #[must_use]
-    pub fn gravity_nm(&self) -> Vector3<f64> {
+    pub(super) fn gravity_nm(&self) -> Vector3<f64> {
         Vector3::new(0.0, G2_NM * self.c[1], G3_NM * self.s[2])
     }
 
     /// Potential energy of the arm's weight \[J\], of which G is the gradient.
+    #[cfg(test)]
     #[must_use]
-    pub fn potential_j(&self) -> f64 {
+    fn potential_j(&self) -> f64 {
         G2_NM * self.s[1] - G3_NM * self.c[2]
     }
 }
@@ -177,7 +178,7 @@ impl Pose {
 /// Joints that put the tip at `tip_m` \[m\], kept inside the limits; an unreachable point gives the
 /// nearest straight or limited arm.
 #[must_use]
-pub fn inverse(tip_m: &Vector3<f64>) -> Vector3<f64> {
+pub(super) fn inverse(tip_m: &Vector3<f64>) -> Vector3<f64> {
     let (side_m, out_m) = (tip_m.x, tip_m.z + L1_M);
     let reach_m = (side_m * side_m + out_m * out_m).sqrt();
     let height_m = tip_m.y - L2_M;
@@ -193,7 +194,7 @@ pub fn inverse(tip_m: &Vector3<f64>) -> Vector3<f64> {
 
 /// Joints and their speeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Motion {
+pub(super) struct Motion {
     /// Joints q \[rad\].
     pub q: Vector3<f64>,
     /// Joint speeds w \[rad/s\].
@@ -202,7 +203,7 @@ pub struct Motion {
 
 /// What acts on the arm during one sub-step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
+pub(super) struct Load {
     /// Torque at the joints \[N m\].
     pub torque_nm: Vector3<f64>,
     /// Force at the tip \[N\], device frame.
@@ -215,7 +216,7 @@ impl Motion {
     /// Advance by `dt_s` \[s\], semi-implicit Euler; `pose` and `jacobian` are of the joints now.
     ///
     /// The lump adds m J^T J to M and m J^T (dJ/dt) w to the Coriolis torque.
-    pub fn step(&mut self, pose: &Pose, jacobian: &Matrix3<f64>, load: &Load, dt_s: f64) {
+    pub(super) fn step(&mut self, pose: &Pose, jacobian: &Matrix3<f64>, load: &Load, dt_s: f64) {
         let turned_n = load.tip_n - load.lump_kg * pose.velocity_product_mps2(&self.w);
         let torque_nm =
             load.torque_nm + jacobian.tr_mul(&turned_n) - pose.coriolis(&self.w) * self.w;
@@ -229,8 +230,9 @@ impl Motion {
     }
 
     /// Kinetic energy \[J\] of arm and lump.
+    #[cfg(test)]
     #[must_use]
-    pub fn kinetic_j(&self, pose: &Pose, lump_kg: f64) -> f64 {
+    fn kinetic_j(&self, pose: &Pose, lump_kg: f64) -> f64 {
         let tip_mps = pose.jacobian() * self.w;
         0.5 * self.w.dot(&(pose.mass() * self.w)) + 0.5 * lump_kg * tip_mps.norm_squared()
     }

@@ -145,7 +145,7 @@ impl PhantomParams {
 
 /// The simulated arm in a simulated hand.
 #[derive(Debug, Clone)]
-pub struct PhantomHandle {
+pub(super) struct PhantomHandle {
     params: PhantomParams,
     lead: Lead,
     plant: Plant,
@@ -161,7 +161,7 @@ pub struct PhantomHandle {
 impl PhantomHandle {
     /// A handle at rest where the script begins.
     #[must_use]
-    pub fn new(params: &PhantomParams, script: Script, grips: impl Into<Grips>) -> Self {
+    pub(super) fn new(params: &PhantomParams, script: Script, grips: impl Into<Grips>) -> Self {
         let lead = Lead::new(script, grips.into());
         let mut plant = Plant::new(params, lead.hand(), &lead.intent().position_m);
         let (pose, position_m) = plant.sense();
@@ -181,7 +181,7 @@ impl PhantomHandle {
     /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never. What
     /// carries its weight stays: that is the device's own.
     #[must_use]
-    pub fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
+    pub(super) fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
         self.lead.letting_go(let_go_s);
         self
     }

@@ -37,7 +37,7 @@ const WARM: f64 = 0.9;
 
 /// The motors' heat.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Motor {
+pub(super) struct Motor {
     params: MotorParams,
     heat_n2: f64,
 }
@@ -45,7 +45,7 @@ pub struct Motor {
 impl Motor {
     /// Cold motors.
     #[must_use]
-    pub fn new(params: MotorParams) -> Self {
+    pub(super) fn new(params: MotorParams) -> Self {
         Self {
             params,
             heat_n2: 0.0,
@@ -54,7 +54,7 @@ impl Motor {
 
     /// Largest force now \[N\].
     #[must_use]
-    pub fn limit_n(&self) -> f64 {
+    pub(super) fn limit_n(&self) -> f64 {
         let (peak, continuous) = (self.params.force_n_peak, self.params.force_n_continuous);
         if !self.params.thermal {
             return peak;
@@ -66,7 +66,7 @@ impl Motor {
 
     /// `force_n` \[N\] with its length cut to the limit, and whether it was cut.
     #[must_use]
-    pub fn limited(&self, force_n: &Vector3<f64>) -> (Vector3<f64>, bool) {
+    pub(super) fn limited(&self, force_n: &Vector3<f64>) -> (Vector3<f64>, bool) {
         let limit_n = self.limit_n();
         let length_n = force_n.norm();
         if length_n <= limit_n {
@@ -77,7 +77,7 @@ impl Motor {
     }
 
     /// Warm up under `force_n` \[N\] for `dt_s` \[s\].
-    pub fn warm(&mut self, force_n: &Vector3<f64>, dt_s: f64) {
+    pub(super) fn warm(&mut self, force_n: &Vector3<f64>, dt_s: f64) {
         if self.params.thermal {
             let share = (dt_s / self.params.thermal_s).min(1.0);
             self.heat_n2 += share * (force_n.norm_squared() - self.heat_n2);

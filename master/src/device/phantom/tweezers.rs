@@ -58,7 +58,7 @@ const FINGER_SHARE: f64 = 0.1;
 
 /// Opening of the tweezers and state of their switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tweezers {
+pub(super) struct Tweezers {
     params: TweezersParams,
     /// Opening \[m\].
     pub opening_m: f64,
@@ -71,7 +71,7 @@ pub struct Tweezers {
 impl Tweezers {
     /// Tweezers at rest at `opening_m` \[m\].
     #[must_use]
-    pub fn new(params: TweezersParams, opening_m: f64) -> Self {
+    pub(super) fn new(params: TweezersParams, opening_m: f64) -> Self {
         Self {
             params,
             opening_m: opening_m.clamp(0.0, params.open_m_max),
@@ -82,7 +82,7 @@ impl Tweezers {
 
     /// Advance by one sub-step under the motor's force \[N\] and the fingers, which mean to be at
     /// `intended` opening \[m\] and speed \[m/s\].
-    pub fn step(&mut self, motor_n: f64, fingers: &Hand, intended: [f64; 2]) {
+    pub(super) fn step(&mut self, motor_n: f64, fingers: &Hand, intended: [f64; 2]) {
         let params = &self.params;
         let motor_n = motor_n.clamp(-params.force_n_max, params.force_n_max);
         let finger_n = fingers.force_n(
@@ -103,14 +103,14 @@ impl Tweezers {
 
     /// The opening as the gauge reads it \[m\].
     #[must_use]
-    pub fn gauged_m(&self) -> f64 {
+    pub(super) fn gauged_m(&self) -> f64 {
         quantised(self.opening_m, self.params.gauge_m)
     }
 }
 
 /// A closure switch with hysteresis and debouncing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Switch {
+pub(super) struct Switch {
     /// Whether it reads closed.
     pub closed: bool,
     disagrees: u32,
@@ -118,7 +118,7 @@ pub struct Switch {
 
 impl Switch {
     /// Look at the opening \[m\] once a sub-step.
-    pub fn step(&mut self, opening_m: f64, params: &TweezersParams) {
+    pub(super) fn step(&mut self, opening_m: f64, params: &TweezersParams) {
         let limit_m = if self.closed {
             params.open_above_m
         } else {

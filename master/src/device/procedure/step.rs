@@ -199,11 +199,17 @@ impl Action {
 
     /// Whether it needs tissue whose [`palpate_twin::Caps::instruments`] are there.
     #[must_use]
-    pub(crate) const fn needs_instruments(&self) -> bool {
+    pub const fn needs_instruments(&self) -> bool {
         !matches!(
             self,
             Self::Move(_) | Self::Press(_) | Self::Retract(_) | Self::Wait(_)
         )
+    }
+
+    /// Whether it needs tissue that feels jaws.
+    #[must_use]
+    pub const fn needs_jaws(&self) -> bool {
+        matches!(self, Self::Retract(_))
     }
 
     /// The instrument of a step that takes one along a path, with the edge of a blade in `edge_m`.

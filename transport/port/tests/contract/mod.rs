@@ -38,10 +38,10 @@ static COUNTING: Counting = Counting;
 const MS: i64 = 1_000_000;
 
 /// All numbers of a reading.
-pub type Numbers = [f64; 3 * AXES + 1];
+pub(crate) type Numbers = [f64; 3 * AXES + 1];
 
 /// A device as the contract sees it.
-pub trait Device {
+pub(crate) trait Device {
     /// Read it at a moment.
     fn read(&mut self, now: Time) -> Numbers;
 
@@ -56,10 +56,10 @@ pub trait Device {
 }
 
 /// Builds a device from a seed.
-pub type Builder<'a> = &'a dyn Fn(u64) -> Box<dyn Device>;
+pub(crate) type Builder<'a> = &'a dyn Fn(u64) -> Box<dyn Device>;
 
 /// Read and write a device once a tick.
-pub fn run(device: &mut dyn Device, ticks: Range<i64>) -> Vec<u64> {
+pub(crate) fn run(device: &mut dyn Device, ticks: Range<i64>) -> Vec<u64> {
     let mut bits = Vec::new();
     for tick in ticks {
         bits.extend(device.read(Time(tick * MS)).map(f64::to_bits));
@@ -76,7 +76,7 @@ fn finite(numbers: &Numbers) -> bool {
     numbers.iter().all(|number| number.is_finite())
 }
 
-pub fn a_force_that_is_not_finite_counts_as_none(name: &str, build: Builder) {
+pub(crate) fn a_force_that_is_not_finite_counts_as_none(name: &str, build: Builder) {
     let (mut odd, mut calm) = (build(1), build(1));
     for tick in 0..500 {
         let (a, b) = (odd.read(Time(tick * MS)), calm.read(Time(tick * MS)));
@@ -88,7 +88,7 @@ pub fn a_force_that_is_not_finite_counts_as_none(name: &str, build: Builder) {
     assert_eq!(calm.counts().refused_forces, 0, "{name}");
 }
 
-pub fn reading_again_or_back_in_time_changes_nothing(name: &str, build: Builder) {
+pub(crate) fn reading_again_or_back_in_time_changes_nothing(name: &str, build: Builder) {
     let (mut nagged, mut calm) = (build(1), build(1));
     run(&mut *calm, 0..300);
     run(&mut *nagged, 0..300);
@@ -100,12 +100,12 @@ pub fn reading_again_or_back_in_time_changes_nothing(name: &str, build: Builder)
     assert_eq!(a, b, "{name}");
 }
 
-pub fn the_same_seed_gives_the_same_bits(name: &str, build: Builder) {
+pub(crate) fn the_same_seed_gives_the_same_bits(name: &str, build: Builder) {
     let [first, second] = [4, 4].map(|seed| run(&mut *build(seed), 0..3000));
     assert!(first == second, "{name}");
 }
 
-pub fn a_stall_costs_bounded_time_and_is_counted(name: &str, build: Builder) {
+pub(crate) fn a_stall_costs_bounded_time_and_is_counted(name: &str, build: Builder) {
     let mut device = build(1);
     run(&mut *device, 0..10);
     assert!(finite(&device.read(Time(5_000 * MS))), "{name}");
@@ -114,7 +114,7 @@ pub fn a_stall_costs_bounded_time_and_is_counted(name: &str, build: Builder) {
 }
 
 /// Gives how many of the 2000 forces saturated.
-pub fn any_force_leaves_every_number_finite(name: &str, build: Builder) -> u64 {
+pub(crate) fn any_force_leaves_every_number_finite(name: &str, build: Builder) -> u64 {
     let mut device = build(1);
     for tick in 0..2000 {
         assert!(finite(&device.read(Time(tick * MS))), "{name} {tick}");
@@ -128,7 +128,7 @@ pub fn any_force_leaves_every_number_finite(name: &str, build: Builder) -> u64 {
     device.counts().saturations
 }
 
-pub fn reading_and_writing_allocate_nothing(name: &str, build: Builder) {
+pub(crate) fn reading_and_writing_allocate_nothing(name: &str, build: Builder) {
     let mut device = build(1);
     let before = ALLOCATIONS.with(Cell::get);
     for tick in 0..2000 {
