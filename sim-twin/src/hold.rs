@@ -6,7 +6,7 @@
 //! it has a table.
 
 use crate::Vec3;
-use crate::contact::{is_point, usable};
+use crate::contact::usable;
 use crate::twin::{Reaction, Snapshot, Tool};
 
 /// Most tools of any model.
@@ -42,25 +42,19 @@ impl Hold {
         }
         self.tools = [Held::default(); TOOLS];
         for (held, (tool, felt)) in self.tools.iter_mut().zip(tools.iter().zip(reactions)) {
-            if usable(tool) || is_point(tool) {
+            if usable(tool) {
                 (held.at_m, held.felt) = (tool.position_m, *felt);
             }
         }
     }
 
     /// The tool of this index at the end of the last step, if what it felt still says something: not
-    /// after a leap of more than its radius. A point has none: it may go as far as would take or double
-    /// its force.
+    /// after a leap of more than its radius.
     #[inline]
     pub fn of(&self, index: usize, tool: &Tool) -> Option<&Held> {
         let held = self.tools.get(index)?;
         let leap_m = (tool.position_m - held.at_m).norm();
-        let near = if is_point(tool) {
-            held.felt.stiffness_npm * leap_m <= held.felt.force_n.norm()
-        } else {
-            usable(tool) && leap_m <= tool.radius_m
-        };
-        near.then_some(held)
+        (usable(tool) && leap_m <= tool.radius_m).then_some(held)
     }
 
     /// What is felt now, while no time passes: [`Reaction::moved_by`], and nothing by a tool that is

@@ -7,7 +7,7 @@ use crate::Vec3;
 use crate::edits::{Change, Part};
 use crate::shape::Shape;
 
-/// What touches the tissue during one step: a sphere, a rod, a plate or a point, with jaws when it can pinch and an
+/// What touches the tissue during one step: a sphere, a rod or a plate, with jaws when it can pinch and an
 /// instrument when it can do more than press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
@@ -15,9 +15,7 @@ pub struct Tool {
     pub position_m: Vec3,
     /// Velocity of the centre \[m/s\].
     pub velocity_mps: Vec3,
-    /// Radius of the sphere \[m\], greater than zero; zero is a point, which models without
-    /// [`Caps::points`] do not feel, nor any model one with a shaft. The force of a point on a continuum
-    /// is that of its mesh: a finer one is softer under it, without end.
+    /// Radius of the sphere \[m\], greater than zero; a tool without one touches nothing.
     pub radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
     pub stiffness_npm: f64,
@@ -98,8 +96,7 @@ pub struct Reaction {
     /// force follows acceleration and not speed.
     pub damping_nspm: f64,
     /// About how much of the force's size is the mesh's and not the tissue's \[N\], at least 0; an
-    /// estimate, from this step alone. None without contact, and of models that have no estimate; all of
-    /// the force of a point, whose force has no limit for fine meshes.
+    /// estimate, from this step alone. None without contact, and of models that have no estimate.
     pub error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
@@ -218,8 +215,6 @@ pub struct Caps {
     pub shafts: bool,
     /// Whether [`Tool::side_m`] is felt.
     pub plates: bool,
-    /// Whether a tool without a radius is felt. No scene has one: this is for callers of the library.
-    pub points: bool,
     /// Whether [`Tool::jaws`] are felt.
     pub jaws: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].

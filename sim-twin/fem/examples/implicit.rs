@@ -6,7 +6,7 @@
 
 use palpate_fem::Support;
 use palpate_fem::implicit::{Implicit, Params};
-use palpate_geometry::mesh::grade::{Grading, even};
+use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::law::{Family, Material};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
@@ -24,8 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |default: f64| arguments.get(1).map_or(Ok(default), |text| text.parse());
     let mesh = match arguments.first().map(String::as_str) {
         Some("even") => {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let axis_m = even(SIZE_M, number(12.0)? as u32);
+            let cells = number(12.0)?.max(1.0) as usize;
+            let place = |i: usize| SIZE_M * (i as f64 / cells as f64);
+            let axis_m: Vec<f64> = (0..=cells).map(place).collect();
             HexMesh::block([&axis_m, &axis_m, &axis_m])?
         }
         Some("graded") => graded(number(2.0)? * 1e-3)?,

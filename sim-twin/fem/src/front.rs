@@ -28,17 +28,17 @@ pub struct NotPositive {
 
 /// A symmetric matrix, of which the lower triangle counts, column after column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Front {
+pub(crate) struct Front {
     /// Rows and columns.
-    pub size: usize,
+    pub(crate) size: usize,
     /// Entry `(row, column)` at `row + size column`.
-    pub entries: Vec<f64>,
+    pub(crate) entries: Vec<f64>,
 }
 
 impl Front {
     /// A zero matrix.
     #[must_use]
-    pub fn zeros(size: usize) -> Self {
+    pub(crate) fn zeros(size: usize) -> Self {
         Self {
             size,
             entries: vec![0.0; size * size],
@@ -50,7 +50,7 @@ impl Front {
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
+    pub(crate) fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
         let strips = self.size.div_ceil(STRIP);
         let mut packed = vec![0.0; strips * STRIP * PANEL.min(count)];
         let mut from = 0;
@@ -68,7 +68,7 @@ impl Front {
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
+    pub(crate) fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
         let (size, whole) = (self.size, self.size + weights.len());
         let mut joined = Self::zeros(whole);
         for column in 0..size {

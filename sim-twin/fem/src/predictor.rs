@@ -18,9 +18,9 @@ use multiversion::multiversion;
 use palpate_twin::Vec3;
 
 /// Depth over radius to which the answer is within a few percent of the nonlinear solution.
-pub const DEPTH_OVER_RADIUS_MAX: f64 = 0.4;
+pub(crate) const DEPTH_OVER_RADIUS_MAX: f64 = 0.4;
 /// Most faces under the tool: a bound on the time of an answer. A larger tool is known less deep.
-pub const FACES_MAX: usize = 64;
+pub(crate) const FACES_MAX: usize = 64;
 /// Faces in the circle, whose square is radius times depth, of the least touch that the mesh resolves.
 /// With fewer it is a punch whose size grows in leaps: at a third of that depth the force is a quarter
 /// too large and its slope as much too small (measured, block test).

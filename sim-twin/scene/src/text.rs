@@ -119,7 +119,7 @@ impl Text {
         if let Some(&finding) = check::findings(&lattice).first() {
             return Err(finding.into());
         }
-        let params = self.model.params(&self.tool);
+        let params = self.model.params(&self.tool)?;
         if params.contact == Contact::Node {
             check::contact_radius(&lattice, self.tool.radius_m)?;
         }

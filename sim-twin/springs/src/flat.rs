@@ -352,7 +352,6 @@ impl Tissue for Flat {
             tools_max: TOOLS,
             shafts: false,
             plates: false,
-            points: false,
             jaws: true,
             dt_s_max: 1.0,
             dt_s_best: 1e-3,

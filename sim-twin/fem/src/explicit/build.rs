@@ -163,7 +163,6 @@ impl Model {
             let steps = f64::from(1_u32 << (2 * face.class));
             face.stiffness = face.stiffness.min(f32::of(most / steps));
         }
-        self.skin.measure(&self.grids);
     }
 
     /// Demands of cells over what they may have. The step bears what was found at rest, of which the
@@ -194,11 +193,6 @@ impl Model {
                 *lambda += carried * (2.0 / 3.0);
             }
         }
-    }
-
-    /// Whether points are felt: coupled nodes do not bear what holds one (not tested enough).
-    pub(super) fn takes_points(&self) -> bool {
-        self.coupled.is_none()
     }
 
     /// Joules a unit of energy.

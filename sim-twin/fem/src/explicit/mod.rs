@@ -3,7 +3,7 @@
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
-//! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two
+//! `points` for one face, `friction` what drags, `jaws` tools of two
 //! bodies, `squeeze` what deep presses cost, `estimate` what the mesh does to a force, and how that goes on,
 //! `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous,
 //! `shares` what a chunk of cells works with, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
@@ -27,7 +27,6 @@ mod laws;
 mod matter;
 mod motion;
 mod path;
-mod point;
 mod points;
 mod schedule;
 mod seam;
@@ -52,7 +51,6 @@ use palpate_twin::law::{Family, FamilyError, Moduli, Viscosity};
 use palpate_twin::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
-use point::Watch;
 use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
@@ -276,8 +274,6 @@ pub struct Explicit {
     near: [Vec<u32>; BODIES],
     /// What every body met at the end of the tick.
     met: [Met; BODIES],
-    /// What is known of every body that is a point.
-    watches: [Watch; BODIES],
     /// Mean force and torque on every body over the tick, without unit.
     mean: [(Vec3, Vec3); BODIES],
     surface: Surface,
@@ -366,7 +362,6 @@ impl Explicit {
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],
-            watches: [(); BODIES].map(|()| Watch::new(faces)),
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
             seen_m: surface.rest_m.clone(),
             moved: 0.0,
@@ -474,7 +469,6 @@ impl Tissue for Explicit {
             tools_max: TOOLS,
             shafts: true,
             plates: false,
-            points: self.model.takes_points(),
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
             dt_s_best: 1e-3,
@@ -521,7 +515,6 @@ impl Tissue for Explicit {
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
         self.state.thaw(snapshot)?;
-        self.state.let_go_beyond(2 * self.model.skin.faces.len());
         self.hold.thaw(snapshot);
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);

@@ -55,28 +55,14 @@ pub(super) struct Face {
     pub(super) class: usize,
 }
 
-impl Face {
-    /// Whether a face has a place of its border in common with this one, as far as its rest tells.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
-        (0..2).all(|axis| {
-            let wide = |face: &Self| face.rest[2][axis] - face.rest[0][axis];
-            let reach = 0.5 * (wide(self) + wide(other)) + SLIT;
-            (self.middle[axis] - other.middle[axis]).abs() <= reach
-        })
-    }
-}
-
-/// Distance within which faces have a border in common, over the shortest edge.
-const SLIT: f32 = 0.1;
-
-/// A rounded rod, without units; a sphere if both ends are one, a point if it has no radius.
+/// A rounded rod, without units; a sphere if both ends are one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rod {
     pub(super) centre: [f32; 3],
     /// From the centre to the other end.
     pub(super) shaft: [f32; 3],
     pub(super) radius: f32,
-    /// Depth a pressure of the tool's own boundary; of a point, depth a force.
+    /// Depth a pressure of the tool's own boundary.
     pub(super) give: f32,
 }
 
@@ -150,12 +136,6 @@ impl Touches {
 pub(super) struct Skin {
     pub(super) faces: Vec<Face>,
     pub(super) rule: Rule,
-    /// Contact stiffness of the node that has least: what a point is held by, anywhere.
-    pub(super) least: f64,
-    /// Depth to which the softest face pushes more.
-    pub(super) shallow: f64,
-    /// Lowest and highest place at rest along x and y.
-    pub(super) rim: [[f64; 2]; 2],
 }
 
 impl Skin {
@@ -168,9 +148,6 @@ impl Skin {
         let mut skin = Self {
             faces: Vec::new(),
             rule: rule(params.order),
-            least: 0.0,
-            shallow: 0.0,
-            rim: [[f64::MAX; 2], [f64::MIN; 2]],
         };
         for (index, level) in nested.levels.iter().enumerate() {
             let (grid, [nx, ny, nz]) = (&grids[index], level.cells);
@@ -187,34 +164,7 @@ impl Skin {
                 }
             }
         }
-        skin.measure(grids);
         skin
-    }
-
-    /// What points have to know of all faces.
-    pub(super) fn measure(&mut self, grids: &[Grid]) {
-        let mut nodes: Vec<Vec<(f64, u32)>> =
-            grids.iter().map(|g| vec![(0.0, 0); g.count()]).collect();
-        self.shallow = f64::MAX;
-        for face in &self.faces {
-            self.shallow = self.shallow.min(face.deepest.into());
-            let part = 0.25 * f64::from(face.area) * f64::from(face.stiffness);
-            for (rest, &node) in face.rest.iter().zip(&face.nodes) {
-                let slot = &mut nodes[face.grid as usize][node as usize];
-                *slot = (slot.0 + part, slot.1 + 1);
-                for (axis, &at) in rest.iter().take(2).enumerate() {
-                    self.rim[0][axis] = self.rim[0][axis].min(at.into());
-                    self.rim[1][axis] = self.rim[1][axis].max(at.into());
-                }
-            }
-        }
-        // at the border of a finer grid nodes have the other grid's faces too
-        let whole = |(index, nodes): (usize, &Vec<(f64, u32)>)| {
-            let least = if index == 0 { 1 } else { 4 };
-            let own = nodes.iter().filter(|node| node.1 >= least);
-            own.map(|node| node.0).fold(f64::MAX, f64::min)
-        };
-        self.least = nodes.iter().enumerate().map(whole).fold(f64::MAX, f64::min);
     }
 
     /// Lists the faces that the tool can reach before it has gone `way`, if no node of the top is

@@ -3,7 +3,6 @@
 use super::build::Model;
 use super::friction::Stick;
 use super::grid::Motion;
-use super::point::Grip;
 use palpate_twin::Vec3;
 use palpate_twin::hold::Hold;
 use palpate_twin::twin::{Ledger, Snapshot, ThawError, Tool};
@@ -27,8 +26,6 @@ pub(super) struct ToolState {
     pub(super) push: [f64; 3],
     pub(super) twist: [f64; 3],
     pub(super) stick: Stick,
-    /// What holds it if it is a point.
-    pub(super) grip: Grip,
     pub(super) energy_j: f64,
 }
 
@@ -47,39 +44,17 @@ impl ToolState {
             stiffness: 0.0,
             spent: 0.0,
         },
-        grip: Grip {
-            triangle: None,
-            shares: [0.0; 3],
-        },
         energy_j: 0.0,
     };
 
-    /// Whether a tool is this one a tick later: no other one, and not set down elsewhere. A point has no
-    /// size and goes on within `leap_m`.
-    pub(super) fn goes_on_to(&self, tool: &Tool, leap_m: f64) -> bool {
-        let far_m = if tool.radius_m == 0.0 {
-            leap_m
-        } else {
-            2.0 * tool.radius_m
-        };
+    /// Whether a tool is this one a tick later: no other one, and not set down elsewhere.
+    pub(super) fn goes_on_to(&self, tool: &Tool) -> bool {
+        let far_m = 2.0 * tool.radius_m;
         self.seen
             && self.radius_m == tool.radius_m
             && self.stiffness_npm == tool.stiffness_npm
             && (tool.position_m - self.position_m).norm() <= far_m
             && (tool.shaft_m - self.shaft_m).norm() <= far_m
-    }
-
-    /// As it is after the tissue has been let back: nothing is felt, and a point stays where it is held.
-    pub(super) fn let_back(&self) -> Self {
-        let known = self.grip.shares.iter().all(|share| share.is_finite());
-        let held = self.radius_m == 0.0 && self.grip.triangle.is_some() && known;
-        Self {
-            push: [0.0; 3],
-            twist: [0.0; 3],
-            stick: Stick::default(),
-            energy_j: 0.0,
-            ..if held { *self } else { Self::NEW }
-        }
     }
 
     /// Every number of it.
@@ -96,12 +71,11 @@ impl ToolState {
         lone.into_iter()
             .chain(vectors)
             .chain(arrays.chain(&mut self.stick.way))
-            .chain(&mut self.grip.shares)
     }
 }
 
 /// Numbers of a tool.
-const TOOL_NUMBERS: usize = 23;
+const TOOL_NUMBERS: usize = 20;
 
 /// Everything that changes from tick to tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,7 +124,7 @@ impl State {
         }
         for tool in &mut self.tools {
             (tool.push, tool.twist, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
-            (tool.stick, tool.grip) = (Stick::default(), Grip::default());
+            tool.stick = Stick::default();
         }
         (self.stale, self.still) = (true, true);
     }
@@ -165,21 +139,12 @@ impl State {
         (self.stale, self.collapses) = (true, self.collapses + 1);
     }
 
-    /// Lets go of triangles that are not there, as a snapshot of something else may name them.
-    pub(super) fn let_go_beyond(&mut self, triangles: usize) {
-        for tool in &mut self.tools {
-            let known = tool.grip.shares.iter().all(|share| share.is_finite());
-            let there = |&triangle: &u32| known && (triangle as usize) < triangles;
-            tool.grip.triangle = tool.grip.triangle.filter(there);
-        }
-    }
-
     fn sizes(&self) -> (usize, usize) {
         let fields = self.motions.iter().flat_map(Motion::fields);
         let numbers = fields.map(Vec::len).sum::<usize>();
         (
             numbers + TOOL_NUMBERS * BODIES + 11 + Hold::NUMBERS,
-            2 * BODIES + 3,
+            BODIES + 3,
         )
     }
 
@@ -196,11 +161,6 @@ impl State {
             snapshot.numbers.extend(tool.numbers().map(|x| *x));
             let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
             snapshot.integers.push(known);
-            let held = tool
-                .grip
-                .triangle
-                .map_or(0, |triangle| 1 + u64::from(triangle));
-            snapshot.integers.push(held);
         }
         let mut ledger = self.ledger;
         snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
@@ -235,8 +195,6 @@ impl State {
             tool.numbers().for_each(|slot| *slot = next());
             let known = whole();
             (tool.seen, tool.jaw) = (known & 1 != 0, known & 2 != 0);
-            let held = u32::try_from(whole()).unwrap_or_default();
-            tool.grip.triangle = held.checked_sub(1);
         }
         books(&mut self.ledger)
             .into_iter()

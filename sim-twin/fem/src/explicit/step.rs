@@ -15,13 +15,12 @@ use super::grid::Grid;
 use super::jaws;
 use super::motion::Pace;
 use super::path::Path;
-use super::point::{self, Top};
 use super::shares::Due;
 use super::skin::{Beat, Met};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
 use palpate_twin::Vec3;
-use palpate_twin::contact::{is_point, usable};
+use palpate_twin::contact::usable;
 use palpate_twin::law::Real;
 use palpate_twin::twin::{Ledger, Reaction, Tool};
 use std::sync::Arc;
@@ -34,9 +33,6 @@ const FAST: f64 = 2.0;
 /// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
 /// thousandth of a millionth of a press.
 const STILL: f64 = 1e-6;
-
-/// Farthest that a point may go in a tick and be the same, over the block's longest edge.
-const LEAP: f64 = 0.1;
 
 /// How a tick is cut.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +108,7 @@ impl Explicit {
     fn collapse(&mut self, before: &Ledger) {
         self.state.let_back();
         for tool in &mut self.state.tools {
-            *tool = tool.let_back();
+            *tool = ToolState::NEW;
         }
         let found = self.energies();
         let stored_j = before.stored_j();
@@ -179,7 +175,7 @@ impl Explicit {
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
             let fits = |tool: &&Tool| {
-                (usable(tool) || (model.takes_points() && is_point(tool)))
+                usable(tool)
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
@@ -197,7 +193,7 @@ impl Explicit {
                 .params
                 .jaw_friction
                 .filter(|_| tool.jaws.is_some());
-            let same = old.goes_on_to(tool, LEAP * extent_m) && old.jaw == jaw.is_some();
+            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
             let (from_m, shaft_m) = if same {
                 (old.position_m, old.shaft_m)
             } else {
@@ -208,7 +204,6 @@ impl Explicit {
             if !same {
                 // what it held is in its energy still, which `begin` compares with
                 slot.stick = friction::Stick::default();
-                slot.grip = point::Grip::default();
             }
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
@@ -240,18 +235,8 @@ impl Explicit {
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
             let met = &mut met[index];
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            if path.is_point() {
-                let top = Top {
-                    skin,
-                    near: with.0,
-                    motions,
-                };
-                *met = top.hold(path.from, &tool.grip, &path.spring(skin));
-                point::push(skin, &tool.grip, &beat, motions, met);
-            } else {
-                *met = skin.press(with, &beat, motions, &mut self.touches);
-                skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
-            }
+            *met = skin.press(with, &beat, motions, &mut self.touches);
+            skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
             let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;

@@ -314,7 +314,6 @@ impl Tissue for Implicit {
             tools_max: TOOLS,
             shafts: false,
             plates: false,
-            points: false,
             jaws: false,
             dt_s_max: STEP_MAX * self.model.time_s,
             dt_s_best: 1e-3,

@@ -1,5 +1,5 @@
 use super::*;
-use palpate_geometry::mesh::grade::even;
+use crate::tests::even;
 use palpate_geometry::mesh::hex::Side;
 use palpate_twin::law::Material;
 use palpate_twin::twin::Ledger;

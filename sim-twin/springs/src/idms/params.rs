@@ -140,25 +140,6 @@ impl Default for IdmsParams {
 }
 
 impl IdmsParams {
-    /// The conditions of the source's chapter 6, in the unitless numbers of its files: node
-    /// contact of stiffness 400, printed grasp, no sleeping, T = 1 ms, gate off.
-    #[must_use]
-    pub fn seed() -> Self {
-        Self {
-            contact: Contact::Node,
-            tool_stiffness_npm: 400.0,
-            grasp: GraspLaw::Shell,
-            pinch: Pinch {
-                stiffness_npm: 15.0,
-                width_m: 0.5,
-            },
-            rest: None,
-            displacement_max_m: 100.0,
-            unchecked: true,
-            ..Self::default()
-        }
-    }
-
     /// Check every field by itself.
     pub(super) fn check(&self) -> Result<(), IdmsError> {
         let positive = "a finite number greater than 0";
@@ -213,16 +194,16 @@ impl IdmsParams {
         if let Scheme::Printed { lambda, .. } = self.scheme {
             let within = if lambda <= 1.0 { lambda } else { f64::NAN };
             at_least(
-                "scheme.lambda",
+                "filter_lambda",
                 within,
                 f64::MIN_POSITIVE,
                 "a number in (0, 1]",
             )?;
         }
         if let Law::Fung { growth, steepest } = self.law {
-            at_least("law.growth", growth, f64::MIN_POSITIVE, positive)?;
+            at_least("fung_growth", growth, f64::MIN_POSITIVE, positive)?;
             at_least(
-                "law.steepest",
+                "fung_steepest",
                 steepest,
                 1.0 + 1e-9,
                 "a finite number greater than 1",
@@ -230,7 +211,7 @@ impl IdmsParams {
         }
         if let Some(window) = self.window {
             at_least(
-                "window.radius_m",
+                "window_radius_m",
                 window.radius_m,
                 f64::MIN_POSITIVE,
                 positive,
@@ -359,7 +340,6 @@ mod tests {
     #[test]
     fn defaults_pass_and_every_bad_field_is_named() {
         assert_eq!(IdmsParams::default().check(), Ok(()));
-        assert_eq!(IdmsParams::seed().check(), Ok(()));
         let good = IdmsParams::default();
         let bad = [
             (
@@ -398,7 +378,7 @@ mod tests {
                 },
             ),
             (
-                "scheme.lambda",
+                "filter_lambda",
                 IdmsParams {
                     scheme: Scheme::Printed {
                         lambda: 1.5,
@@ -408,7 +388,7 @@ mod tests {
                 },
             ),
             (
-                "law.steepest",
+                "fung_steepest",
                 IdmsParams {
                     law: Law::Fung {
                         growth: 1.0,

@@ -172,7 +172,8 @@ fn size_does_not_matter() {
 
 #[test]
 fn a_held_press_is_the_static_truth() {
-    use crate::{Press, Settings, Solid, Volumetric};
+    use crate::tests::truth::{Press, Settings};
+    use crate::{Solid, Volumetric};
     let mesh = block(0.1, 8);
     let params = Params {
         contact_stiffness: 30.0,

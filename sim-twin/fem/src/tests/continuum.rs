@@ -2,13 +2,13 @@
 //!
 //! Run with `--nocapture` for the numbers. Sources stand with each case.
 
-mod balance;
-
-use balance::{bordered, equilibrium, small};
+use super::balance::{bordered, equilibrium, small};
+use super::truth::{Press, Settings};
+use super::{even, pressure_wave_mps};
+use crate::implicit::{Implicit, Params};
+use crate::{Solid, Support, Volumetric};
 use nalgebra::{Matrix3, Rotation3};
-use palpate_fem::implicit::{Implicit, Params};
-use palpate_fem::{Press, Settings, Solid, Support, Volumetric};
-use palpate_geometry::mesh::grade::{Grading, even};
+use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::{Tissue, Vec3};
@@ -121,9 +121,8 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
 /// `2 L / c`, and what is left of its energy.
 fn swing(cells: u32, steps: u32) -> (f64, f64) {
     let (mesh, mut tissue) = column(cells, 0.1 / f64::from(cells), 0.0);
-    let speed_mps = Material::new(5e3, 0.45, 1e3)
-        .expect("in range")
-        .pressure_wave_mps();
+    let material = Material::new(5e3, 0.45, 1e3).expect("in range");
+    let speed_mps = pressure_wave_mps(&material);
     let half_s = 2.0 * 0.1 / speed_mps;
     let wave = |x: &Vec3| Vec3::z() * (1e-5 * (0.5 * PI * x.z / 0.1).sin());
     let start: Vec<Vec3> = mesh.nodes_m.iter().map(wave).collect();
