@@ -235,6 +235,34 @@ pub struct Caps {
     pub instruments: bool,
 }
 
+impl Caps {
+    /// A method that feels no more than balls and takes no edit, at any step up to a second.
+    #[must_use]
+    pub const fn new(
+        method: &'static str,
+        nodes: usize,
+        elements: usize,
+        tools_max: usize,
+    ) -> Self {
+        Self {
+            method,
+            nodes,
+            elements,
+            tools_max,
+            shafts: false,
+            plates: false,
+            jaws: false,
+            dt_s_max: 1.0,
+            dt_s_best: 1e-3,
+            stiffness_edits: false,
+            region_edits: false,
+            edits_keep_force: false,
+            cuts: false,
+            instruments: false,
+        }
+    }
+}
+
 /// A change to the tissue between two steps. Applying one never allocates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Edit<'a> {
@@ -357,6 +385,27 @@ pub struct View<'a> {
     pub edit: u32,
 }
 
+impl<'a> View<'a> {
+    /// The surface of a tissue without instruments, its places now and at rest \[m\].
+    #[must_use]
+    pub const fn new(
+        positions_m: &'a [Vec3],
+        rest_m: &'a [Vec3],
+        faces: &'a [[u32; 3]],
+        ledger: Ledger,
+    ) -> Self {
+        Self {
+            positions_m,
+            rest_m,
+            faces,
+            ledger,
+            topology: None,
+            changes: &[],
+            edit: 0,
+        }
+    }
+}
+
 /// A complete copy of a tissue's state, reusable without allocating.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
@@ -416,11 +465,13 @@ pub trait Tissue: Send {
     /// must not live on it: it is for a tick that is late, with the next one as long as usual.
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]);
 
-    /// Change the tissue between two steps.
+    /// Change the tissue between two steps; a tissue that takes no edit leaves this as it is.
     ///
     /// # Errors
     /// [`EditError`] if a field is out of range or the kind is not in [`Caps`].
-    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError>;
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
+        Err(EditError::Kind(edit.kind()))
+    }
 
     /// The surface now, and the energy account.
     fn view(&self) -> View<'_>;

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p palpate-fem --example implicit -- even 12` presses a block of 12^3 even
 //! cells by 10 mm in 0.5 s and holds it; `graded 2` has cells of 2 mm under the probe. Prints times
-//! of a tick, iterations, the force at 1, 2, 5 and 10 mm and the books.
+//! of a tick, the force at 1, 2, 5 and 10 mm and the books.
 
 use palpate_fem::Support;
 use palpate_fem::implicit::{Implicit, Params};
@@ -80,6 +80,6 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
     times_ms.sort_by(f64::total_cmp);
     let at = |share: f64| times_ms[(share * (times_ms.len() - 1) as f64) as usize];
     println!("ms a tick: p50 {:.2}, p99 {:.2}", at(0.5), at(0.99));
-    println!("{:?}\n{:?}", tissue.effort(), tissue.view().ledger);
+    println!("{:?}", tissue.view().ledger);
     Ok(())
 }

@@ -133,8 +133,8 @@ pub struct PronyStep<T> {
 /// What one point of the tissue remembers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory<T: Real> {
-    branch: [Matrix3<T>; BRANCHES_MAX],
-    elastic: Matrix3<T>,
+    pub(crate) branch: [Matrix3<T>; BRANCHES_MAX],
+    pub(crate) elastic: Matrix3<T>,
 }
 
 impl<T: Real> Default for Memory<T> {
@@ -289,22 +289,5 @@ impl<T: Real> PronyStep<T> {
             heat += form / (stiffness * self.share[branch]);
         }
         heat
-    }
-}
-
-/// Numbers of a [`Memory`].
-pub const MEMORY_NUMBERS: usize = 9 * (BRANCHES_MAX + 1);
-
-impl<T: Real> Memory<T> {
-    /// All numbers, in an order of its own.
-    pub fn numbers(&self) -> impl Iterator<Item = T> {
-        let matrices = self.branch.iter().chain([&self.elastic]);
-        matrices.flat_map(|matrix| matrix.iter().copied())
-    }
-
-    /// All numbers to write, in the same order.
-    pub fn numbers_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let matrices = self.branch.iter_mut().chain([&mut self.elastic]);
-        matrices.flat_map(|matrix| matrix.iter_mut())
     }
 }

@@ -463,20 +463,12 @@ impl Clone for Explicit {
 impl Tissue for Explicit {
     fn caps(&self) -> Caps {
         Caps {
-            method: "fem",
-            nodes: self.model.free,
-            elements: self.model.cells,
-            tools_max: TOOLS,
             shafts: true,
-            plates: false,
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
-            dt_s_best: 1e-3,
             stiffness_edits: true,
             region_edits: true,
-            edits_keep_force: false,
-            cuts: false,
-            instruments: false,
+            ..Caps::new("fem", self.model.free, self.model.cells, TOOLS)
         }
     }
 
@@ -497,25 +489,21 @@ impl Tissue for Explicit {
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            positions_m: &self.seen_m,
-            rest_m: &self.surface.rest_m,
-            faces: &self.surface.triangles,
-            ledger: self.state.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        let shown = &self.surface;
+        View::new(
+            &self.seen_m,
+            &shown.rest_m,
+            &shown.triangles,
+            self.state.ledger,
+        )
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        self.state.freeze(snapshot);
-        self.hold.freeze(snapshot);
+        snapshot.fill(&[&self.state, &self.hold], None);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        self.state.thaw(snapshot)?;
-        self.hold.thaw(snapshot);
+        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);
         self.see();

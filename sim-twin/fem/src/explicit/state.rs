@@ -4,8 +4,8 @@ use super::build::Model;
 use super::friction::Stick;
 use super::grid::Motion;
 use palpate_twin::Vec3;
-use palpate_twin::hold::Hold;
-use palpate_twin::twin::{Ledger, Snapshot, ThawError, Tool};
+use palpate_twin::frozen;
+use palpate_twin::twin::{Ledger, Tool};
 
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
@@ -56,26 +56,10 @@ impl ToolState {
             && (tool.position_m - self.position_m).norm() <= far_m
             && (tool.shaft_m - self.shaft_m).norm() <= far_m
     }
-
-    /// Every number of it.
-    fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
-        let lone = [
-            &mut self.radius_m,
-            &mut self.stiffness_npm,
-            &mut self.stick.stiffness,
-            &mut self.stick.spent,
-            &mut self.energy_j,
-        ];
-        let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.push.iter_mut().chain(&mut self.twist);
-        lone.into_iter()
-            .chain(vectors)
-            .chain(arrays.chain(&mut self.stick.way))
-    }
 }
 
-/// Numbers of a tool.
-const TOOL_NUMBERS: usize = 20;
+frozen!(ToolState: radius_m, stiffness_npm, stick.stiffness, stick.spent, energy_j, position_m, shaft_m, push, twist,
+    stick.way, seen, jaw);
 
 /// Everything that changes from tick to tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,87 +122,6 @@ impl State {
         }
         (self.stale, self.collapses) = (true, self.collapses + 1);
     }
-
-    fn sizes(&self) -> (usize, usize) {
-        let fields = self.motions.iter().flat_map(Motion::fields);
-        let numbers = fields.map(Vec::len).sum::<usize>();
-        (
-            numbers + TOOL_NUMBERS * BODIES + 11 + Hold::NUMBERS,
-            BODIES + 3,
-        )
-    }
-
-    pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
-        let (numbers, integers) = self.sizes();
-        snapshot.numbers.clear();
-        snapshot.integers.clear();
-        snapshot.numbers.reserve(numbers);
-        snapshot.integers.reserve(integers);
-        for field in self.motions.iter().flat_map(Motion::fields) {
-            snapshot.numbers.extend(field.iter().map(|&x| f64::from(x)));
-        }
-        for mut tool in self.tools {
-            snapshot.numbers.extend(tool.numbers().map(|x| *x));
-            let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
-            snapshot.integers.push(known);
-        }
-        let mut ledger = self.ledger;
-        snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
-        snapshot.numbers.push(f64::from(self.demand));
-        snapshot.numbers.push(f64::from(self.stiffest));
-        snapshot.numbers.push(self.granted_j);
-        snapshot.integers.push(u64::from(self.stale));
-        snapshot.integers.push(self.collapses);
-        snapshot.integers.push(u64::from(self.still));
-    }
-
-    pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        let (numbers, integers) = self.sizes();
-        for (expected, found) in [
-            (numbers, snapshot.numbers.len()),
-            (integers, snapshot.integers.len()),
-        ] {
-            if expected != found {
-                return Err(ThawError::Size { expected, found });
-            }
-        }
-        // the lengths were checked, so no default is ever used
-        let mut numbers = snapshot.numbers.iter().copied();
-        let mut next = || numbers.next().unwrap_or_default();
-        for field in self.motions.iter_mut().flat_map(Motion::fields_mut) {
-            #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-            field.iter_mut().for_each(|slot| *slot = next() as f32);
-        }
-        let mut integers = snapshot.integers.iter().copied();
-        let mut whole = || integers.next().unwrap_or_default();
-        for tool in &mut self.tools {
-            tool.numbers().for_each(|slot| *slot = next());
-            let known = whole();
-            (tool.seen, tool.jaw) = (known & 1 != 0, known & 2 != 0);
-        }
-        books(&mut self.ledger)
-            .into_iter()
-            .for_each(|slot| *slot = next());
-        #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-        let (demand, stiffest) = (next() as f32, next() as f32);
-        (self.demand, self.stiffest) = (demand, stiffest);
-        self.granted_j = next();
-        self.stale = whole() != 0;
-        self.collapses = whole();
-        self.still = whole() != 0;
-        Ok(())
-    }
 }
 
-fn books(ledger: &mut Ledger) -> [&mut f64; 8] {
-    [
-        &mut ledger.kinetic_j,
-        &mut ledger.elastic_j,
-        &mut ledger.contact_j,
-        &mut ledger.tool_work_j,
-        &mut ledger.dissipated_j,
-        &mut ledger.edit_j,
-        &mut ledger.mass_j,
-        &mut ledger.residual_j,
-    ]
-}
+frozen!(State: motions, tools, ledger, demand, stiffest, granted_j, stale, collapses, still);

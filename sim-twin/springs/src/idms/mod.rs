@@ -90,27 +90,22 @@ impl Clone for Idms {
 
 impl Tissue for Idms {
     fn caps(&self) -> Caps {
-        let nodes = self.model.params.contact == params::Contact::Node;
+        let by_node = self.model.params.contact == params::Contact::Node;
+        let free = self
+            .model
+            .inverse_mass
+            .iter()
+            .filter(|&&inverse| inverse > 0.0);
         Caps {
-            method: "idms",
-            nodes: self
-                .model
-                .inverse_mass
-                .iter()
-                .filter(|&&inverse| inverse > 0.0)
-                .count(),
-            elements: self.model.elements,
-            tools_max: state::TOOLS,
-            shafts: nodes,
-            plates: nodes,
+            shafts: by_node,
+            plates: by_node,
             jaws: true,
             dt_s_max: self.model.dt_s_max,
             dt_s_best: 1e-4_f64.min(self.params().dt_s),
             stiffness_edits: true,
-            region_edits: false,
             edits_keep_force: true,
             cuts: true,
-            instruments: false,
+            ..Caps::new("idms", free.count(), self.model.elements, state::TOOLS)
         }
     }
 
@@ -129,25 +124,19 @@ impl Tissue for Idms {
 
     fn view(&self) -> View<'_> {
         let surface = self.surface_nodes();
-        View {
-            positions_m: &self.state.x_m[..surface],
-            rest_m: &self.model.rest_m[..surface],
-            faces: &self.scratch.faces,
-            ledger: self.state.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        let (at_m, rest_m) = (&self.state.x_m[..surface], &self.model.rest_m[..surface]);
+        View::new(at_m, rest_m, &self.scratch.faces, self.state.ledger)
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        self.state.freeze(snapshot);
-        self.hold.freeze(snapshot);
+        snapshot.fill(&[&self.state, &self.hold], None);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        self.state.thaw(snapshot)?;
-        self.hold.thaw(snapshot);
+        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
+        for tool in &mut self.state.tools {
+            tool.came_from_m = tool.position_m;
+        }
         self.reload();
         Ok(())
     }
