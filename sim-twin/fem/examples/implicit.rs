@@ -5,7 +5,7 @@
 //! of a tick, the force at 1, 2, 5 and 10 mm and the books.
 
 use palpate_fem::Support;
-use palpate_fem::implicit::{Implicit, Params};
+use palpate_fem::implicit::{Implicit, Matter, Params};
 use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::law::{Family, Material};
@@ -51,9 +51,14 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
     let material = Material::new(5e3, 0.45, 1e3)?;
     let cells = mesh.cells.len();
     let (moduli, densities) = (vec![material.moduli(); cells], vec![1e3; cells]);
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
+    let matter = Matter {
+        family: Family::NeoHookean,
+        moduli: &moduli,
+        densities_kgpm3: &densities,
+        viscosities: &[],
+    };
     let floor = [Support::Fixed(Side::ZMin)];
-    let mut tissue = Implicit::new(mesh, matter, &floor, &Params::default())?;
+    let mut tissue = Implicit::new(mesh, &matter, &floor, &Params::default())?;
     println!("{} nodes, {cells} cells", mesh.nodes_m.len());
     let mut times_ms = Vec::new();
     let mut reaction = [Reaction::default()];

@@ -57,7 +57,7 @@ impl Front {
         while from < count {
             let to = count.min(from + PANEL);
             factor(self, from, to)?;
-            update(self, (from, to), &mut packed);
+            update(self, from, to, &mut packed);
             from = to;
         }
         Ok(())
@@ -135,11 +135,11 @@ fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> 
 /// Subtracts what the columns `from..to` explain from the columns behind them. `packed` has room for
 /// the panel.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn update(front: &mut Front, (from, to): (usize, usize), packed: &mut [f64]) {
+fn update(front: &mut Front, from: usize, to: usize, packed: &mut [f64]) {
     let (size, depth) = (front.size, to - from);
     let strips = (size - to).div_ceil(STRIP);
     let packed = &mut packed[..strips * depth * STRIP];
-    pack(front, (from, to), packed);
+    pack(front, from, to, packed);
     let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
     // rows in groups that stay in the cache while all columns pass
     for group in (0..strips).step_by(GROUP) {
@@ -162,7 +162,7 @@ fn update(front: &mut Front, (from, to): (usize, usize), packed: &mut [f64]) {
 /// The columns `from..to` below row `to` in strips of rows, column after column; rows that are missing
 /// to a whole strip are zero.
 #[inline(always)]
-fn pack(front: &Front, (from, to): (usize, usize), packed: &mut [f64]) {
+fn pack(front: &Front, from: usize, to: usize, packed: &mut [f64]) {
     let (size, depth) = (front.size, to - from);
     for (index, strip) in packed.chunks_exact_mut(depth * STRIP).enumerate() {
         let first = to + index * STRIP;

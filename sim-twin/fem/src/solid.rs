@@ -81,7 +81,7 @@ impl Solid<8, 8> {
     /// Names the cell whose moduli or shape are unfit.
     pub fn new(
         mesh: &HexMesh,
-        (family, moduli): (Family, &[Moduli]),
+        law: (Family, &[Moduli]),
         supports: &[Support],
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
@@ -89,7 +89,7 @@ impl Solid<8, 8> {
         if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         Ok(Self {
             nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
@@ -110,7 +110,7 @@ impl Solid<10, 4> {
     /// Names the cell whose moduli or shape are unfit.
     pub(crate) fn of_tets(
         mesh: &Quadratic,
-        (family, moduli): (Family, &[Moduli]),
+        law: (Family, &[Moduli]),
         held: &[bool],
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
@@ -118,7 +118,7 @@ impl Solid<10, 4> {
         if !held.contains(&true) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         let nodes = mesh.nodes_m.len();
         // a list that is too short holds no more
@@ -143,7 +143,8 @@ struct Laws {
 
 impl Laws {
     fn new(
-        (family, moduli): (Family, &[Moduli]),
+        family: Family,
+        moduli: &[Moduli],
         volumetric: Volumetric,
         cells: usize,
     ) -> Result<Self, SolidError> {

@@ -208,7 +208,8 @@ impl BlockMatrix {
     pub(crate) fn solve_in(
         &self,
         krylov: &mut Krylov,
-        (b, x): (&[Vec3], &mut [Vec3]),
+        b: &[Vec3],
+        x: &mut [Vec3],
         tolerance: f64,
         limit: usize,
     ) -> Solved {
@@ -219,7 +220,7 @@ impl BlockMatrix {
             matrix: self,
             inverse: &krylov.inverse,
         };
-        let solved = krylov.room.solve(&operator, (b, &mut *x), tolerance, limit);
+        let solved = krylov.room.solve(&operator, b, x, tolerance, limit);
         if solved.indefinite && solved.iterations == 0 {
             // a direction to go in all the same
             self.precondition(&krylov.inverse, b, x);

@@ -1,5 +1,6 @@
 use super::element::{Deformed, Points, Split};
 use super::*;
+use crate::implicit::{Matter, Viscosity};
 use nalgebra::{Matrix3, Rotation3};
 use palpate_geometry::mesh::Parts;
 use palpate_geometry::mesh::grade::Grading;
@@ -21,6 +22,28 @@ pub(crate) fn even(length_m: f64, cells: u32) -> Vec<f64> {
     let count = f64::from(cells);
     let place = |i: u32| length_m * (f64::from(i) / count);
     (0..=cells).map(place).collect()
+}
+
+/// An elastic tissue.
+pub(crate) fn elastic<'a>(
+    family: Family,
+    moduli: &'a [Moduli],
+    densities_kgpm3: &'a [f64],
+) -> Matter<'a> {
+    Matter {
+        family,
+        moduli,
+        densities_kgpm3,
+        viscosities: &[],
+    }
+}
+
+/// The same with viscosities.
+pub(crate) fn with<'a>(matter: Matter<'a>, viscosities: &'a [Viscosity]) -> Matter<'a> {
+    Matter {
+        viscosities,
+        ..matter
+    }
 }
 
 /// A block of hexahedra as a file holds it, to be cut.

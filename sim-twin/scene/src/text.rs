@@ -100,7 +100,8 @@ impl Text {
         if !(self.layer.is_empty() && self.inclusion.is_empty()) {
             return Err(field("layer", "given", "[[material]] with a [volume]"));
         }
-        let body = volume.body(&self.material, linked.of_voxels()?, read)?;
+        let (spacing_m, params) = linked.of_voxels()?;
+        let body = volume.body(&self.material, spacing_m, params, read)?;
         let lumps = body.lumps().map_err(LinkedBlockError::from)?;
         Ok((Body::Voxels(body), lumps))
     }

@@ -277,7 +277,7 @@ impl<T: Real> PronyStep<T> {
     /// stiffness `k` gives `((1/c - 1/2) h1^2 - (d/c) h0 h1 + h0^2 / 2) / k` (ours: work of the end's
     /// stress less the energy gained); positive since `d^2 <= c (2 - c)` for every step.
     #[must_use]
-    pub fn dissipation(&self, (before, after): (&Memory<T>, &Memory<T>), stiffness: T) -> T {
+    pub fn dissipation(&self, before: &Memory<T>, after: &Memory<T>, stiffness: T) -> T {
         let mut heat = T::zero();
         let half = T::of(0.5);
         for branch in 0..self.count {

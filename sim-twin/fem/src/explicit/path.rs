@@ -65,7 +65,7 @@ impl Explicit {
             near.clear();
             let Some(path) = path else { continue };
             let way = f32::of(path.reach() + sound);
-            skin.near(&path.at(0.0), (way, self.moved), motions, near);
+            skin.near(&path.at(0.0), way, self.moved, motions, near);
         }
     }
 
@@ -73,7 +73,8 @@ impl Explicit {
     pub(super) fn press(
         &mut self,
         paths: &[Option<Path>; BODIES],
-        (share, plan): (f64, &Plan),
+        share: f64,
+        plan: &Plan,
         beat: &Beat,
         all: &mut [Met; BODIES],
     ) {
@@ -83,7 +84,7 @@ impl Explicit {
             let (near, motions) = (&self.near[index][..], &mut self.state.motions);
             let rod = path.at(share);
             let touches = &mut self.touches;
-            let mut met = model.skin.press((near, &rod), beat, motions, touches);
+            let mut met = model.skin.press(near, &rod, beat, motions, touches);
             if path.friction > 0.0 && met.weight > 0.0 {
                 met.velocity = model.skin.velocity(touches, met.weight, motions);
                 let speed = path.way / (plan.dt * f64::from(plan.substeps));
@@ -100,7 +101,7 @@ impl Explicit {
 
 impl Model {
     /// The way of a body from where it was.
-    pub(super) fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {
+    pub(super) fn path(&self, from_m: Vec3, shaft_m: Vec3, tool: &Tool, friction: f64) -> Path {
         let radius = tool.radius_m / self.length_m;
         let stiffness = tool.stiffness_npm / (self.stress_pa * self.length_m);
         // the tool's boundary as a bed of springs over its disc

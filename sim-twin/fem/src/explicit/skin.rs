@@ -16,10 +16,9 @@
 //! without flutter up to a coefficient of about 0.5.
 
 use super::Params;
-use super::Stuff;
 use super::grid::{Grid, Motion};
+use super::matter::Matter;
 use super::points::{Batch, FACES, Pressed, Rule, cross, from_axis, on_faces, rule, square};
-use palpate_geometry::mesh::nested::Nested;
 use palpate_twin::law::Real;
 
 /// Depth to which the pressure of a point grows, over its face's shorter edge: a face that is
@@ -139,12 +138,8 @@ pub(super) struct Skin {
 }
 
 impl Skin {
-    pub(super) fn new(
-        nested: &Nested,
-        grids: &[Grid],
-        stuff: &[Stuff],
-        (&(_, stress_pa), params): (&(f64, f64), &Params),
-    ) -> Self {
+    pub(super) fn new(matter: &Matter, grids: &[Grid]) -> Self {
+        let (nested, stuff, params) = (matter.nested, matter.stuff, matter.params);
         let mut skin = Self {
             faces: Vec::new(),
             rule: rule(params.order),
@@ -159,8 +154,8 @@ impl Skin {
                         continue;
                     }
                     let moduli = &stuff[index].moduli[i + nx * (j + ny * (nz - 1))];
-                    let mu = moduli.mu_pa / stress_pa;
-                    skin.faces.push(face(index, grid, [i, j, nz], (mu, params)));
+                    let mu = moduli.mu_pa / matter.scale.stress_pa;
+                    skin.faces.push(face(index, grid, [i, j, nz], mu, params));
                 }
             }
         }
@@ -172,7 +167,8 @@ impl Skin {
     pub(super) fn near(
         &self,
         rod: &Rod,
-        (way, moved): (f32, f32),
+        way: f32,
+        moved: f32,
         motions: &[Motion],
         list: &mut Vec<u32>,
     ) {
@@ -209,7 +205,8 @@ impl Skin {
     /// Adds the impulses of the tool on the listed faces that are due.
     pub(super) fn press(
         &self,
-        (near, rod): (&[u32], &Rod),
+        near: &[u32],
+        rod: &Rod,
         beat: &Beat,
         motions: &mut [Motion],
         touches: &mut Touches,
@@ -236,7 +233,7 @@ impl Skin {
                 if pressed.count[lane] == 0.0 || (count == 0.0 && !beat.whole) {
                     continue;
                 }
-                met.add((batch.stiffness(lane), face.area), &pressed, lane);
+                met.add(batch.stiffness(lane), face.area, &pressed, lane);
                 let at = |rows: &[[f32; FACES]; 3]| rows.map(|row| row[lane]);
                 met.push(count, &at(&pressed.total), &at(&pressed.torque));
                 let corners = pressed.corners.map(|rows| at(&rows));
@@ -331,7 +328,7 @@ impl Met {
     }
 
     /// Adds a face whose points have that much pressure a depth, and which had that area at rest.
-    fn add(&mut self, (stiffness, area): (f32, f32), pressed: &Pressed, lane: usize) {
+    fn add(&mut self, stiffness: f32, area: f32, pressed: &Pressed, lane: usize) {
         for (force, total) in self.force.iter_mut().zip(&pressed.total) {
             *force -= f64::from(total[lane]);
         }
@@ -352,7 +349,7 @@ impl Met {
 }
 
 /// The face above the cell at `[i, j]`, in plane `k` of nodes.
-fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &Params)) -> Face {
+fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], mu: f64, params: &Params) -> Face {
     let at = [[i, j, k], [i + 1, j, k], [i + 1, j + 1, k], [i, j + 1, k]].map(|p| grid.at(p));
     let short = grid.edge[0].min(grid.edge[1]);
     #[expect(
@@ -384,7 +381,7 @@ fn places(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3]; 4] {
     corners
 }
 
-pub(super) fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
+fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
         for (f, force) in motion.f.iter_mut().zip(force) {
             f[node as usize] += force * weight;

@@ -129,11 +129,11 @@ impl Explicit {
     /// Gives what stiff cells had of it before, without unit.
     pub(super) fn weigh(&mut self) -> f64 {
         let before = self.coupled_energy();
-        let parts = (&self.model.grids[..], &self.model.seams[..]);
+        let (grids, seams) = (&self.model.grids, &self.model.seams);
         let greatest = self.state.demand * self.state.stiffest;
         let same = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
-        let (light, heavy) = self.loads.apply(greatest, parts, motions);
+        let (light, heavy) = self.loads.apply(greatest, grids, seams, motions);
         let after = if same { before } else { self.coupled_energy() };
         let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
         books.kinetic_j = (heavy + after) * unit_j;
@@ -209,7 +209,7 @@ impl Explicit {
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
             let friction = self.model.params.friction.max(jaw.unwrap_or_default());
-            *path = Some(self.model.path((from_m, shaft_m), tool, friction));
+            *path = Some(self.model.path(from_m, shaft_m, tool, friction));
         }
         paths
     }
@@ -231,11 +231,11 @@ impl Explicit {
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
             let rod = path.at(0.0);
-            let (with, beat) = ((&self.near[index][..], &rod), Beat::all(0.5, slowest));
+            let (near, beat) = (&self.near[index], Beat::all(0.5, slowest));
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
             let met = &mut met[index];
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            *met = skin.press(with, &beat, motions, &mut self.touches);
+            *met = skin.press(near, &rod, &beat, motions, &mut self.touches);
             skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
             let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
             books.tool_work_j += energy_j - tool.energy_j;
@@ -249,9 +249,9 @@ impl Explicit {
 
     /// Forces of the cells that are due, on what they touch.
     fn pull_due<const BOOKS: bool>(&mut self, due: &Due) -> Found {
-        let parts = (&self.model.grids[..], &mut self.state.motions[..]);
+        let (grids, motions) = (&self.model.grids, &mut self.state.motions);
         let needs = &mut self.loads.needs;
-        let (found, heat) = self.shares.pull::<BOOKS>(due, parts, needs);
+        let (found, heat) = self.shares.pull::<BOOKS>(due, grids, motions, needs);
         self.heat += heat;
         found
     }
@@ -297,8 +297,8 @@ impl Explicit {
                 taken += seam.go::<LAST>(above, &pace(seam.class));
             }
         }
-        let parts = (&model.grids[..], &mut self.state.motions[..]);
-        taken += self.shares.go::<LAST>((due, pace), parts);
+        let motions = &mut self.state.motions;
+        taken += self.shares.go::<LAST>(due, pace, &model.grids, motions);
         for (index, seam) in model.seams.iter().enumerate() {
             if !LAST && seam.class <= due {
                 let (above, fine) = self.state.motions.split_at_mut(index + 1);
@@ -347,7 +347,7 @@ impl Explicit {
             if whole {
                 self.follow_speeds();
             }
-            self.press(paths, (share, plan), &beat, &mut met);
+            self.press(paths, share, plan, &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
                 sum.push += f64::from(weight) * Vec3::from(met.push);
@@ -360,10 +360,10 @@ impl Explicit {
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
         let slow = self.model.slow(plan);
-        self.book(paths, (taken, found.energy, slow));
+        self.book(paths, taken, found.energy, slow);
     }
 
-    fn book(&mut self, paths: &[Option<Path>; BODIES], (taken, elastic, slow): (f64, f64, f64)) {
+    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64, slow: f64) {
         let unit_j = self.model.energy_j();
         // damping is proportional to all inertia
         let taken = taken + self.weigh() * (1.0 / (slow * slow) - 1.0);

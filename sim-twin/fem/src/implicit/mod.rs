@@ -25,7 +25,7 @@ mod step;
 mod tests;
 
 use crate::solid::{SolidError, Support};
-use build::{Matter, Model};
+use build::Model;
 use newton::Work;
 use palpate_geometry::mesh::hex::HexMesh;
 use palpate_geometry::mesh::quadratic::Quadratic;
@@ -127,6 +127,19 @@ impl Viscosity {
     }
 }
 
+/// What a tissue is made of, cell by cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Matter<'a> {
+    /// The law of all cells.
+    pub family: Family,
+    /// Moduli of every cell.
+    pub moduli: &'a [Moduli],
+    /// Density of every cell \[kg/m^3\].
+    pub densities_kgpm3: &'a [f64],
+    /// Viscosity of every cell; none of an elastic tissue.
+    pub viscosities: &'a [Viscosity],
+}
+
 /// Why there is no such tissue.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ImplicitError {
@@ -201,61 +214,32 @@ pub struct Implicit {
 }
 
 impl Implicit {
-    /// An elastic tissue at rest with moduli and density \[kg/m^3\] of every cell.
+    /// A tissue at rest, touched on its top. Moduli are those of a sudden strain.
     ///
     /// # Errors
     /// Names the cell, density or parameter that is unfit.
     pub fn new(
         mesh: &HexMesh,
-        matter: (Family, &[Moduli], &[f64]),
+        matter: &Matter<'_>,
         supports: &[Support],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
-        Self::with_viscosity(mesh, matter, &[], supports, params)
-    }
-
-    /// A tissue with one viscosity a cell; an empty list is an elastic tissue. Moduli are those of a
-    /// sudden strain.
-    ///
-    /// # Errors
-    /// Names the cell, density or parameter that is unfit.
-    pub fn with_viscosity(
-        mesh: &HexMesh,
-        matter: (Family, &[Moduli], &[f64]),
-        viscosities: &[Viscosity],
-        supports: &[Support],
-        params: &Params,
-    ) -> Result<Self, ImplicitError> {
-        let (family, moduli, densities_kgpm3) = matter;
-        let matter = Matter {
-            family,
-            moduli,
-            densities_kgpm3,
-            viscosities,
-        };
         Ok(Self::of_model(Model::of_block(
             mesh, matter, supports, params,
         )?))
     }
 
     /// A tissue of tetrahedra, touched wherever it is not held; `held` tells of every node whether it
-    /// is. Otherwise as [`Implicit::with_viscosity`].
+    /// is. Otherwise as [`Implicit::new`].
     ///
     /// # Errors
     /// Names the cell, density or parameter that is unfit.
     pub fn of_tets(
         mesh: &Quadratic,
-        (family, moduli, densities_kgpm3): (Family, &[Moduli], &[f64]),
-        viscosities: &[Viscosity],
+        matter: &Matter<'_>,
         held: &[bool],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
-        let matter = Matter {
-            family,
-            moduli,
-            densities_kgpm3,
-            viscosities,
-        };
         Ok(Self::of_model(Model::of_tets(mesh, matter, held, params)?))
     }
 

@@ -56,7 +56,7 @@ impl Implicit {
             dt,
         }
         .solve();
-        self.book(&paths, &end, (dt, settled), reactions);
+        self.book(&paths, &end, dt, settled, reactions);
         self.see();
     }
 
@@ -107,7 +107,8 @@ impl Implicit {
         &mut self,
         paths: &[Option<Path>; TOOLS],
         end: &Potential,
-        (dt, settled): (f64, bool),
+        dt: f64,
+        settled: bool,
         reactions: &mut [Reaction],
     ) {
         let before = self.state.kinetic(&self.model.masses)

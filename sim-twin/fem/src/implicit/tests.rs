@@ -1,5 +1,5 @@
 use super::*;
-use crate::tests::even;
+use crate::tests::{elastic, even, with};
 use palpate_geometry::mesh::hex::Side;
 use palpate_twin::law::Material;
 use palpate_twin::twin::Ledger;
@@ -53,7 +53,7 @@ fn matter(mesh: &HexMesh, young_pa: f64, poisson: f64) -> (Vec<Moduli>, Vec<f64>
 
 fn tissue(mesh: &HexMesh, family: Family, params: &Params) -> Implicit {
     let (moduli, densities) = matter(mesh, 5e3, 0.45);
-    Implicit::new(mesh, (family, &moduli, &densities), &FLOOR, params).unwrap()
+    Implicit::new(mesh, &elastic(family, &moduli, &densities), &FLOOR, params).unwrap()
 }
 
 fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
@@ -245,8 +245,8 @@ fn wrong_tissues_are_refused() {
     let mesh = block(0.1, 2);
     let (moduli, densities) = matter(&mesh, 5e3, 0.45);
     let build = |densities: &[f64], params: &Params| {
-        let matter = (Family::NeoHookean, &moduli[..], densities);
-        Implicit::new(&mesh, matter, &FLOOR, params).map(|_| ())
+        let matter = elastic(Family::NeoHookean, &moduli, densities);
+        Implicit::new(&mesh, &matter, &FLOOR, params).map(|_| ())
     };
     let good = Params::default();
     assert_eq!(build(&densities, &good), Ok(()));

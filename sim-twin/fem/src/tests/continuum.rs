@@ -4,7 +4,7 @@
 
 use super::balance::{bordered, equilibrium, small};
 use super::truth::{Press, Settings};
-use super::{even, pressure_wave_mps};
+use super::{elastic, even, pressure_wave_mps};
 use crate::implicit::{Implicit, Params};
 use crate::{Solid, Support, Volumetric};
 use nalgebra::{Matrix3, Rotation3};
@@ -107,13 +107,13 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
     let mut supports = vec![Support::Fixed(Side::ZMin)];
     supports.extend([Side::XMin, Side::XMax, Side::YMin, Side::YMax].map(Support::Sliding));
     let (moduli, densities) = (moduli(&mesh, 5e3, 0.45), vec![1e3; mesh.cells.len()]);
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
     let params = Params {
         tolerance: 1e-9,
         damping_hz,
         ..Params::default()
     };
-    let tissue = Implicit::new(&mesh, matter, &supports, &params).expect("valid");
+    let tissue = Implicit::new(&mesh, &matter, &supports, &params).expect("valid");
     (mesh, tissue)
 }
 

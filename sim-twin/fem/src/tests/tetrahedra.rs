@@ -4,7 +4,7 @@
 //! stand.
 
 use super::balance::{bordered, equilibrium, small};
-use super::{even, uncut};
+use super::{elastic, even, uncut, with};
 use crate::implicit::{Implicit, Params};
 use crate::{Solid, Volumetric};
 use nalgebra::{Matrix3, Rotation3};
@@ -227,8 +227,8 @@ fn swing(cells: u32, steps: u32) -> f64 {
         damping_hz: 0.0,
         ..Params::default()
     };
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-    let mut tissue = Implicit::of_tets(&mesh, matter, &[], &held, &params).expect("valid");
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    let mut tissue = Implicit::of_tets(&mesh, &with(matter, &[]), &held, &params).expect("valid");
     let half_s = 2.0 * 0.1 / 5.0_f64.sqrt();
     let wave = |x: &Vec3| Vec3::z() * (1e-5 * (0.5 * PI * x.z / 0.1).sin());
     let start: Vec<Vec3> = mesh.nodes_m.iter().map(wave).collect();

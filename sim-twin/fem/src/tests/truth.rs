@@ -371,7 +371,7 @@ pub(crate) fn solve(
     limit: usize,
 ) -> (Vec<Vec3>, Solved) {
     let mut x = vec![Vec3::zeros(); b.len()];
-    let solved = a.solve_in(&mut Krylov::new(b.len()), (b, &mut x), tolerance, limit);
+    let solved = a.solve_in(&mut Krylov::new(b.len()), b, &mut x, tolerance, limit);
     (x, solved)
 }
 

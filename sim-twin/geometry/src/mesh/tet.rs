@@ -59,7 +59,7 @@ impl TetMesh {
     /// Faces that belong to one cell only, counter-clockwise seen from outside, in the order of the
     /// cells.
     #[must_use]
-    pub fn boundary(&self) -> Vec<[u32; 3]> {
+    pub(crate) fn boundary(&self) -> Vec<[u32; 3]> {
         let faces = || {
             let cells = self.cells.nodes.iter();
             cells.flat_map(|cell| FACES.map(|face| face.map(|corner| cell[corner])))

@@ -64,6 +64,13 @@ impl ToolState {
     };
 }
 
+/// Lengths in the last step, and their filtered rates.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lengths {
+    pub(super) last_m: Vec<f64>,
+    pub(super) rate_mps: Vec<f64>,
+}
+
 /// Every number that a step changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
@@ -77,9 +84,8 @@ pub(super) struct State {
     pub(super) home_shift_m: Vec<Vec3>,
     pub(super) spring_k: Vec<f64>,
     pub(super) spring_shift_m: Vec<f64>,
-    /// Printed scheme only: lengths and filtered rates of springs, then of homes.
-    pub(super) last_m: Vec<f64>,
-    pub(super) rate_mps: Vec<f64>,
+    /// Printed scheme only: springs, then homes.
+    pub(super) lengths: Lengths,
     pub(super) tools: [ToolState; TOOLS],
     pub(super) ledger: Ledger,
     pub(super) power_w: f64,
@@ -157,8 +163,10 @@ impl State {
                 .map(|spring| spring.stiffness_npm)
                 .collect(),
             spring_shift_m: vec![0.0; springs],
-            last_m,
-            rate_mps: vec![0.0; lagging],
+            lengths: Lengths {
+                last_m,
+                rate_mps: vec![0.0; lagging],
+            },
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             power_w: 0.0,
@@ -175,7 +183,7 @@ impl State {
 }
 
 // flags are integers, so that they stand before the tools and numbers after them
-frozen!(State: x_m, v_mps, f_n, home_shift_m, scale, home_k, spring_k, spring_shift_m, last_m, rate_mps, spring_alive,
+frozen!(State: x_m, v_mps, f_n, home_shift_m, scale, home_k, spring_k, spring_shift_m, lengths.last_m, lengths.rate_mps, spring_alive,
     face_alive, awake, tools, ledger, power_w, asleep_j, travel_m, steps, escapes, shifted);
 frozen!(ToolState: position_m, force_n, normal, grasp_offset_m, opening_m, grip_n, grasp_age_s, pinch_m, energy_j, seen,
     closed, deep, grasped, side);

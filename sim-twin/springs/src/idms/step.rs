@@ -377,9 +377,9 @@ impl Home {
 /// Filtered backward difference of one length (Eq 4.4): `l_dot = lambda dl/h + (1-lambda) l_dot`.
 fn filter(state: &mut super::state::State, slot: usize, length_m: f64, lag: Lag) -> f64 {
     if let Lag::Take(lambda, gain_hz) = lag {
-        let newest = gain_hz * (length_m - state.last_m[slot]);
-        state.rate_mps[slot] = newest + (1.0 - lambda) * state.rate_mps[slot];
-        state.last_m[slot] = length_m;
+        let newest = gain_hz * (length_m - state.lengths.last_m[slot]);
+        state.lengths.rate_mps[slot] = newest + (1.0 - lambda) * state.lengths.rate_mps[slot];
+        state.lengths.last_m[slot] = length_m;
     }
-    state.rate_mps[slot]
+    state.lengths.rate_mps[slot]
 }

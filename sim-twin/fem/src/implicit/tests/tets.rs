@@ -18,8 +18,9 @@ fn tissue_with(mesh: &HexMesh, branches: &[(f64, f64)], params: &Params) -> Impl
         prony: Prony::new(branches).unwrap(),
     };
     let viscosities = vec![viscosity; if branches.is_empty() { 0 } else { cells }];
-    let matter = (Family::NeoHookean, &moduli[..], &vec![1e3; cells][..]);
-    Implicit::of_tets(&mesh, matter, &viscosities, &held, params).unwrap()
+    let densities = vec![1e3; cells];
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    Implicit::of_tets(&mesh, &with(matter, &viscosities), &held, params).unwrap()
 }
 
 #[test]
@@ -78,8 +79,8 @@ fn a_body_that_is_held_all_over_or_nowhere_is_refused() {
     );
     let build = |held: bool| {
         let held = vec![held; mesh.nodes_m.len()];
-        let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-        Implicit::of_tets(&mesh, matter, &[], &held, &Params::default()).map(|_| ())
+        let matter = elastic(Family::NeoHookean, &moduli, &densities);
+        Implicit::of_tets(&mesh, &with(matter, &[]), &held, &Params::default()).map(|_| ())
     };
     assert_eq!(build(true), Err(ImplicitError::Untouchable));
     assert!(matches!(
