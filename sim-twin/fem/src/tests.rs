@@ -13,6 +13,7 @@ use proptest::prelude::*;
 mod balance;
 mod block;
 mod continuum;
+mod linked;
 mod tetrahedra;
 mod touch;
 pub(crate) mod truth;

@@ -112,65 +112,49 @@ impl Params {
     }
 
     fn check(&self) -> Result<(), ExplicitError> {
-        // written so that what is not a number is refused
-        let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
-        let above = |value: f64, high: f64| value > 0.0 && value <= high;
-        let (hourglass, safety) = (self.hourglass, self.safety);
-        let stiffness = self.contact_stiffness;
-        let [order, classes] = [self.order, self.classes].map(|count| count as f64);
-        let substeps = f64::from(self.substeps_max);
         let rules = [
-            (
-                "damping_hz",
-                self.damping_hz,
-                within(self.damping_hz, 0.0, 1e6),
-                "0 to 1e6",
-            ),
+            ("damping_hz", self.damping_hz, 0.0..=1e6, "0 to 1e6"),
             (
                 "hourglass",
-                hourglass,
-                above(hourglass, 10.0),
+                self.hourglass,
+                ABOVE..=10.0,
                 "above 0, at most 10",
             ),
             (
                 "safety",
-                safety,
-                above(safety, 1.0) && safety < 1.0,
+                self.safety,
+                ABOVE..=1.0 - f64::EPSILON,
                 "above 0, below 1",
             ),
             (
                 "contact_stiffness",
-                stiffness,
-                above(stiffness, 1e4),
+                self.contact_stiffness,
+                ABOVE..=1e4,
                 "above 0, at most 1e4",
             ),
-            ("order", order, within(order, 1.0, 4.0), "1 to 4"),
+            ("order", self.order as f64, 1.0..=4.0, "1 to 4"),
             (
                 "classes",
-                classes,
-                within(classes, 1.0, CLASSES as f64),
+                self.classes as f64,
+                1.0..=CLASSES as f64,
                 "1 to 5",
             ),
             (
                 "substeps_max",
-                substeps,
-                within(substeps, 1.0, 1e6),
+                self.substeps_max.into(),
+                1.0..=1e6,
                 "1 to 1e6",
             ),
-            (
-                "friction",
-                self.friction,
-                within(self.friction, 0.0, 10.0),
-                "0 to 10",
-            ),
+            ("friction", self.friction, 0.0..=10.0, "0 to 10"),
             (
                 "jaw_friction",
                 self.jaw_friction.unwrap_or_default(),
-                self.jaw_friction.is_none_or(|x| within(x, 0.0, 10.0)),
+                0.0..=10.0,
                 "0 to 10",
             ),
         ];
-        match rules.into_iter().find(|rule| !rule.2) {
+        // a range has no place for what is not a number
+        match rules.into_iter().find(|rule| !rule.2.contains(&rule.1)) {
             Some((field, value, _, expected)) => Err(ExplicitError::Param {
                 field,
                 value,
@@ -180,6 +164,9 @@ impl Params {
         }
     }
 }
+
+/// The least number above 0.
+const ABOVE: f64 = f64::MIN_POSITIVE;
 
 /// What the cells of one grid are made of, x fastest; cells that a finer grid replaces count for
 /// nothing and are there so that the places are those of the grid.

@@ -142,55 +142,30 @@ impl Default for IdmsParams {
 impl IdmsParams {
     /// Check every field by itself.
     pub(super) fn check(&self) -> Result<(), IdmsError> {
-        let positive = "a finite number greater than 0";
-        let natural = "a finite number, 0 or more";
-        at_least("dt_s", self.dt_s, f64::MIN_POSITIVE, positive)?;
+        let natural = |field, value| at_least(field, value, 0.0, "a finite number, 0 or more");
         at_least("substeps", f64::from(self.substeps), 1.0, "1 or more")?;
-        at_least(
-            "tool_stiffness_npm",
-            self.tool_stiffness_npm,
-            f64::MIN_POSITIVE,
-            positive,
-        )?;
-        at_least(
-            "contact_damping_ratio",
-            self.contact_damping_ratio,
-            0.0,
-            natural,
-        )?;
-        at_least(
-            "pinch.stiffness_npm",
-            self.pinch.stiffness_npm,
-            0.0,
-            natural,
-        )?;
-        at_least("pinch.width_m", self.pinch.width_m, 0.0, natural)?;
-        at_least("drag_hz", self.drag_hz, 0.0, natural)?;
-        at_least("relax_s", self.relax_s, f64::MIN_POSITIVE, positive)?;
-        at_least(
-            "displacement_max_m",
-            self.displacement_max_m,
-            f64::MIN_POSITIVE,
-            positive,
-        )?;
+        positive("dt_s", self.dt_s)?;
+        positive("tool_stiffness_npm", self.tool_stiffness_npm)?;
+        natural("contact_damping_ratio", self.contact_damping_ratio)?;
+        natural("pinch.stiffness_npm", self.pinch.stiffness_npm)?;
+        natural("pinch.width_m", self.pinch.width_m)?;
+        natural("drag_hz", self.drag_hz)?;
+        positive("relax_s", self.relax_s)?;
+        positive("displacement_max_m", self.displacement_max_m)?;
         at_least(
             "gravity_mps2",
             self.gravity_mps2.norm(),
             0.0,
             "finite numbers",
         )?;
-        self.check_choices(positive, natural)
+        if let Contact::Face { patch_m } = self.contact {
+            natural("contact.patch_m", patch_m)?;
+        }
+        self.check_choices()
     }
 
     /// Check what only some choices have.
-    fn check_choices(
-        &self,
-        positive: &'static str,
-        natural: &'static str,
-    ) -> Result<(), IdmsError> {
-        if let Contact::Face { patch_m } = self.contact {
-            at_least("contact.patch_m", patch_m, 0.0, natural)?;
-        }
+    fn check_choices(&self) -> Result<(), IdmsError> {
         if let Scheme::Printed { lambda, .. } = self.scheme {
             let within = if lambda <= 1.0 { lambda } else { f64::NAN };
             at_least(
@@ -201,38 +176,28 @@ impl IdmsParams {
             )?;
         }
         if let Law::Fung { growth, steepest } = self.law {
-            at_least("fung_growth", growth, f64::MIN_POSITIVE, positive)?;
-            at_least(
-                "fung_steepest",
-                steepest,
-                1.0 + 1e-9,
-                "a finite number greater than 1",
-            )?;
+            positive("fung_growth", growth)?;
+            let expected = "a finite number greater than 1";
+            at_least("fung_steepest", steepest, 1.0 + 1e-9, expected)?;
         }
         if let Some(window) = self.window {
-            at_least(
-                "window_radius_m",
-                window.radius_m,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
+            positive("window_radius_m", window.radius_m)?;
         }
         if let Some(rest) = self.rest {
-            at_least(
-                "rest.displacement_m",
-                rest.displacement_m,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
-            at_least(
-                "rest.speed_mps",
-                rest.speed_mps,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
+            positive("rest.displacement_m", rest.displacement_m)?;
+            positive("rest.speed_mps", rest.speed_mps)?;
         }
         Ok(())
     }
+}
+
+fn positive(field: &'static str, value: f64) -> Result<(), IdmsError> {
+    at_least(
+        field,
+        value,
+        f64::MIN_POSITIVE,
+        "a finite number greater than 0",
+    )
 }
 
 fn at_least(
@@ -242,14 +207,13 @@ fn at_least(
     expected: &'static str,
 ) -> Result<(), IdmsError> {
     if value >= least && value.is_finite() {
-        Ok(())
-    } else {
-        Err(IdmsError::Field {
-            field,
-            value,
-            expected,
-        })
+        return Ok(());
     }
+    Err(IdmsError::Field {
+        field,
+        value,
+        expected,
+    })
 }
 
 /// Why a tissue could not be built.
