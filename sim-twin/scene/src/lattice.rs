@@ -128,6 +128,14 @@ enum GraspText {
     Shell,
 }
 
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WindowText {
+    radius_m: f64,
+    #[serde(default)]
+    at_once: bool,
+}
+
 /// The part of [`IdmsParams`] that a scene may set; what is left out has its default.
 ///
 /// | key | what it sets |
@@ -135,7 +143,7 @@ enum GraspText {
 /// | `law` | `linear`, or `fung` with `fung_growth` and `fung_steepest` (row S4-08) |
 /// | `scheme` | `semi-implicit`, or `printed` with `filter_lambda` and, if wanted, `radial_homes` (S4-13, S4-14) |
 /// | `gravity_mps2`, `drag_hz` | forces on every atom (S4-12) |
-/// | `window_radius_m`, `window_at_once` | only atoms near a tool are stepped (S4-21) |
+/// | `window` | `{ radius_m, at_once }`: only atoms near a tool are stepped, or, without `at_once`, woken (S4-21) |
 /// | `grasp` | `fixed`, or `shell` as printed (S4-24) |
 /// | `sleeps` | `false` steps every atom always |
 /// | `unchecked` | `true` skips the stability gate, for experiments on instability |
@@ -152,8 +160,7 @@ pub(super) struct ModelText {
     radial_homes: Option<bool>,
     gravity_mps2: Option<[f64; 3]>,
     drag_hz: Option<f64>,
-    window_radius_m: Option<f64>,
-    window_at_once: Option<bool>,
+    window: Option<WindowText>,
     grasp: Option<GraspText>,
     sleeps: Option<bool>,
     unchecked: Option<bool>,
@@ -177,7 +184,10 @@ impl ModelText {
             scheme: self.scheme()?,
             gravity_mps2: self.gravity_mps2.map_or(ours.gravity_mps2, Vec3::from),
             drag_hz: self.drag_hz.unwrap_or(ours.drag_hz),
-            window: self.window()?,
+            window: self.window.map(|window| Window {
+                radius_m: window.radius_m,
+                at_once: window.at_once,
+            }),
             grasp: match self.grasp {
                 Some(GraspText::Fixed) => GraspLaw::Fixed,
                 Some(GraspText::Shell) => GraspLaw::Shell,
@@ -224,20 +234,6 @@ impl ModelText {
                 radial_homes: self.radial_homes.unwrap_or(false),
             }),
         )
-    }
-
-    fn window(&self) -> Result<Option<Window>, SceneError> {
-        if self.window_at_once.is_some() && self.window_radius_m.is_none() {
-            return Err(field(
-                "model.window_at_once",
-                "given",
-                "`window_radius_m` beside it",
-            ));
-        }
-        Ok(self.window_radius_m.map(|radius_m| Window {
-            radius_m,
-            at_once: self.window_at_once.unwrap_or(false),
-        }))
     }
 }
 
@@ -356,12 +352,12 @@ mod tests {
     fn s4_21_a_scene_steps_only_what_is_near_its_tool() {
         let whole_n = press("sleeps = false", 6e-3);
         let error = |radius_m: f64| {
-            let lines = format!("window_radius_m = {radius_m}\nwindow_at_once = true");
+            let lines = format!("window = {{ radius_m = {radius_m}, at_once = true }}");
             (press(&lines, 6e-3) / whole_n - 1.0).abs()
         };
         let [near, far] = [0.025, 0.2].map(error);
         assert!(near > 1e-3 && far < 1e-6, "{near} {far}");
-        let relaxed_n = press("window_radius_m = 0.05", 6e-3);
+        let relaxed_n = press("window = { radius_m = 0.05 }", 6e-3);
         assert!(
             (relaxed_n / whole_n - 1.0).abs() < 0.05,
             "{relaxed_n} {whole_n}"
@@ -393,13 +389,10 @@ mod tests {
             ),
             ("drag_hz = -1.0", ["drag_hz", "0 or more"]),
             (
-                "window_radius_m = 0.0",
-                ["window_radius_m", "greater than 0"],
+                "window = { radius_m = 0.0 }",
+                ["window.radius_m", "greater than 0"],
             ),
-            (
-                "window_at_once = true",
-                ["model.window_at_once", "window_radius_m"],
-            ),
+            ("window = { at_once = true }", ["radius_m", "missing field"]),
             ("grasp = \"loose\"", ["loose", "shell"]),
         ] {
             let error = with(lines).expect_err(lines);

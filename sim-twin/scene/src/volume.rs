@@ -96,17 +96,13 @@ impl Volume {
     /// # Errors
     /// If the solver refuses it.
     pub fn solver(&self) -> Result<Implicit, VolumeError> {
-        let materials = || {
-            self.mesh
-                .regions
-                .iter()
-                .map(|&part| self.parts[part as usize].material)
-        };
-        let moduli: Vec<Moduli> = materials().map(|material| material.moduli()).collect();
-        let densities: Vec<f64> = materials()
-            .map(|material| material.density_kgpm3())
+        let regions = self.mesh.regions.iter();
+        let materials: Vec<Material> = regions
+            .map(|&part| self.parts[part as usize].material)
             .collect();
-        let viscous: Vec<_> = materials().map(|material| material.viscosity()).collect();
+        let moduli: Vec<Moduli> = materials.iter().map(Material::moduli).collect();
+        let densities: Vec<f64> = materials.iter().map(Material::density_kgpm3).collect();
+        let viscous: Vec<_> = materials.iter().map(Material::viscosity).collect();
         let viscosities = Viscosity::of_cells(&viscous)?;
         let matter = Matter {
             family: self.law,
@@ -390,11 +386,8 @@ impl MeshText {
         }
         for group in &found {
             if !parts.iter().any(|part| part.group == *group) {
-                let cells = mesh
-                    .regions
-                    .iter()
-                    .filter(|region| *region == group)
-                    .count();
+                let own = mesh.regions.iter().filter(|region| *region == group);
+                let cells = own.count();
                 let value = format!("missing for {} of {cells} cells", named(file, *group));
                 let expected = format!("a [[region]] with `id = {group}` or its name");
                 return Err(wrong("region".into(), value, &expected).into());
@@ -483,9 +476,8 @@ fn corners(what: &toml::Value, field: &str, place: Place<'_>) -> Result<Vec<bool
         }
         toml::Value::Table(table) if table.len() == 1 && table.contains_key("below_m") => {
             let limit_m = table.get("below_m").and_then(number).ok_or_else(|| {
-                let value = table
-                    .get("below_m")
-                    .map_or_else(String::new, ToString::to_string);
+                let value = table.get("below_m").map(ToString::to_string);
+                let value = value.unwrap_or_default();
                 wrong(format!("{field}.below_m"), value, "a finite number")
             })?;
             Ok(below(limit_m))
@@ -500,10 +492,8 @@ fn corners(what: &toml::Value, field: &str, place: Place<'_>) -> Result<Vec<bool
 
 fn number(value: &toml::Value) -> Option<f64> {
     let whole = value.as_integer().map(|whole| whole as f64);
-    value
-        .as_float()
-        .or(whole)
-        .filter(|number| number.is_finite())
+    let number = value.as_float().or(whole);
+    number.filter(|number| number.is_finite())
 }
 
 /// Dimension and number of the group of that name.
@@ -521,16 +511,13 @@ fn of_group(file: &Parts, dimension: u8, number: u32) -> Vec<bool> {
         }
     };
     if dimension == 2 {
-        file.triangles
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.triangles.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
     } else {
-        file.tets
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
-        file.hexes
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.tets.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.hexes.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
     }
     held
 }

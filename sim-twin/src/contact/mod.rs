@@ -13,7 +13,7 @@ pub mod near;
 pub mod node;
 pub mod skin;
 pub mod span;
-pub mod triangle;
+mod triangle;
 
 pub use near::Near;
 pub use skin::Skin;

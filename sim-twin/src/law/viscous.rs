@@ -13,7 +13,7 @@ use super::Real;
 use nalgebra::Matrix3;
 
 /// Most branches that a series may have; state is held in place, without allocation.
-pub const BRANCHES_MAX: usize = 4;
+const BRANCHES_MAX: usize = 4;
 
 /// Why numbers make no viscous addition.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]

@@ -85,6 +85,19 @@ impl Viscous {
         &self.shear
     }
 
+    /// Those of [`Own`].
+    #[inline(always)]
+    fn fields(&self) -> [&Field; 5] {
+        let Self {
+            shear,
+            bulk,
+            branch,
+            give,
+            rate,
+        } = self;
+        [shear, bulk, branch, give, rate]
+    }
+
     /// Whether any cell of some lanes is viscous.
     pub(super) fn any(&self, start: usize) -> bool {
         let lanes = start..start + LANES;
@@ -245,14 +258,7 @@ pub(super) fn pull(
                     *x = *row(u, at + corner);
                 }
             }
-            let fields = [
-                &viscous.shear,
-                &viscous.bulk,
-                &viscous.branch,
-                &viscous.give,
-                &viscous.rate,
-            ];
-            let own = fields.map(|field| *row(field, at));
+            let own = viscous.fields().map(|field| *row(field, at));
             let mut past = [[0.0_f32; LANES]; PAST];
             let own_at = at - onto.from;
             for (past, field) in past.iter_mut().zip(&*remembered) {

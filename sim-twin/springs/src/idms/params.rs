@@ -181,7 +181,7 @@ impl IdmsParams {
             at_least("fung_steepest", steepest, 1.0 + 1e-9, expected)?;
         }
         if let Some(window) = self.window {
-            positive("window_radius_m", window.radius_m)?;
+            positive("window.radius_m", window.radius_m)?;
         }
         if let Some(rest) = self.rest {
             positive("rest.displacement_m", rest.displacement_m)?;
