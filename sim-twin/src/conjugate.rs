@@ -53,7 +53,8 @@ impl Room {
     pub fn solve(
         &mut self,
         operator: &impl Operator,
-        (b, x): (&[Vec3], &mut [Vec3]),
+        b: &[Vec3],
+        x: &mut [Vec3],
         tolerance: f64,
         limit: usize,
     ) -> Solved {

@@ -6,15 +6,15 @@
 //! it has a table.
 
 use crate::Vec3;
-use crate::contact::{is_point, usable};
+use crate::contact::usable;
+use crate::frozen;
+use crate::snapshot::{Frozen, Left};
 use crate::twin::{Reaction, Snapshot, Tool};
 
 /// Most tools of any model.
 const TOOLS: usize = 4;
 /// Numbers of a held tool in a snapshot.
 const HELD: usize = 24;
-/// Stands for no estimate in a snapshot; an estimate is at least 0.
-const NONE: f64 = -1.0;
 
 /// A tool at the end of the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -42,25 +42,19 @@ impl Hold {
         }
         self.tools = [Held::default(); TOOLS];
         for (held, (tool, felt)) in self.tools.iter_mut().zip(tools.iter().zip(reactions)) {
-            if usable(tool) || is_point(tool) {
+            if usable(tool) {
                 (held.at_m, held.felt) = (tool.position_m, *felt);
             }
         }
     }
 
     /// The tool of this index at the end of the last step, if what it felt still says something: not
-    /// after a leap of more than its radius. A point has none: it may go as far as would take or double
-    /// its force.
+    /// after a leap of more than its radius.
     #[inline]
     pub fn of(&self, index: usize, tool: &Tool) -> Option<&Held> {
         let held = self.tools.get(index)?;
         let leap_m = (tool.position_m - held.at_m).norm();
-        let near = if is_point(tool) {
-            held.felt.stiffness_npm * leap_m <= held.felt.force_n.norm()
-        } else {
-            usable(tool) && leap_m <= tool.radius_m
-        };
-        near.then_some(held)
+        (usable(tool) && leap_m <= tool.radius_m).then_some(held)
     }
 
     /// What is felt now, while no time passes: [`Reaction::moved_by`], and nothing by a tool that is
@@ -76,49 +70,16 @@ impl Hold {
 
     /// Appends itself to a snapshot.
     pub fn freeze(&self, snapshot: &mut Snapshot) {
-        for held in &self.tools {
-            let felt = &held.felt;
-            let vectors = [held.at_m, felt.force_n, felt.torque_nm, felt.normal];
-            for vector in vectors.into_iter().chain([felt.to_proxy_m]) {
-                snapshot.numbers.extend(vector.iter());
-            }
-            let contacts = f64::from(felt.contacts);
-            snapshot.numbers.extend([felt.grip_n, felt.penetration_m]);
-            let slopes = [felt.stiffness_npm, felt.damping_nspm, contacts];
-            snapshot.numbers.extend(slopes);
-            snapshot.numbers.push(felt.error_n.unwrap_or(NONE));
-            snapshot.numbers.extend(felt.edge_n.iter());
-        }
+        self.put(snapshot);
     }
 
     /// Takes itself from the end of a snapshot whose length the model has checked.
     pub fn thaw(&mut self, snapshot: &Snapshot) {
         let own = snapshot.numbers.len().saturating_sub(Self::NUMBERS);
-        let all = snapshot.numbers[own..].as_chunks::<HELD>().0;
-        for (held, numbers) in self.tools.iter_mut().zip(all) {
-            let vector = |at: usize| Vec3::from_column_slice(&numbers[at..at + 3]);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a count before"
-            )]
-            let contacts = numbers[19] as u32;
-            *held = Held {
-                at_m: vector(0),
-                felt: Reaction {
-                    force_n: vector(3),
-                    torque_nm: vector(6),
-                    normal: vector(9),
-                    to_proxy_m: vector(12),
-                    grip_n: numbers[15],
-                    penetration_m: numbers[16],
-                    stiffness_npm: numbers[17],
-                    damping_nspm: numbers[18],
-                    error_n: Some(numbers[20]).filter(|&n| n != NONE),
-                    edge_n: vector(21),
-                    contacts,
-                },
-            };
-        }
+        self.take(&mut Left::after(snapshot, own, 0));
     }
 }
+
+frozen!(Hold: tools);
+frozen!(Held: at_m, felt.force_n, felt.torque_nm, felt.normal, felt.to_proxy_m, felt.grip_n, felt.penetration_m,
+    felt.stiffness_npm, felt.damping_nspm, felt.contacts, felt.error_n, felt.edge_n);

@@ -3,7 +3,7 @@
 //! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it gives back. [`edits`]
 //! is what was done to tissue that can be opened, [`shape`] where a part of it is, [`lattice`] a neutral description of
 //! point masses and links, [`law`] what a continuum is made of, [`contact`] the geometry of touching, [`integrate`] the
-//! stability advisor. Models share [`hold`], [`seal`], [`stiffen`] and [`conjugate`].
+//! stability advisor. Models share [`hold`], [`snapshot`], [`seal`], [`stiffen`] and [`conjugate`].
 //!
 //! The crates in the folders beside `src` know this one: `geometry` has meshes, volumes and their files; `fem`, `voxel`
 //! and `springs` are models, which never know each other; `scene` turns a typed scene file into a boxed model. None of
@@ -18,6 +18,7 @@ pub mod lattice;
 pub mod law;
 pub mod seal;
 pub mod shape;
+pub mod snapshot;
 pub mod stiffen;
 pub mod twin;
 

@@ -7,7 +7,7 @@ use crate::Vec3;
 use crate::edits::{Change, Part};
 use crate::shape::Shape;
 
-/// What touches the tissue during one step: a sphere, a rod, a plate or a point, with jaws when it can pinch and an
+/// What touches the tissue during one step: a sphere, a rod or a plate, with jaws when it can pinch and an
 /// instrument when it can do more than press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
@@ -15,9 +15,7 @@ pub struct Tool {
     pub position_m: Vec3,
     /// Velocity of the centre \[m/s\].
     pub velocity_mps: Vec3,
-    /// Radius of the sphere \[m\], greater than zero; zero is a point, which models without
-    /// [`Caps::points`] do not feel, nor any model one with a shaft. The force of a point on a continuum
-    /// is that of its mesh: a finer one is softer under it, without end.
+    /// Radius of the sphere \[m\], greater than zero; a tool without one touches nothing.
     pub radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
     pub stiffness_npm: f64,
@@ -98,8 +96,7 @@ pub struct Reaction {
     /// force follows acceleration and not speed.
     pub damping_nspm: f64,
     /// About how much of the force's size is the mesh's and not the tissue's \[N\], at least 0; an
-    /// estimate, from this step alone. None without contact, and of models that have no estimate; all of
-    /// the force of a point, whose force has no limit for fine meshes.
+    /// estimate, from this step alone. None without contact, and of models that have no estimate.
     pub error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
@@ -218,8 +215,6 @@ pub struct Caps {
     pub shafts: bool,
     /// Whether [`Tool::side_m`] is felt.
     pub plates: bool,
-    /// Whether a tool without a radius is felt. No scene has one: this is for callers of the library.
-    pub points: bool,
     /// Whether [`Tool::jaws`] are felt.
     pub jaws: bool,
     /// Largest `dt` for which the advisor promises stability \[s\].
@@ -238,6 +233,34 @@ pub struct Caps {
     /// Whether [`Tool::instrument`] does its work, and what it did can be taken back and done elsewhere
     /// ([`Edit::Replay`], [`Edit::Undo`], [`Edit::Redo`]).
     pub instruments: bool,
+}
+
+impl Caps {
+    /// A method that feels no more than balls and takes no edit, at any step up to a second.
+    #[must_use]
+    pub const fn new(
+        method: &'static str,
+        nodes: usize,
+        elements: usize,
+        tools_max: usize,
+    ) -> Self {
+        Self {
+            method,
+            nodes,
+            elements,
+            tools_max,
+            shafts: false,
+            plates: false,
+            jaws: false,
+            dt_s_max: 1.0,
+            dt_s_best: 1e-3,
+            stiffness_edits: false,
+            region_edits: false,
+            edits_keep_force: false,
+            cuts: false,
+            instruments: false,
+        }
+    }
 }
 
 /// A change to the tissue between two steps. Applying one never allocates.
@@ -362,6 +385,27 @@ pub struct View<'a> {
     pub edit: u32,
 }
 
+impl<'a> View<'a> {
+    /// The surface of a tissue without instruments, its places now and at rest \[m\].
+    #[must_use]
+    pub const fn new(
+        positions_m: &'a [Vec3],
+        rest_m: &'a [Vec3],
+        faces: &'a [[u32; 3]],
+        ledger: Ledger,
+    ) -> Self {
+        Self {
+            positions_m,
+            rest_m,
+            faces,
+            ledger,
+            topology: None,
+            changes: &[],
+            edit: 0,
+        }
+    }
+}
+
 /// A complete copy of a tissue's state, reusable without allocating.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
@@ -421,11 +465,13 @@ pub trait Tissue: Send {
     /// must not live on it: it is for a tick that is late, with the next one as long as usual.
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]);
 
-    /// Change the tissue between two steps.
+    /// Change the tissue between two steps; a tissue that takes no edit leaves this as it is.
     ///
     /// # Errors
     /// [`EditError`] if a field is out of range or the kind is not in [`Caps`].
-    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError>;
+    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
+        Err(EditError::Kind(edit.kind()))
+    }
 
     /// The surface now, and the energy account.
     fn view(&self) -> View<'_>;

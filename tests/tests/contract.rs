@@ -455,23 +455,6 @@ fn a_proxy_is_ahead_of_its_tool_and_joins_one_that_leaves() {
     }
 }
 
-/// What [`palpate_twin::Caps::points`] says is what is felt.
-#[test]
-fn a_point_is_felt_where_caps_say_so() {
-    for mut subject in subjects() {
-        let (name, caps) = (subject.name, subject.tissue.caps());
-        subject.tool.position_m.z -= subject.tool.radius_m;
-        subject.tool.radius_m = 0.0;
-        let felt = subject.press(0..150).pop().expect("steps");
-        assert_eq!(felt.force_n.z > 1e-3, caps.points, "{name}: {felt:?}");
-        assert_eq!(
-            felt == Reaction::default(),
-            !caps.points,
-            "{name}: {felt:?}"
-        );
-    }
-}
-
 fn ask(tissue: &mut dyn Tissue, tool: &Tool) -> Reaction {
     let mut reaction = [Reaction::default()];
     tissue.step(&[*tool], 0.0, &mut reaction);

@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p palpate-fem --example implicit -- even 12` presses a block of 12^3 even
 //! cells by 10 mm in 0.5 s and holds it; `graded 2` has cells of 2 mm under the probe. Prints times
-//! of a tick, iterations, the force at 1, 2, 5 and 10 mm and the books.
+//! of a tick, the force at 1, 2, 5 and 10 mm and the books.
 
 use palpate_fem::Support;
-use palpate_fem::implicit::{Implicit, Params};
-use palpate_geometry::mesh::grade::{Grading, even};
+use palpate_fem::implicit::{Implicit, Matter, Params};
+use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::law::{Family, Material};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
@@ -24,8 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |default: f64| arguments.get(1).map_or(Ok(default), |text| text.parse());
     let mesh = match arguments.first().map(String::as_str) {
         Some("even") => {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let axis_m = even(SIZE_M, number(12.0)? as u32);
+            let cells = number(12.0)?.max(1.0) as usize;
+            let place = |i: usize| SIZE_M * (i as f64 / cells as f64);
+            let axis_m: Vec<f64> = (0..=cells).map(place).collect();
             HexMesh::block([&axis_m, &axis_m, &axis_m])?
         }
         Some("graded") => graded(number(2.0)? * 1e-3)?,
@@ -50,9 +51,14 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
     let material = Material::new(5e3, 0.45, 1e3)?;
     let cells = mesh.cells.len();
     let (moduli, densities) = (vec![material.moduli(); cells], vec![1e3; cells]);
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
+    let matter = Matter {
+        family: Family::NeoHookean,
+        moduli: &moduli,
+        densities_kgpm3: &densities,
+        viscosities: &[],
+    };
     let floor = [Support::Fixed(Side::ZMin)];
-    let mut tissue = Implicit::new(mesh, matter, &floor, &Params::default())?;
+    let mut tissue = Implicit::new(mesh, &matter, &floor, &Params::default())?;
     println!("{} nodes, {cells} cells", mesh.nodes_m.len());
     let mut times_ms = Vec::new();
     let mut reaction = [Reaction::default()];
@@ -79,6 +85,6 @@ fn press(mesh: &HexMesh) -> Result<(), Box<dyn Error>> {
     times_ms.sort_by(f64::total_cmp);
     let at = |share: f64| times_ms[(share * (times_ms.len() - 1) as f64) as usize];
     println!("ms a tick: p50 {:.2}, p99 {:.2}", at(0.5), at(0.99));
-    println!("{:?}\n{:?}", tissue.effort(), tissue.view().ledger);
+    println!("{:?}", tissue.view().ledger);
     Ok(())
 }

@@ -24,9 +24,9 @@ pub struct Patch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compliance {
     /// Metres a unit of length.
-    pub length_m: f64,
+    pub(crate) length_m: f64,
     /// Newtons a unit of force.
-    pub force_n: f64,
+    pub(crate) force_n: f64,
     /// Coordinates of the faces' centres along x and y, ascending.
     pub(super) lines: [Vec<f64>; 2],
     /// Least distance of two neighbours along x and y.

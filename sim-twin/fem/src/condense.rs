@@ -28,7 +28,11 @@ struct Rest {
 ///
 /// # Errors
 /// If the matrix is not positive definite.
-pub fn condense(matrix: &BlockMatrix, places: &[Vec3], keep: &[u32]) -> Result<Front, NotPositive> {
+pub(crate) fn condense(
+    matrix: &BlockMatrix,
+    places: &[Vec3],
+    keep: &[u32],
+) -> Result<Front, NotPositive> {
     let mut kept = vec![false; matrix.rows()];
     for &node in keep {
         kept[node as usize] = true;
@@ -211,8 +215,8 @@ fn trailing(front: &Front, from: usize) -> Front {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::even;
     use crate::{Solid, Support, Volumetric};
-    use palpate_geometry::mesh::grade::even;
     use palpate_geometry::mesh::hex::{HexMesh, Side};
     use palpate_twin::law::{Family, Material};
 
@@ -238,7 +242,7 @@ mod tests {
         for (load, axis) in [(0, 2), (17, 0), (24, 1)] {
             let mut forces = rest.clone();
             forces[keep[load] as usize][axis] = 1.0;
-            let (exact, _) = matrix.solve(&forces, 1e-12, 4000);
+            let (exact, _) = crate::tests::truth::solve(&matrix, &forces, 1e-12, 4000);
             for (place, &node) in keep.iter().enumerate() {
                 let column = schur.size * (3 * load + axis) + 3 * place;
                 let found = Vec3::from_column_slice(&compliance.entries[column..][..3]);

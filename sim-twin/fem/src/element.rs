@@ -24,7 +24,7 @@ use palpate_twin::law::{Elastic, Family, Law, Moduli, Tangent, cofactor};
 use std::cmp::Ordering;
 
 /// Stiffness of an element: block `[a][b]` is the slope of the force on node `a` as `b` moves.
-pub type Stiffness<const N: usize> = [[Matrix3<f64>; N]; N];
+pub(crate) type Stiffness<const N: usize> = [[Matrix3<f64>; N]; N];
 
 /// How the change of volume is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,11 +42,11 @@ pub enum Volumetric {
 
 /// Bulk modulus over shear modulus up to which volume is not averaged by [`Volumetric::Shared`]: that
 /// of a Poisson's ratio of 0.29, far from locking.
-pub const SHARED: f64 = 2.0;
+pub(crate) const SHARED: f64 = 2.0;
 
 /// The law of an element, with what of it resists the mean change of volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Split {
+pub(crate) struct Split {
     law: Law<f64>,
     /// The law with less bulk modulus, of which nothing is averaged; of the difference all is.
     soft: Option<Law<f64>>,
@@ -57,7 +57,7 @@ pub struct Split {
 impl Split {
     /// The law of a family with these moduli.
     #[must_use]
-    pub fn new(family: Family, moduli: Moduli, volumetric: Volumetric) -> Self {
+    pub(crate) fn new(family: Family, moduli: Moduli, volumetric: Volumetric) -> Self {
         let law = Law::new(family, moduli);
         let least = SHARED * moduli.mu_pa;
         let shared = volumetric == Volumetric::Shared;
@@ -78,13 +78,13 @@ impl Split {
 
     /// As it is, with other moduli.
     #[must_use]
-    pub fn with(&self, family: Family, moduli: Moduli) -> Self {
+    pub(crate) fn with(&self, family: Family, moduli: Moduli) -> Self {
         Self::new(family, moduli, self.volumetric)
     }
 
     /// The whole law.
     #[must_use]
-    pub fn law(&self) -> &Law<f64> {
+    pub(crate) fn law(&self) -> &Law<f64> {
         &self.law
     }
 
@@ -98,11 +98,11 @@ impl Split {
 
 /// Shape gradients and weights of the `P` Gauss points of an element with `N` nodes at rest.
 #[derive(Debug, Clone)]
-pub struct Points<const N: usize = 8, const P: usize = 8> {
+pub(crate) struct Points<const N: usize = 8, const P: usize = 8> {
     /// Gradients `g_a` of every point \[1 / length\].
-    pub gradients: [[Vec3; N]; P],
+    pub(crate) gradients: [[Vec3; N]; P],
     /// Weights, which sum to the volume of the element.
-    pub weights: [f64; P],
+    pub(crate) weights: [f64; P],
 }
 
 /// Local coordinate of the Gauss points, `1 / sqrt 3`.
@@ -114,7 +114,7 @@ const TET_GAUSS: [f64; 2] = [0.138_196_601_125_010_5, 0.585_410_196_624_968_5];
 impl Points<8, 8> {
     /// Of a hexahedron whose corners are at `corners` at rest.
     #[must_use]
-    pub fn of_hex(corners: &[Vec3; 8]) -> Self {
+    pub(crate) fn of_hex(corners: &[Vec3; 8]) -> Self {
         let mut points = Self {
             gradients: [[Vec3::zeros(); 8]; 8],
             weights: [0.0; 8],
@@ -139,7 +139,7 @@ impl Points<10, 4> {
     /// Of a tetrahedron whose nodes are at `nodes` at rest; those between corners are taken to be in the
     /// middle of their edges.
     #[must_use]
-    pub fn of_tet(nodes: &[Vec3; 10]) -> Self {
+    pub(crate) fn of_tet(nodes: &[Vec3; 10]) -> Self {
         let [a, b, c, d] = [0, 1, 2, 3].map(|corner| nodes[corner]);
         let cofactor = cofactor(&Matrix3::from_columns(&[b - a, c - a, d - a]));
         let volume6 = (b - a).dot(&cofactor.column(0));
@@ -166,7 +166,7 @@ impl Points<10, 4> {
 impl<const N: usize, const P: usize> Points<N, P> {
     /// Volume of the element at rest.
     #[must_use]
-    pub fn volume(&self) -> f64 {
+    pub(crate) fn volume(&self) -> f64 {
         self.weights.iter().sum()
     }
 }
@@ -214,7 +214,7 @@ enum Averaged {
 }
 
 /// An element at a displacement.
-pub struct Deformed<'a, const N: usize, const P: usize> {
+pub(crate) struct Deformed<'a, const N: usize, const P: usize> {
     points: &'a Points<N, P>,
     split: &'a Split,
     strained: [Strained; P],
@@ -225,7 +225,7 @@ pub struct Deformed<'a, const N: usize, const P: usize> {
 impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
     /// Of the element `points` with its nodes displaced by `u`.
     #[must_use]
-    pub fn new(points: &'a Points<N, P>, split: &'a Split, u: &[Vec3; N]) -> Self {
+    pub(crate) fn new(points: &'a Points<N, P>, split: &'a Split, u: &[Vec3; N]) -> Self {
         let mut strained = [0; P].map(|_| Strained {
             f: Matrix3::identity(),
             g: Matrix3::identity(),
@@ -264,13 +264,13 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
 
     /// Deformation gradient at a Gauss point.
     #[must_use]
-    pub fn gradient(&self, point: usize) -> &Matrix3<f64> {
+    pub(crate) fn gradient(&self, point: usize) -> &Matrix3<f64> {
         &self.strained[point].f
     }
 
     /// Elastic energy; infinite if a Gauss point is inverted under a law of volume.
     #[must_use]
-    pub fn energy(&self) -> f64 {
+    pub(crate) fn energy(&self) -> f64 {
         let inverted = self.strained.iter().any(|at| at.j <= 0.0);
         if self.split.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
             return f64::INFINITY;
@@ -284,7 +284,7 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
 
     /// Forces that hold the nodes: the energy's gradient in the displacements.
     #[must_use]
-    pub fn forces(&self) -> [Vec3; N] {
+    pub(crate) fn forces(&self) -> [Vec3; N] {
         let mut stresses = [Matrix3::zeros(); P];
         for (law, averaged, sign) in self.split.terms() {
             let added = self.stresses(law, averaged);
@@ -344,7 +344,7 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
 
     /// Slope of [`Deformed::forces`]; symmetric.
     #[must_use]
-    pub fn stiffness(&self) -> Stiffness<N> {
+    pub(crate) fn stiffness(&self) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         for (law, averaged, sign) in self.split.terms() {
             let added = match averaged {

@@ -28,17 +28,17 @@ pub struct NotPositive {
 
 /// A symmetric matrix, of which the lower triangle counts, column after column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Front {
+pub(crate) struct Front {
     /// Rows and columns.
-    pub size: usize,
+    pub(crate) size: usize,
     /// Entry `(row, column)` at `row + size column`.
-    pub entries: Vec<f64>,
+    pub(crate) entries: Vec<f64>,
 }
 
 impl Front {
     /// A zero matrix.
     #[must_use]
-    pub fn zeros(size: usize) -> Self {
+    pub(crate) fn zeros(size: usize) -> Self {
         Self {
             size,
             entries: vec![0.0; size * size],
@@ -50,14 +50,14 @@ impl Front {
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
+    pub(crate) fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
         let strips = self.size.div_ceil(STRIP);
         let mut packed = vec![0.0; strips * STRIP * PANEL.min(count)];
         let mut from = 0;
         while from < count {
             let to = count.min(from + PANEL);
             factor(self, from, to)?;
-            update(self, (from, to), &mut packed);
+            update(self, from, to, &mut packed);
             from = to;
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Front {
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
+    pub(crate) fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
         let (size, whole) = (self.size, self.size + weights.len());
         let mut joined = Self::zeros(whole);
         for column in 0..size {
@@ -135,11 +135,11 @@ fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> 
 /// Subtracts what the columns `from..to` explain from the columns behind them. `packed` has room for
 /// the panel.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn update(front: &mut Front, (from, to): (usize, usize), packed: &mut [f64]) {
+fn update(front: &mut Front, from: usize, to: usize, packed: &mut [f64]) {
     let (size, depth) = (front.size, to - from);
     let strips = (size - to).div_ceil(STRIP);
     let packed = &mut packed[..strips * depth * STRIP];
-    pack(front, (from, to), packed);
+    pack(front, from, to, packed);
     let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
     // rows in groups that stay in the cache while all columns pass
     for group in (0..strips).step_by(GROUP) {
@@ -162,7 +162,7 @@ fn update(front: &mut Front, (from, to): (usize, usize), packed: &mut [f64]) {
 /// The columns `from..to` below row `to` in strips of rows, column after column; rows that are missing
 /// to a whole strip are zero.
 #[inline(always)]
-fn pack(front: &Front, (from, to): (usize, usize), packed: &mut [f64]) {
+fn pack(front: &Front, from: usize, to: usize, packed: &mut [f64]) {
     let (size, depth) = (front.size, to - from);
     for (index, strip) in packed.chunks_exact_mut(depth * STRIP).enumerate() {
         let first = to + index * STRIP;

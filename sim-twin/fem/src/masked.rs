@@ -43,7 +43,7 @@ impl Masked {
     /// Makes the plain answers of `hold` better where the table knows. It knows spheres only.
     pub(crate) fn refine(&mut self, hold: &Hold, tools: &[Tool], reactions: &mut [Reaction]) {
         for (index, (slot, tool)) in reactions.iter_mut().zip(tools).enumerate() {
-            if tool.shaft_m != Vec3::zeros() || tool.radius_m == 0.0 {
+            if tool.shaft_m != Vec3::zeros() {
                 continue;
             }
             if let Some(held) = hold.of(index, tool) {

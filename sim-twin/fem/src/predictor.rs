@@ -18,9 +18,9 @@ use multiversion::multiversion;
 use palpate_twin::Vec3;
 
 /// Depth over radius to which the answer is within a few percent of the nonlinear solution.
-pub const DEPTH_OVER_RADIUS_MAX: f64 = 0.4;
+pub(crate) const DEPTH_OVER_RADIUS_MAX: f64 = 0.4;
 /// Most faces under the tool: a bound on the time of an answer. A larger tool is known less deep.
-pub const FACES_MAX: usize = 64;
+pub(crate) const FACES_MAX: usize = 64;
 /// Faces in the circle, whose square is radius times depth, of the least touch that the mesh resolves.
 /// With fewer it is a punch whose size grows in leaps: at a third of that depth the force is a quarter
 /// too large and its slope as much too small (measured, block test).
@@ -106,7 +106,12 @@ impl Contacts {
         let deepest = deepest(on, radius);
         // a depth beyond the known is answered as the deepest known, one below the resolved by Hertz's law
         let felt = depth.clamp(shallowest(on, radius).min(deepest), deepest);
-        let weight = weight(on, &centre, (depth, deepest, felt), radius);
+        let depths = Depths {
+            asked: depth,
+            deepest,
+            felt,
+        };
+        let weight = weight(on, &centre, &depths, radius);
         if depth <= 0.0 {
             return nothing(depth * on.length_m, weight);
         }
@@ -114,12 +119,12 @@ impl Contacts {
         centre.z += depth - felt;
         let mut products = 0;
         for spread in [LIKELY, 2.0] {
-            self.gather(on, &centre, (radius, felt), spread);
+            self.gather(on, &centre, radius, felt, spread);
             if self.near.is_empty() {
                 continue;
             }
             let give = give(on, ball, self.area(on));
-            products += solve(self, on, (felt, radius, give));
+            products += solve(self, on, felt, radius, give);
             if !self.at_rim(RIM * LIKELY * felt / radius) {
                 break;
             }
@@ -155,7 +160,7 @@ impl Contacts {
     /// Lists the faces that the sphere may press on, with their normals: those in a circle whose square
     /// is `spread` times radius times depth, as far as the sphere is below the surface at rest there;
     /// tissue never rises into it beyond.
-    fn gather(&mut self, on: &Compliance, centre: &Vec3, (radius, depth): (f64, f64), spread: f64) {
+    fn gather(&mut self, on: &Compliance, centre: &Vec3, radius: f64, depth: f64, spread: f64) {
         self.near.clear();
         self.normals.clear();
         if depth.is_nan() || depth <= 0.0 {
@@ -201,6 +206,13 @@ impl Contacts {
     }
 }
 
+/// Depth of a touch, the deepest that is known, and that which is answered.
+struct Depths {
+    asked: f64,
+    deepest: f64,
+    felt: f64,
+}
+
 /// Compliance of the ball's boundary over one face of `area`, all without units.
 fn give(on: &Compliance, ball: &Ball, area: f64) -> f32 {
     let radius = ball.radius_m / on.length_m;
@@ -244,12 +256,12 @@ fn shallowest(on: &Compliance, radius: f64) -> f64 {
 }
 
 /// 1 inside the range, smoothly to 0 at the deepest touch and at the border of the patch.
-fn weight(
-    on: &Compliance,
-    centre: &Vec3,
-    (depth, deepest, felt): (f64, f64, f64),
-    radius: f64,
-) -> f64 {
+fn weight(on: &Compliance, centre: &Vec3, depths: &Depths, radius: f64) -> f64 {
+    let Depths {
+        asked: depth,
+        deepest,
+        felt,
+    } = *depths;
     let deep = fade((deepest - depth) / ((1.0 - WHOLE) * deepest).max(f64::MIN_POSITIVE));
     let reach = (felt * (2.0 * radius - felt)).sqrt();
     let beside = |axis: usize| {
@@ -274,11 +286,7 @@ fn range(line: &[f64], at: f64, reach: f64) -> std::ops::Range<usize> {
 }
 
 /// Fills matrix and gaps for the faces that are near, guesses and settles; gives the products spent.
-fn solve(
-    contacts: &mut Contacts,
-    on: &Compliance,
-    (depth, radius, give): (f64, f64, f32),
-) -> usize {
+fn solve(contacts: &mut Contacts, on: &Compliance, depth: f64, radius: f64, give: f32) -> usize {
     assemble(contacts, on, give);
     guess(contacts, depth, radius);
     settle(contacts, narrow(depth))

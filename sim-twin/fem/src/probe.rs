@@ -7,38 +7,37 @@
 //! Symbols: `gap` distance of a point of the surface from the sphere, negative inside; `t` pressure a
 //! reference area, `t = max(0, l - k gap)` with multiplier `l` and stiffness `k`.
 
-use super::sparse::BlockMatrix;
 use nalgebra::Matrix3;
 use palpate_twin::Vec3;
 
 /// A sphere, without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sphere {
+pub(crate) struct Sphere {
     /// Its centre.
-    pub centre: Vec3,
+    pub(crate) centre: Vec3,
     /// Its radius.
-    pub radius: f64,
+    pub(crate) radius: f64,
     /// Depth a pressure of its own boundary; 0 if it is rigid.
-    pub give: f64,
+    pub(crate) give: f64,
 }
 
 /// What a sphere met.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Met {
+pub(crate) struct Met {
     /// Force on the sphere.
-    pub force: Vec3,
+    pub(crate) force: Vec3,
     /// Energy of the contact.
-    pub energy: f64,
+    pub(crate) energy: f64,
     /// Work that the sphere did on the surface along its last way, at the present forces.
-    pub work: f64,
+    pub(crate) work: f64,
     /// Depth of the deepest point.
-    pub depth: f64,
+    pub(crate) depth: f64,
     /// Touched area at rest.
-    pub area: f64,
+    pub(crate) area: f64,
     /// Slope of the force against depth, with the surface held.
-    pub slope: f64,
+    pub(crate) slope: f64,
     /// Number of touched points.
-    pub contacts: u32,
+    pub(crate) contacts: u32,
 }
 
 /// One quadrature point of the surface.
@@ -76,12 +75,12 @@ impl Point {
 
 /// A surface of quadrilaterals, or of triangles with a node on every edge, that a sphere may touch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Surface {
+pub(crate) struct Surface {
     points: Vec<Point>,
     /// Pressure a depth.
-    pub stiffness: f64,
+    pub(crate) stiffness: f64,
     /// Depth to which the pressure grows, so that no tool meets an unlimited force.
-    pub deepest: f64,
+    pub(crate) deepest: f64,
 }
 
 /// Where a point of the surface stands to the sphere.
@@ -98,7 +97,7 @@ struct Touching {
 impl Surface {
     /// Surface of `faces` with `order`^2 Gauss points each, 1 to 4; `stiffness` is pressure a depth.
     #[must_use]
-    pub fn new(nodes: &[Vec3], faces: &[[u32; 4]], order: usize, stiffness: f64) -> Self {
+    pub(crate) fn new(nodes: &[Vec3], faces: &[[u32; 4]], order: usize, stiffness: f64) -> Self {
         let rule = gauss(order);
         let mut points = Vec::with_capacity(faces.len() * rule.len() * rule.len());
         for face in faces {
@@ -127,7 +126,12 @@ impl Surface {
     /// Surface of plane triangles, corners first and then the nodes between the first two, the last two
     /// and the last and first; `order` as for quadrilaterals, with 3, 6, 12 and 12 points.
     #[must_use]
-    pub fn of_triangles(nodes: &[Vec3], faces: &[[u32; 6]], order: usize, stiffness: f64) -> Self {
+    pub(crate) fn of_triangles(
+        nodes: &[Vec3],
+        faces: &[[u32; 6]],
+        order: usize,
+        stiffness: f64,
+    ) -> Self {
         let rule = dunavant(order);
         let mut points = Vec::with_capacity(faces.len() * rule.len());
         for face in faces {
@@ -174,7 +178,7 @@ impl Surface {
 
     /// Energy of the contact with the surface's nodes at `at`.
     #[must_use]
-    pub fn energy(&self, at: &[Vec3], sphere: &Sphere) -> f64 {
+    pub(crate) fn energy(&self, at: &[Vec3], sphere: &Sphere) -> f64 {
         let parts = self.points.iter().filter_map(|point| {
             let touch = self.touching(point, at, sphere)?;
             Some(point.area * touch.energy)
@@ -184,7 +188,7 @@ impl Surface {
 
     /// What the sphere meets, with the surface's nodes at `at` after a last way of `way`.
     #[must_use]
-    pub fn meet(&self, at: &[Vec3], way: &[Vec3], sphere: &Sphere) -> Met {
+    pub(crate) fn meet(&self, at: &[Vec3], way: &[Vec3], sphere: &Sphere) -> Met {
         let mut met = Met {
             force: Vec3::zeros(),
             energy: 0.0,
@@ -213,7 +217,12 @@ impl Surface {
     }
 
     /// Adds the energy's gradient to `forces`; gives the force on the sphere and the touched area.
-    pub fn add_forces(&self, at: &[Vec3], sphere: &Sphere, forces: &mut [Vec3]) -> (Vec3, f64) {
+    pub(crate) fn add_forces(
+        &self,
+        at: &[Vec3],
+        sphere: &Sphere,
+        forces: &mut [Vec3],
+    ) -> (Vec3, f64) {
         let (mut on_sphere, mut area) = (Vec3::zeros(), 0.0);
         for point in &self.points {
             let Some(touch) = self.touching(point, at, sphere) else {
@@ -229,15 +238,8 @@ impl Surface {
         (on_sphere, area)
     }
 
-    /// Adds the slope of the forces to `matrix`.
-    pub fn add_stiffness(&self, at: &[Vec3], sphere: &Sphere, matrix: &mut BlockMatrix) {
-        self.each_slope(at, sphere, |row, column, block| {
-            matrix.add(row, column, &block);
-        });
-    }
-
     /// Gives the slope of the forces, block by block.
-    pub fn each_slope(
+    pub(crate) fn each_slope(
         &self,
         at: &[Vec3],
         sphere: &Sphere,
@@ -258,9 +260,10 @@ impl Surface {
         }
     }
 
-    /// Takes the pressures for multipliers, so that the same force needs less depth; gives the
+    /// Takes the pressures of the offline truth for multipliers, so that the same force needs less depth; gives the
     /// largest depth before.
-    pub fn augment(&mut self, at: &[Vec3], sphere: &Sphere) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn augment(&mut self, at: &[Vec3], sphere: &Sphere) -> f64 {
         let mut depth: f64 = 0.0;
         let mut pressures = Vec::with_capacity(self.points.len());
         for point in &self.points {

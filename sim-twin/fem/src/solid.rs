@@ -1,5 +1,5 @@
-//! A mesh with laws and supports, without units: what the offline truth, the implicit solver and the
-//! predictor's table are made from.
+//! A mesh with laws and supports, without units: what the implicit solver and the predictor's table are made
+//! from.
 //!
 //! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
 //! order of the mesh.
@@ -59,17 +59,17 @@ pub enum SolidError {
 #[derive(Debug, Clone)]
 pub struct Solid<const N: usize = 8, const P: usize = 8> {
     /// Places of the nodes at rest.
-    pub nodes: Vec<Vec3>,
+    pub(crate) nodes: Vec<Vec3>,
     /// Nodes of every cell.
-    pub cells: Vec<[u32; N]>,
+    pub(crate) cells: Vec<[u32; N]>,
     /// Law of every cell.
-    pub laws: Vec<Split>,
+    pub(crate) laws: Vec<Split>,
     /// Directions in which every node cannot move.
-    pub fixed: Vec<[bool; 3]>,
+    pub(crate) fixed: Vec<[bool; 3]>,
     /// Metres a unit of length.
-    pub length_m: f64,
+    pub(crate) length_m: f64,
     /// Pascals a unit of stress.
-    pub stress_pa: f64,
+    pub(crate) stress_pa: f64,
     /// From the places of a cell's nodes to its points.
     points: fn(&[Vec3; N]) -> Points<N, P>,
 }
@@ -81,7 +81,7 @@ impl Solid<8, 8> {
     /// Names the cell whose moduli or shape are unfit.
     pub fn new(
         mesh: &HexMesh,
-        (family, moduli): (Family, &[Moduli]),
+        law: (Family, &[Moduli]),
         supports: &[Support],
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
@@ -89,7 +89,7 @@ impl Solid<8, 8> {
         if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         Ok(Self {
             nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
@@ -108,9 +108,9 @@ impl Solid<10, 4> {
     ///
     /// # Errors
     /// Names the cell whose moduli or shape are unfit.
-    pub fn of_tets(
+    pub(crate) fn of_tets(
         mesh: &Quadratic,
-        (family, moduli): (Family, &[Moduli]),
+        law: (Family, &[Moduli]),
         held: &[bool],
         volumetric: Volumetric,
     ) -> Result<Self, SolidError> {
@@ -118,7 +118,7 @@ impl Solid<10, 4> {
         if !held.contains(&true) {
             return Err(SolidError::Unsupported);
         }
-        let laws = Laws::new((family, moduli), volumetric, mesh.cells.len())?;
+        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
         let length_m = mesh.extent_m();
         let nodes = mesh.nodes_m.len();
         // a list that is too short holds no more
@@ -143,7 +143,8 @@ struct Laws {
 
 impl Laws {
     fn new(
-        (family, moduli): (Family, &[Moduli]),
+        family: Family,
+        moduli: &[Moduli],
         volumetric: Volumetric,
         cells: usize,
     ) -> Result<Self, SolidError> {
@@ -170,46 +171,23 @@ impl Laws {
 impl<const N: usize, const P: usize> Solid<N, P> {
     /// Newtons a unit of force.
     #[must_use]
-    pub fn force_n(&self) -> f64 {
+    pub(crate) fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m
     }
 
     /// Points of a cell.
     #[must_use]
-    pub fn points(&self, cell: usize) -> Points<N, P> {
+    pub(crate) fn points(&self, cell: usize) -> Points<N, P> {
         (self.points)(&self.cells[cell].map(|node| self.nodes[node as usize]))
     }
 
-    fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; N] {
+    /// Places of a cell's nodes at the displacements `u`.
+    pub(crate) fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; N] {
         self.cells[cell].map(|node| u[node as usize])
     }
 
-    /// Elastic energy at the displacements `u`; infinite if a cell is inverted.
-    #[must_use]
-    pub fn energy(&self, u: &[Vec3]) -> f64 {
-        let cells = 0..self.cells.len();
-        let energy = |cell: usize| {
-            let points = self.points(cell);
-            let moved = self.moved(cell, u);
-            Deformed::new(&points, &self.laws[cell], &moved).energy()
-        };
-        cells.map(energy).sum()
-    }
-
-    /// Adds the energy's gradient in the displacements to `forces`.
-    pub fn add_forces(&self, u: &[Vec3], forces: &mut [Vec3]) {
-        for cell in 0..self.cells.len() {
-            let points = self.points(cell);
-            let moved = self.moved(cell, u);
-            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
-            for (&node, force) in self.cells[cell].iter().zip(deformed.forces()) {
-                forces[node as usize] += force;
-            }
-        }
-    }
-
     /// Adds the slope of the forces to `matrix`.
-    pub fn add_stiffness(&self, u: &[Vec3], matrix: &mut BlockMatrix) {
+    pub(crate) fn add_stiffness(&self, u: &[Vec3], matrix: &mut BlockMatrix) {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
             let moved = self.moved(cell, u);
@@ -221,11 +199,6 @@ impl<const N: usize, const P: usize> Solid<N, P> {
                 }
             }
         }
-    }
-
-    /// Sets the components that cannot move to zero.
-    pub fn mask(&self, vector: &mut [Vec3]) {
-        mask(&self.fixed, vector);
     }
 
     /// Least shear modulus at rest of the cells at these faces, over the stiffest of all: what the
@@ -246,7 +219,7 @@ impl<const N: usize, const P: usize> Solid<N, P> {
 }
 
 /// Sets the components that are `fixed` to zero.
-pub(super) fn mask(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
+pub(crate) fn mask(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
     for (value, fixed) in vector.iter_mut().zip(fixed) {
         for axis in 0..3 {
             if fixed[axis] {

@@ -11,7 +11,7 @@ use palpate_twin::conjugate::{Operator, Room, Solved};
 
 /// A square matrix of 3x3 blocks, rows compressed, columns ascending in a row.
 #[derive(Debug, Clone)]
-pub struct BlockMatrix {
+pub(crate) struct BlockMatrix {
     starts: Vec<usize>,
     columns: Vec<u32>,
     blocks: Vec<Matrix3<f64>>,
@@ -21,7 +21,7 @@ pub struct BlockMatrix {
 
 /// What a solve works in, kept from one to the next so that none allocates.
 #[derive(Debug, Clone)]
-pub struct Krylov {
+pub(crate) struct Krylov {
     /// Of the diagonal blocks.
     inverse: Vec<Matrix3<f64>>,
     room: Room,
@@ -30,7 +30,7 @@ pub struct Krylov {
 impl Krylov {
     /// Room for systems of so many block rows.
     #[must_use]
-    pub fn new(rows: usize) -> Self {
+    pub(crate) fn new(rows: usize) -> Self {
         Self {
             inverse: vec![Matrix3::identity(); rows],
             room: Room::new(rows),
@@ -57,7 +57,7 @@ impl Operator for Preconditioned<'_> {
 impl BlockMatrix {
     /// The empty pattern of a mesh: a block wherever two nodes share a cell.
     #[must_use]
-    pub fn pattern<const N: usize>(nodes: usize, cells: &[[u32; N]]) -> Self {
+    pub(crate) fn pattern<const N: usize>(nodes: usize, cells: &[[u32; N]]) -> Self {
         let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         for cell in cells {
             for &row in cell {
@@ -83,34 +83,34 @@ impl BlockMatrix {
 
     /// Number of block rows.
     #[must_use]
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.diagonal.len()
     }
 
     /// Columns of a row, ascending.
-    pub fn row(&self, row: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn row(&self, row: u32) -> impl Iterator<Item = u32> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
         self.columns[range].iter().copied()
     }
 
     /// Columns of a row with their blocks.
-    pub fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
+    pub(crate) fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
         self.row(row).zip(&self.blocks[range])
     }
 
     /// Sets every block to zero, keeping the pattern.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.blocks.fill(Matrix3::zeros());
     }
 
     /// Takes all blocks from a matrix of the same pattern.
-    pub fn copy_from(&mut self, from: &Self) {
+    pub(crate) fn copy_from(&mut self, from: &Self) {
         self.blocks.copy_from_slice(&from.blocks);
     }
 
     /// Takes the blocks of some rows from a matrix of the same pattern.
-    pub fn copy_rows(&mut self, from: &Self, rows: &[u32]) {
+    pub(crate) fn copy_rows(&mut self, from: &Self, rows: &[u32]) {
         for &row in rows {
             let range = self.starts[row as usize]..self.starts[row as usize + 1];
             self.blocks[range.clone()].copy_from_slice(&from.blocks[range]);
@@ -118,26 +118,26 @@ impl BlockMatrix {
     }
 
     /// Adds a multiple of the identity to the diagonal block of a row.
-    pub fn add_diagonal(&mut self, row: usize, value: f64) {
+    pub(crate) fn add_diagonal(&mut self, row: usize, value: f64) {
         let place = self.diagonal[row];
         self.blocks[place] += Matrix3::identity() * value;
     }
 
     /// Place of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
     #[must_use]
-    pub fn place(&self, row: u32, column: u32) -> Option<usize> {
+    pub(crate) fn place(&self, row: u32, column: u32) -> Option<usize> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
         let place = self.columns[range.clone()].binary_search(&column).ok()?;
         Some(range.start + place)
     }
 
     /// Adds to the block at a place.
-    pub fn add_at(&mut self, place: usize, block: &Matrix3<f64>) {
+    pub(crate) fn add_at(&mut self, place: usize, block: &Matrix3<f64>) {
         self.blocks[place] += block;
     }
 
     /// Adds to the block `(row, column)`, which the pattern has.
-    pub fn add(&mut self, row: u32, column: u32, block: &Matrix3<f64>) {
+    pub(crate) fn add(&mut self, row: u32, column: u32, block: &Matrix3<f64>) {
         let place = self.place(row, column);
         assert!(
             place.is_some(),
@@ -149,7 +149,7 @@ impl BlockMatrix {
     }
 
     /// Makes rows and columns of fixed degrees of freedom those of the identity.
-    pub fn fix(&mut self, fixed: &[[bool; 3]]) {
+    pub(crate) fn fix(&mut self, fixed: &[[bool; 3]]) {
         for row in 0..self.rows() {
             for place in self.starts[row]..self.starts[row + 1] {
                 let column = self.columns[place] as usize;
@@ -167,7 +167,7 @@ impl BlockMatrix {
     }
 
     /// `out = A x`.
-    pub fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
+    pub(crate) fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
         for (row, out) in out.iter_mut().enumerate() {
             let range = self.starts[row]..self.starts[row + 1];
             let mut sum = Vec3::zeros();
@@ -205,18 +205,11 @@ impl BlockMatrix {
     }
 
     /// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
-    pub fn solve(&self, b: &[Vec3], tolerance: f64, limit: usize) -> (Vec<Vec3>, Solved) {
-        let mut x = vec![Vec3::zeros(); b.len()];
-        let mut krylov = Krylov::new(b.len());
-        let solved = self.solve_in(&mut krylov, (b, &mut x), tolerance, limit);
-        (x, solved)
-    }
-
-    /// As [`BlockMatrix::solve`], in room that is given.
-    pub fn solve_in(
+    pub(crate) fn solve_in(
         &self,
         krylov: &mut Krylov,
-        (b, x): (&[Vec3], &mut [Vec3]),
+        b: &[Vec3],
+        x: &mut [Vec3],
         tolerance: f64,
         limit: usize,
     ) -> Solved {
@@ -227,7 +220,7 @@ impl BlockMatrix {
             matrix: self,
             inverse: &krylov.inverse,
         };
-        let solved = krylov.room.solve(&operator, (b, &mut *x), tolerance, limit);
+        let solved = krylov.room.solve(&operator, b, x, tolerance, limit);
         if solved.indefinite && solved.iterations == 0 {
             // a direction to go in all the same
             self.precondition(&krylov.inverse, b, x);

@@ -1,15 +1,69 @@
 use super::element::{Deformed, Points, Split};
 use super::*;
+use crate::implicit::{Matter, Viscosity};
 use nalgebra::{Matrix3, Rotation3};
-use palpate_geometry::mesh::grade::{Grading, even};
+use palpate_geometry::mesh::Parts;
+use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_geometry::mesh::quadratic::EDGES;
 use palpate_twin::Vec3;
 use palpate_twin::law::{Elastic, Family, Material, Moduli};
 use proptest::prelude::*;
 
+mod balance;
 mod block;
+mod continuum;
+mod linked;
+mod tetrahedra;
 mod touch;
+pub(crate) mod truth;
+
+/// Even coordinates from 0 to a length \[m\].
+pub(crate) fn even(length_m: f64, cells: u32) -> Vec<f64> {
+    let count = f64::from(cells);
+    let place = |i: u32| length_m * (f64::from(i) / count);
+    (0..=cells).map(place).collect()
+}
+
+/// An elastic tissue.
+pub(crate) fn elastic<'a>(
+    family: Family,
+    moduli: &'a [Moduli],
+    densities_kgpm3: &'a [f64],
+) -> Matter<'a> {
+    Matter {
+        family,
+        moduli,
+        densities_kgpm3,
+        viscosities: &[],
+    }
+}
+
+/// The same with viscosities.
+pub(crate) fn with<'a>(matter: Matter<'a>, viscosities: &'a [Viscosity]) -> Matter<'a> {
+    Matter {
+        viscosities,
+        ..matter
+    }
+}
+
+/// A block of hexahedra as a file holds it, to be cut.
+pub(crate) fn uncut(mesh: &HexMesh) -> Parts {
+    let mut parts = Parts {
+        nodes_m: mesh.nodes_m.clone(),
+        ..Parts::default()
+    };
+    for cell in &mesh.cells {
+        parts.hexes.push(*cell, 0);
+    }
+    parts
+}
+
+/// Speed of pressure waves \[m/s\].
+fn pressure_wave_mps(material: &Material) -> f64 {
+    let moduli = material.moduli();
+    ((moduli.lambda_pa + 2.0 * moduli.mu_pa) / material.density_kgpm3()).sqrt()
+}
 
 const FAMILIES: [Family; 4] = [
     Family::StVenantKirchhoff,

@@ -1,27 +1,22 @@
 //! The block test on a mesh of your choice: forces, sizes and times.
 //!
-//! `cargo run --release -p palpate-scene --example block -- press 1` presses a cube of 0.1 m
-//! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm on cells of 1 mm; `nodule 1.5` adds a
-//! ball 10 times stiffer 10 mm deep under every mixing rule; `aligned 1.25` fits the mesh to that
-//! ball, for cells of 2.5 mm over a whole number; `predict 1 10` condenses a patch of
-//! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` runs the press in time on a whole
-//! block (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
-//! layered` presses a scene, `truth layered 1` on a fine mesh beside it, offline; `masked` says how far
+//! `cargo run --release -p palpate-scene --example block -- predict 1 10` condenses a patch of
+//! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` presses a whole block of 0.1 m
+//! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm in time
+//! (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
+//! layered` presses a scene; `masked` says how far
 //! a step without time is off the full one, with the condensed table and without.
 
 use palpate_fem::explicit::{Explicit, Params, Stuff};
-use palpate_fem::{Ball, Compliance, Contacts, Patch, Press, Settings, Solid, Support, Volumetric};
+use palpate_fem::{Ball, Compliance, Contacts, Patch, Solid, Support, Volumetric};
 use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_geometry::mesh::nested::{Nested, Zone};
-use palpate_geometry::mesh::region::{Region, Shares};
-use palpate_twin::law::{Family, Material, Mixing, Moduli};
-use palpate_twin::shape::Shape;
+use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
 use std::time::Instant;
 
-const DEPTHS_M: [f64; 4] = [1e-3, 2e-3, 5e-3, 1e-2];
 const REFERENCE_N: [f64; 4] = [0.0185, 0.0504, 0.1805, 0.4115];
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -34,57 +29,15 @@ fn main() -> Outcome {
     };
     let cell_m = number(1, 1.5).unwrap_or(1.5) * 1e-3;
     match arguments.first().map(String::as_str) {
-        Some("press") => press(cell_m),
-        Some("nodule") => nodule(cell_m),
-        Some("aligned") => aligned(cell_m),
         Some("predict") => predict(cell_m, number(2, 10.0)? * 1e-3),
         Some("explicit") => {
             let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
             explicit(cell_m, &rest?)
         }
-        Some("truth") => {
-            let cell_m = number(2, 1.0)? * 1e-3;
-            truth(arguments.get(1).map_or("layered", String::as_str), cell_m)
-        }
         Some("masked") => masked(),
         Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
-        _ => {
-            Err("expected press, nodule, aligned, predict, explicit, scene, truth or masked".into())
-        }
+        _ => Err("expected predict, explicit, scene or masked".into()),
     }
-}
-
-fn quarter(cell_m: f64, deep_m: f64) -> Result<HexMesh, Box<dyn Error>> {
-    let grade = |from_m, to_m| Grading {
-        from_m,
-        to_m,
-        cell_m,
-        growth: 1.3,
-    };
-    let across_m = grade(0.0, 0.007).axis(0.05)?;
-    let mesh = HexMesh::block([&across_m, &across_m, &grade(0.1 - deep_m, 0.1).axis(0.1)?])?;
-    println!(
-        "quarter block: {} nodes, {} cells",
-        mesh.nodes_m.len(),
-        mesh.cells.len()
-    );
-    Ok(mesh)
-}
-
-fn sphere_on(mesh: &HexMesh, moduli: &[Moduli]) -> Result<Press, Box<dyn Error>> {
-    let supports = [
-        Support::Fixed(Side::ZMin),
-        Support::Sliding(Side::XMin),
-        Support::Sliding(Side::YMin),
-    ];
-    let law = (Family::NeoHookean, moduli);
-    let solid = Solid::new(mesh, law, &supports, Volumetric::Mean)?;
-    Ok(Press::new(
-        (solid, mesh),
-        [0.0; 2],
-        5e-3,
-        Settings::default(),
-    ))
 }
 
 fn soft(mesh: &HexMesh) -> Result<Vec<Moduli>, Box<dyn Error>> {
@@ -92,159 +45,6 @@ fn soft(mesh: &HexMesh) -> Result<Vec<Moduli>, Box<dyn Error>> {
         Material::new(5e3, 0.45, 1e3)?.moduli();
         mesh.cells.len()
     ])
-}
-
-fn press(cell_m: f64) -> Outcome {
-    let mesh = quarter(cell_m, 0.007)?;
-    let mut sphere = sphere_on(&mesh, &soft(&mesh)?)?;
-    for (depth_m, reference_n) in DEPTHS_M.into_iter().zip(REFERENCE_N) {
-        let start = Instant::now();
-        let touch = sphere.to(depth_m)?;
-        let force_n = 4.0 * touch.force_n.z;
-        println!(
-            "{:4.1} mm  {force_n:.5} N  {:+.2} % of the reference  {} Newton, {} CG, {:.1} s",
-            depth_m * 1e3,
-            100.0 * (force_n / reference_n - 1.0),
-            touch.iterations,
-            touch.krylov,
-            start.elapsed().as_secs_f64(),
-        );
-    }
-    Ok(())
-}
-
-/// Static forces of a scene without lumps, pressed in the middle, on a mesh of even fine cells.
-fn truth(name: &str, cell_m: f64) -> Outcome {
-    let scene = palpate_scene::load(&text(name)?)?;
-    let palpate_scene::Body::Block(block) = &scene.body else {
-        return Err("not a block".into());
-    };
-    let [_, high_m] = block.corners_m();
-    let (radius_m, deep_m) = (scene.tool_radius_m, block.size_m[2]);
-    let grade = |from_m, to_m| Grading {
-        from_m,
-        to_m,
-        cell_m,
-        growth: 1.25,
-    };
-    let across = |half_m: f64| grade(0.0, 1.3 * radius_m).axis(half_m);
-    let down_m = grade(deep_m - 0.012, deep_m).axis(deep_m)?;
-    let axes = [across(high_m.x)?, across(high_m.y)?, down_m];
-    let mesh = HexMesh::block([&axes[0], &axes[1], &axes[2]])?;
-    let mut regions = block.regions();
-    for region in &mut regions {
-        if let Shape::Layer { from_m, to_m } = &mut region.shape {
-            (*from_m, *to_m) = (*from_m + deep_m, *to_m + deep_m);
-        }
-    }
-    let moduli = Shares::take(&mesh, &regions, 10)?.moduli(&regions, Mixing::Geometric);
-    println!("{} nodes", mesh.nodes_m.len());
-    let supports = [
-        Support::Fixed(Side::ZMin),
-        Support::Sliding(Side::XMin),
-        Support::Sliding(Side::YMin),
-    ];
-    let solid = Solid::new(
-        &mesh,
-        (Family::NeoHookean, &moduli),
-        &supports,
-        Volumetric::Mean,
-    )?;
-    let mut sphere = Press::new((solid, &mesh), [0.0; 2], radius_m, Settings::default());
-    for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
-        let force_n = 4.0 * sphere.to(depth_m)?.force_n.z;
-        let twin_n = scene.presses(&[[0.0; 2]], depth_m)?[0].force_n;
-        println!("{:.0} mm: {force_n:.4} N, twin {twin_n:.4}", depth_m * 1e3);
-    }
-    Ok(())
-}
-
-fn nodule(cell_m: f64) -> Outcome {
-    let mesh = quarter(cell_m, 0.016)?;
-    let ball = Shape::Ball {
-        centre_m: Vec3::new(0.0, 0.0, 0.09),
-        radius_m: 5e-3,
-    };
-    let regions = [
-        Region {
-            shape: Shape::All,
-            material: Material::new(5e3, 0.45, 1e3)?,
-        },
-        Region {
-            shape: ball,
-            material: Material::new(50e3, 0.45, 1e3)?,
-        },
-    ];
-    let plain_n = sphere_on(&mesh, &soft(&mesh)?)?.to(5e-3)?.force_n.z;
-    println!("without: {:.5} N", 4.0 * plain_n);
-    let (fine, centre) = (
-        Shares::take(&mesh, &regions, 10)?,
-        Shares::take(&mesh, &regions, 1)?,
-    );
-    let cases = [
-        ("Voigt", &fine, Mixing::Voigt),
-        ("Hill", &fine, Mixing::Hill),
-        ("geometric", &fine, Mixing::Geometric),
-        ("Reuss", &fine, Mixing::Reuss),
-        ("sampled at the centre", &centre, Mixing::Voigt),
-    ];
-    for (name, shares, mixing) in cases {
-        let start = Instant::now();
-        let touch = sphere_on(&mesh, &shares.moduli(&regions, mixing))?.to(5e-3)?;
-        println!(
-            "{name}: {:+.2} %, {} Newton, {} CG, {:.1} s",
-            100.0 * (touch.force_n.z / plain_n - 1.0),
-            touch.iterations,
-            touch.krylov,
-            start.elapsed().as_secs_f64(),
-        );
-    }
-    Ok(())
-}
-
-fn aligned(cell_m: f64) -> Outcome {
-    let grade = |from_m, to_m| Grading {
-        from_m,
-        to_m,
-        cell_m,
-        growth: 1.3,
-    };
-    let across_m = grade(0.0, 0.0075).axis(0.05)?;
-    let mut mesh = HexMesh::block([&across_m, &across_m, &grade(0.085, 0.1).axis(0.1)?])?;
-    let (centre_m, radius_m) = (Vec3::new(0.0, 0.0, 0.09), 5e-3);
-    fit_ball(&mut mesh, centre_m, radius_m);
-    mesh.check()?;
-    println!("fitted quarter block: {} nodes", mesh.nodes_m.len());
-    let soft = soft(&mesh)?;
-    let hard = (0..mesh.cells.len()).map(|cell| {
-        let middle_m = mesh.corners_m(cell).iter().sum::<Vec3>() / 8.0;
-        let inside = (middle_m - centre_m).norm() < radius_m;
-        soft[cell].scaled(if inside { 10.0 } else { 1.0 })
-    });
-    let hard: Vec<Moduli> = hard.collect();
-    let plain_n = sphere_on(&mesh, &soft)?.to(5e-3)?.force_n.z;
-    let found_n = sphere_on(&mesh, &hard)?.to(5e-3)?.force_n.z;
-    let change = 100.0 * (found_n / plain_n - 1.0);
-    println!("without: {:.5} N; with: {change:+.2} %", 4.0 * plain_n);
-    Ok(())
-}
-
-/// Moves nodes so that the cube of half edge `radius_m` around `centre_m` becomes a ball, fading to
-/// nothing at twice that; cells at its corners become blunt. Where grid planes touched the cube, faces
-/// now lie on the ball, so a ball of another material needs no mixing.
-fn fit_ball(mesh: &mut HexMesh, centre_m: Vec3, radius_m: f64) {
-    for at_m in &mut mesh.nodes_m {
-        let offset = *at_m - centre_m;
-        let (cube, ball) = (offset.amax() / radius_m, offset.norm() / radius_m);
-        let round = if cube <= 1.0 {
-            cube
-        } else {
-            (2.0 - cube).max(0.0)
-        };
-        if ball > 0.0 && round > 0.0 {
-            *at_m = centre_m + offset * (1.0 - round + round * cube / ball);
-        }
-    }
 }
 
 fn predict(cell_m: f64, half_m: f64) -> Outcome {

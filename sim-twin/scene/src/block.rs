@@ -11,7 +11,7 @@ use super::Lump;
 use palpate_fem::Support;
 use palpate_fem::explicit::{Explicit, ExplicitError, Params, Stuff};
 use palpate_fem::implicit;
-use palpate_fem::implicit::{Implicit, ImplicitError};
+use palpate_fem::implicit::{Implicit, ImplicitError, Matter};
 use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexError, HexMesh, Side};
 use palpate_geometry::mesh::nested::{Nested, NestedError, Zone};
@@ -247,7 +247,8 @@ impl Block {
     /// If an axis cannot be graded.
     pub(super) fn graded(
         &self,
-        (cell_m, growth): (f64, f64),
+        cell_m: f64,
+        growth: f64,
         deep_m: f64,
     ) -> Result<HexMesh, HexError> {
         let [low_m, high_m] = self.corners_m();
@@ -282,7 +283,7 @@ impl Block {
     /// # Errors
     /// If the mesh cannot be made or the solver refuses it.
     pub fn implicit(&self) -> Result<Implicit, BlockError> {
-        let mesh = self.graded((self.zone.cell_m, IMPLICIT_GROWTH), self.zone.depth_m)?;
+        let mesh = self.graded(self.zone.cell_m, IMPLICIT_GROWTH, self.zone.depth_m)?;
         let regions = self.regions();
         let shares = Shares::take(&mesh, &regions, SAMPLES)?;
         let moduli = shares.moduli(&regions, self.mixing);
@@ -296,15 +297,14 @@ impl Block {
             damping_hz: self.params.damping_hz,
             ..implicit::Params::default()
         };
-        let matter = (self.params.law, &moduli[..], &densities[..]);
+        let matter = Matter {
+            family: self.params.law,
+            moduli: &moduli,
+            densities_kgpm3: &densities,
+            viscosities: &viscosities,
+        };
         let held = [Support::Fixed(Side::ZMin)];
-        Ok(Implicit::with_viscosity(
-            &mesh,
-            matter,
-            &viscosities,
-            &held,
-            &params,
-        )?)
+        Ok(Implicit::new(&mesh, &matter, &held, &params)?)
     }
 
     /// Index of the layer in which an inclusion's centre lies; none in a block without layers.

@@ -1,13 +1,14 @@
 //! Scenes of springs: sheets and the data sets of the sources, with what the model IDMS may be told.
 //!
-//! Source: seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after S4-07.
+//! Source: seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after S4-07; laws, schemes and windows after 3.3 to 3.8 (rows
+//! S4-08, S4-12 to S4-14, S4-21).
 
 use serde::Deserialize;
 
 use super::text::{ToolText, field, finite, positive};
 use super::{Lump, SceneError};
 use palpate_geometry::mesh::Units;
-use palpate_springs::idms::{Contact, IdmsParams, Pinch};
+use palpate_springs::idms::{Contact, GraspLaw, IdmsParams, Law, Pinch, Scheme, Window};
 use palpate_twin::Vec3;
 use palpate_twin::lattice::Lattice;
 use palpate_twin::lattice::fixture;
@@ -104,12 +105,65 @@ enum ContactText {
     Node,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum LawName {
+    #[default]
+    Linear,
+    Fung,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SchemeName {
+    #[default]
+    SemiImplicit,
+    Printed,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum GraspText {
+    Fixed,
+    Shell,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WindowText {
+    radius_m: f64,
+    #[serde(default)]
+    at_once: bool,
+}
+
 /// The part of [`IdmsParams`] that a scene may set; what is left out has its default.
+///
+/// | key | what it sets |
+/// |---|---|
+/// | `law` | `linear`, or `fung` with `fung_growth` and `fung_steepest` (row S4-08) |
+/// | `scheme` | `semi-implicit`, or `printed` with `filter_lambda` and, if wanted, `radial_homes` (S4-13, S4-14) |
+/// | `gravity_mps2`, `drag_hz` | forces on every atom (S4-12) |
+/// | `window` | `{ radius_m, at_once }`: only atoms near a tool are stepped, or, without `at_once`, woken (S4-21) |
+/// | `grasp` | `fixed`, or `shell` as printed (S4-24) |
+/// | `sleeps` | `false` steps every atom always |
+/// | `unchecked` | `true` skips the stability gate, for experiments on instability |
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelText {
     dt_s: Option<f64>,
     substeps: Option<u32>,
+    law: Option<LawName>,
+    fung_growth: Option<f64>,
+    fung_steepest: Option<f64>,
+    scheme: Option<SchemeName>,
+    filter_lambda: Option<f64>,
+    radial_homes: Option<bool>,
+    gravity_mps2: Option<[f64; 3]>,
+    drag_hz: Option<f64>,
+    window: Option<WindowText>,
+    grasp: Option<GraspText>,
+    sleeps: Option<bool>,
+    unchecked: Option<bool>,
     contact: Option<ContactText>,
     patch_m: Option<f64>,
     contact_damping_ratio: Option<f64>,
@@ -119,12 +173,28 @@ pub(super) struct ModelText {
 }
 
 impl ModelText {
-    pub(super) fn params(&self, tool: &ToolText) -> IdmsParams {
+    /// The choices of a model, for a scene's tool; numbers are checked by [`palpate_springs::idms::Idms::new`].
+    pub(super) fn params(&self, tool: &ToolText) -> Result<IdmsParams, SceneError> {
         let ours = IdmsParams::default();
         let damping = self.contact_damping_ratio;
-        IdmsParams {
+        Ok(IdmsParams {
             dt_s: self.dt_s.unwrap_or(ours.dt_s),
             substeps: self.substeps.unwrap_or(ours.substeps),
+            law: self.law()?,
+            scheme: self.scheme()?,
+            gravity_mps2: self.gravity_mps2.map_or(ours.gravity_mps2, Vec3::from),
+            drag_hz: self.drag_hz.unwrap_or(ours.drag_hz),
+            window: self.window.map(|window| Window {
+                radius_m: window.radius_m,
+                at_once: window.at_once,
+            }),
+            grasp: match self.grasp {
+                Some(GraspText::Fixed) => GraspLaw::Fixed,
+                Some(GraspText::Shell) => GraspLaw::Shell,
+                None => ours.grasp,
+            },
+            rest: ours.rest.filter(|_| self.sleeps.unwrap_or(true)),
+            unchecked: self.unchecked.unwrap_or(ours.unchecked),
             contact: match self.contact.unwrap_or(ContactText::Face) {
                 ContactText::Face => Contact::Face {
                     patch_m: self.patch_m.unwrap_or(0.0),
@@ -139,7 +209,49 @@ impl ModelText {
             },
             relax_s: self.relax_s.unwrap_or(ours.relax_s),
             ..ours
+        })
+    }
+
+    fn law(&self) -> Result<Law, SceneError> {
+        let fung = self.law == Some(LawName::Fung);
+        let growth = of_choice("model.fung_growth", self.fung_growth, fung, FUNG)?;
+        let steepest = of_choice("model.fung_steepest", self.fung_steepest, fung, FUNG)?;
+        Ok(match growth.zip(steepest) {
+            Some((growth, steepest)) => Law::Fung { growth, steepest },
+            None => Law::Linear,
+        })
+    }
+
+    fn scheme(&self) -> Result<Scheme, SceneError> {
+        let printed = self.scheme == Some(SchemeName::Printed);
+        let lambda = of_choice("model.filter_lambda", self.filter_lambda, printed, PRINTED)?;
+        if self.radial_homes.is_some() && !printed {
+            return Err(field("model.radial_homes", "given", PRINTED));
         }
+        Ok(
+            lambda.map_or(Scheme::SemiImplicit, |lambda| Scheme::Printed {
+                lambda,
+                radial_homes: self.radial_homes.unwrap_or(false),
+            }),
+        )
+    }
+}
+
+/// What the numbers of a law and of a scheme need beside them.
+const FUNG: &str = "a number with `law = \"fung\"`, and none with another law";
+const PRINTED: &str = "a value with `scheme = \"printed\"`, and none with another scheme";
+
+/// A number that a choice needs, and that without the choice has no meaning.
+fn of_choice(
+    name: &'static str,
+    value: Option<f64>,
+    chosen: bool,
+    expected: &'static str,
+) -> Result<Option<f64>, SceneError> {
+    match value {
+        None if chosen => Err(field(name, "missing", expected)),
+        Some(value) if !chosen => Err(field(name, value, expected)),
+        value => Ok(value),
     }
 }
 
@@ -160,5 +272,134 @@ impl Lump {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Scene, load, text};
+    use palpate_twin::{Reaction, Vec3};
+
+    /// The scene `sheet` with further lines in its table `[model]`.
+    fn with(lines: &str) -> Result<Scene, String> {
+        let plain = text("sheet").expect("built in");
+        let own = plain.replacen("[model]", &format!("[model]\n{lines}"), 1);
+        load(&own).map_err(|error| error.to_string())
+    }
+
+    /// Force of a press to a depth in half a second, and held as long \[N\].
+    fn press(lines: &str, depth_m: f64) -> f64 {
+        let scene = with(lines).expect("a scene");
+        let mut tissue = scene.build().expect("a tissue");
+        let mut felt = [Reaction::default()];
+        for step in 1..=1000 {
+            let down_m = depth_m * (f64::from(step) / 500.0).min(1.0);
+            let tool = scene.tool_at(Vec3::z() * (scene.tool_radius_m - down_m));
+            tissue.step(&[tool], 1e-3, &mut felt);
+        }
+        felt[0].force_n.z
+    }
+
+    #[test]
+    fn s4_08_a_scene_chooses_the_law_of_its_springs() {
+        let fung = "law = \"fung\"\nfung_growth = 4.0\nfung_steepest = 2.0\nsubsteps = 2";
+        let linear_n = press("substeps = 2", 8e-3);
+        let fung_n = press(fung, 8e-3);
+        assert!(fung_n > 1.05 * linear_n, "{fung_n} {linear_n}");
+        assert_eq!(press("law = \"linear\"\nsubsteps = 2", 8e-3), linear_n);
+    }
+
+    #[test]
+    fn s4_12_a_scene_has_gravity_and_drag() {
+        let sagged_m = |lines: &str, ticks: u32| {
+            let mut tissue = with(lines).expect("a scene").build().expect("a tissue");
+            (0..ticks).for_each(|_| tissue.step(&[], 1e-3, &mut []));
+            let heights_m = tissue.view().positions_m.iter().map(|at_m| at_m.z);
+            heights_m.fold(f64::MAX, f64::min)
+        };
+        assert_eq!(sagged_m("", 20), 0.0);
+        let down = "gravity_mps2 = [0.0, 0.0, -9.81]";
+        let low_m = sagged_m(down, 20);
+        assert!((-2e-3..-2e-4).contains(&low_m), "{low_m}");
+        let held_m = sagged_m(&format!("{down}\ndrag_hz = 500.0"), 20);
+        assert!((0.6 * low_m..0.0).contains(&held_m), "{held_m} {low_m}");
+        // what is held back sags as far in the end
+        let [low_m, held_m] =
+            ["", "drag_hz = 500.0"].map(|drag| sagged_m(&format!("{down}\n{drag}"), 3000));
+        assert!((held_m / low_m - 1.0).abs() < 0.02, "{held_m} {low_m}");
+    }
+
+    #[test]
+    fn s4_14_a_scene_takes_the_printed_scheme_and_the_gate_refuses_it_where_it_grows() {
+        let printed = "scheme = \"printed\"\nfilter_lambda = 0.5\nsubsteps = 20";
+        let plain_n = press("substeps = 20", 4e-3);
+        let found_n = press(printed, 4e-3);
+        assert!(
+            found_n != plain_n && (found_n / plain_n - 1.0).abs() < 0.02,
+            "{found_n} {plain_n}"
+        );
+        let radial_n = press(&format!("{printed}\nradial_homes = true"), 4e-3);
+        assert!(
+            radial_n != found_n && (radial_n / plain_n - 1.0).abs() < 0.05,
+            "{radial_n}"
+        );
+        let grows = with("scheme = \"printed\"\nfilter_lambda = 0.001");
+        assert!(grows.is_err_and(|error| error.contains("the printed scheme grows by")));
+        assert!(with("scheme = \"printed\"\nfilter_lambda = 0.001\nunchecked = true").is_ok());
+    }
+
+    #[test]
+    fn s4_21_a_scene_steps_only_what_is_near_its_tool() {
+        let whole_n = press("sleeps = false", 6e-3);
+        let error = |radius_m: f64| {
+            let lines = format!("window = {{ radius_m = {radius_m}, at_once = true }}");
+            (press(&lines, 6e-3) / whole_n - 1.0).abs()
+        };
+        let [near, far] = [0.025, 0.2].map(error);
+        assert!(near > 1e-3 && far < 1e-6, "{near} {far}");
+        let relaxed_n = press("window = { radius_m = 0.05 }", 6e-3);
+        assert!(
+            (relaxed_n / whole_n - 1.0).abs() < 0.05,
+            "{relaxed_n} {whole_n}"
+        );
+    }
+
+    #[test]
+    fn choices_of_a_model_that_do_not_fit_are_named_with_what_would() {
+        for (lines, parts) in [
+            ("law = \"ogden\"", ["ogden", "fung"]),
+            ("law = \"fung\"", ["model.fung_growth", "missing"]),
+            ("fung_growth = 2.0", ["model.fung_growth", "law = \"fung\""]),
+            (
+                "law = \"fung\"\nfung_growth = -1.0\nfung_steepest = 2.0",
+                ["fung_growth", "greater than 0"],
+            ),
+            ("scheme = \"printed\"", ["model.filter_lambda", "missing"]),
+            (
+                "radial_homes = true",
+                ["model.radial_homes", "scheme = \"printed\""],
+            ),
+            (
+                "scheme = \"printed\"\nfilter_lambda = 1.5",
+                ["filter_lambda", "(0, 1]"],
+            ),
+            (
+                "gravity_mps2 = [0.0, 0.0, nan]",
+                ["gravity_mps2", "finite numbers"],
+            ),
+            ("drag_hz = -1.0", ["drag_hz", "0 or more"]),
+            (
+                "window = { radius_m = 0.0 }",
+                ["window.radius_m", "greater than 0"],
+            ),
+            ("window = { at_once = true }", ["radius_m", "missing field"]),
+            ("grasp = \"loose\"", ["loose", "shell"]),
+        ] {
+            let error = with(lines).expect_err(lines);
+            assert!(
+                parts.iter().all(|part| error.contains(part)),
+                "{lines}: {error}"
+            );
+        }
     }
 }

@@ -120,7 +120,7 @@ impl LinkedBlock {
 
     /// The layer around a place, whatever balls are there.
     #[must_use]
-    pub fn layer_at(&self, at_m: &Vec3) -> usize {
+    pub(crate) fn layer_at(&self, at_m: &Vec3) -> usize {
         let mut left_m = -at_m.z;
         let around = self.layers.iter().position(|(thickness_m, _)| {
             left_m -= thickness_m;
@@ -235,7 +235,8 @@ impl MatterText {
     /// The material of a layer or inclusion, from the keys of its entry that are not its `own`.
     pub(super) fn matter(
         keys: &toml::Table,
-        (field, name): (&str, &str),
+        field: &str,
+        name: &str,
         own: &'static str,
     ) -> Result<Matter, LinkedBlockError> {
         let read: Result<Self, toml::de::Error> = keys.clone().try_into();
@@ -355,7 +356,7 @@ fn stack(size_m: [f64; 3], texts: &[LayerText]) -> Result<Vec<(f64, Matter)>, Li
         let own = "`name` and `thickness_m`";
         layers.push((
             thickness_m,
-            MatterText::matter(&text.material, (&field, &name), own)?,
+            MatterText::matter(&text.material, &field, &name, own)?,
         ));
     }
     Ok(layers)
@@ -372,7 +373,7 @@ fn balls(
         let centre_m = text.centre_m(&field, size_m)?;
         let name = text.name.clone().unwrap_or_else(|| field.clone());
         let own = "`name`, `center_m` and `radius_m`";
-        let matter = MatterText::matter(&text.material, (&field, &name), own)?;
+        let matter = MatterText::matter(&text.material, &field, &name, own)?;
         balls.push((centre_m, text.radius_m, matter));
     }
     Ok(balls)

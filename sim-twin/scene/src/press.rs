@@ -70,7 +70,10 @@ impl Scene {
     ///
     /// # Errors
     /// If no tissue can be built.
-    pub fn presses_to(&self, places_m: &[([f64; 2], f64)]) -> Result<Vec<Press>, SceneError> {
+    pub(crate) fn presses_to(
+        &self,
+        places_m: &[([f64; 2], f64)],
+    ) -> Result<Vec<Press>, SceneError> {
         let (mut tissue, dt_s) = self.build_for_presses()?;
         let rest = Snapshot::of(tissue.as_ref());
         let one = |&(point_m, depth_m): &([f64; 2], f64)| {

@@ -56,7 +56,7 @@ impl Block {
             centre_m: [0.5 * (west_m + east_m), 0.5 * (south_m + north_m)],
             half_m: [0.5 * (east_m - west_m), 0.5 * (north_m - south_m)],
         };
-        let mesh = self.graded((cell_m, GROWTH), FINE_DEPTH * radius_m)?;
+        let mesh = self.graded(cell_m, GROWTH, FINE_DEPTH * radius_m)?;
         Ok((mesh, patch))
     }
 

@@ -100,7 +100,8 @@ impl Text {
         if !(self.layer.is_empty() && self.inclusion.is_empty()) {
             return Err(field("layer", "given", "[[material]] with a [volume]"));
         }
-        let body = volume.body(&self.material, linked.of_voxels()?, read)?;
+        let (spacing_m, params) = linked.of_voxels()?;
+        let body = volume.body(&self.material, spacing_m, params, read)?;
         let lumps = body.lumps().map_err(LinkedBlockError::from)?;
         Ok((Body::Voxels(body), lumps))
     }
@@ -119,7 +120,7 @@ impl Text {
         if let Some(&finding) = check::findings(&lattice).first() {
             return Err(finding.into());
         }
-        let params = self.model.params(&self.tool);
+        let params = self.model.params(&self.tool)?;
         if params.contact == Contact::Node {
             check::contact_radius(&lattice, self.tool.radius_m)?;
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::block::{BlockError, MaterialText, wrong};
 use super::law::LawText;
 use super::{Lump, Read};
-use palpate_fem::implicit::{Implicit, ImplicitError, Params, Viscosity};
+use palpate_fem::implicit::{Implicit, ImplicitError, Matter, Params, Viscosity};
 use palpate_geometry::mesh::defect::Finding;
 use palpate_geometry::mesh::file;
 use palpate_geometry::mesh::file::{FORMATS, Format, MeshError};
@@ -96,20 +96,21 @@ impl Volume {
     /// # Errors
     /// If the solver refuses it.
     pub fn solver(&self) -> Result<Implicit, VolumeError> {
-        let materials = || {
-            self.mesh
-                .regions
-                .iter()
-                .map(|&part| self.parts[part as usize].material)
-        };
-        let moduli: Vec<Moduli> = materials().map(|material| material.moduli()).collect();
-        let densities: Vec<f64> = materials()
-            .map(|material| material.density_kgpm3())
+        let regions = self.mesh.regions.iter();
+        let materials: Vec<Material> = regions
+            .map(|&part| self.parts[part as usize].material)
             .collect();
-        let viscous: Vec<_> = materials().map(|material| material.viscosity()).collect();
+        let moduli: Vec<Moduli> = materials.iter().map(Material::moduli).collect();
+        let densities: Vec<f64> = materials.iter().map(Material::density_kgpm3).collect();
+        let viscous: Vec<_> = materials.iter().map(Material::viscosity).collect();
         let viscosities = Viscosity::of_cells(&viscous)?;
-        let matter = (self.law, &moduli[..], &densities[..]);
-        let tissue = Implicit::of_tets(&self.mesh, matter, &viscosities, &self.held, &self.params)?;
+        let matter = Matter {
+            family: self.law,
+            moduli: &moduli,
+            densities_kgpm3: &densities,
+            viscosities: &viscosities,
+        };
+        let tissue = Implicit::of_tets(&self.mesh, &matter, &self.held, &self.params)?;
         Ok(tissue)
     }
 
@@ -274,10 +275,14 @@ impl MeshText {
         }
         let shift_m = self.shift_m(&mesh)?;
         mesh.nodes_m.iter_mut().for_each(|at_m| *at_m += shift_m);
-        let parts = self.materials(regions, (&parts_of_file, &mut mesh))?;
+        let parts = self.materials(regions, &parts_of_file, &mut mesh)?;
         let mut held = vec![false; mesh.nodes_m.len()];
-        let place = (&parts_of_file, &tets, shift_m);
-        hold(&self.fixed, "mesh.fixed", (place, &mesh), &mut held)?;
+        let place = Place {
+            file: &parts_of_file,
+            tets: &tets,
+            shift_m,
+        };
+        hold(&self.fixed, "mesh.fixed", place, &mesh, &mut held)?;
         let volume = Volume {
             held,
             mesh,
@@ -362,7 +367,8 @@ impl MeshText {
     fn materials(
         &self,
         texts: &[RegionText],
-        (file, mesh): (&Parts, &mut Quadratic),
+        file: &Parts,
+        mesh: &mut Quadratic,
     ) -> Result<Vec<Part>, VolumeError> {
         let mut found = mesh.regions.clone();
         found.sort_unstable();
@@ -380,11 +386,8 @@ impl MeshText {
         }
         for group in &found {
             if !parts.iter().any(|part| part.group == *group) {
-                let cells = mesh
-                    .regions
-                    .iter()
-                    .filter(|region| *region == group)
-                    .count();
+                let own = mesh.regions.iter().filter(|region| *region == group);
+                let cells = own.count();
                 let value = format!("missing for {} of {cells} cells", named(file, *group));
                 let expected = format!("a [[region]] with `id = {group}` or its name");
                 return Err(wrong("region".into(), value, &expected).into());
@@ -403,14 +406,15 @@ impl MeshText {
 fn hold(
     what: &toml::Value,
     field: &str,
-    (place, mesh): ((&Parts, &TetMesh, Vec3), &Quadratic),
+    place: Place<'_>,
+    mesh: &Quadratic,
     held: &mut [bool],
 ) -> Result<(), BlockError> {
     if let toml::Value::Array(list) = what
         && !list.is_empty()
     {
         for (index, one) in list.iter().enumerate() {
-            hold(one, &format!("{field}[{index}]"), (place, mesh), held)?;
+            hold(one, &format!("{field}[{index}]"), place, mesh, held)?;
         }
         return Ok(());
     }
@@ -425,17 +429,26 @@ fn hold(
     }
     let expected = format!(
         "something of the body that is not held yet; groups: {}",
-        names(place.0)
+        names(place.file)
     );
     Err(wrong(field.to_owned(), what, &expected))
 }
 
+/// A file, its tetrahedra, and how far these are moved to where the body is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a Parts,
+    tets: &'a TetMesh,
+    shift_m: Vec3,
+}
+
 /// Nodes of the file that one name of what is held means.
-fn corners(
-    what: &toml::Value,
-    field: &str,
-    (file, tets, shift_m): (&Parts, &TetMesh, Vec3),
-) -> Result<Vec<bool>, BlockError> {
+fn corners(what: &toml::Value, field: &str, place: Place<'_>) -> Result<Vec<bool>, BlockError> {
+    let Place {
+        file,
+        tets,
+        shift_m,
+    } = place;
     let used = || tets.cells.nodes.iter().flatten().copied();
     let z_m = |node: u32| tets.nodes_m[node as usize].z + shift_m.z;
     let below = |limit_m: f64| {
@@ -450,22 +463,21 @@ fn corners(
             Ok(below(lowest_m + BOTTOM * file.size_m().max()))
         }
         toml::Value::String(name) => {
-            let group = group(file, name).ok_or_else(|| {
+            let (dimension, number) = group(file, name).ok_or_else(|| {
                 let expected = format!("`bottom`, or the name of a group: {}", names(file));
                 wrong(field.to_owned(), name, &expected)
             })?;
-            Ok(of_group(file, group))
+            Ok(of_group(file, dimension, number))
         }
         toml::Value::Integer(number) => {
             let number = u32::try_from(*number).unwrap_or(u32::MAX);
             let surface = file.triangles.regions.contains(&number);
-            Ok(of_group(file, (if surface { 2 } else { 3 }, number)))
+            Ok(of_group(file, if surface { 2 } else { 3 }, number))
         }
         toml::Value::Table(table) if table.len() == 1 && table.contains_key("below_m") => {
             let limit_m = table.get("below_m").and_then(number).ok_or_else(|| {
-                let value = table
-                    .get("below_m")
-                    .map_or_else(String::new, ToString::to_string);
+                let value = table.get("below_m").map(ToString::to_string);
+                let value = value.unwrap_or_default();
                 wrong(format!("{field}.below_m"), value, "a finite number")
             })?;
             Ok(below(limit_m))
@@ -480,10 +492,8 @@ fn corners(
 
 fn number(value: &toml::Value) -> Option<f64> {
     let whole = value.as_integer().map(|whole| whole as f64);
-    value
-        .as_float()
-        .or(whole)
-        .filter(|number| number.is_finite())
+    let number = value.as_float().or(whole);
+    number.filter(|number| number.is_finite())
 }
 
 /// Dimension and number of the group of that name.
@@ -493,7 +503,7 @@ fn group(file: &Parts, name: &str) -> Option<(u8, u32)> {
 }
 
 /// Nodes of a group of triangles or of cells.
-fn of_group(file: &Parts, (dimension, number): (u8, u32)) -> Vec<bool> {
+fn of_group(file: &Parts, dimension: u8, number: u32) -> Vec<bool> {
     let mut held = vec![false; file.nodes_m.len()];
     let mut mark = |nodes: &[u32], region: u32| {
         for &node in nodes.iter().filter(|_| region == number) {
@@ -501,16 +511,13 @@ fn of_group(file: &Parts, (dimension, number): (u8, u32)) -> Vec<bool> {
         }
     };
     if dimension == 2 {
-        file.triangles
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.triangles.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
     } else {
-        file.tets
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
-        file.hexes
-            .iter()
-            .for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.tets.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
+        let all = file.hexes.iter();
+        all.for_each(|(nodes, region)| mark(nodes, region));
     }
     held
 }

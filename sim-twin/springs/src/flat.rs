@@ -20,18 +20,14 @@
 
 use palpate_twin::Vec3;
 use palpate_twin::contact::usable;
+use palpate_twin::frozen;
 use palpate_twin::hold::Hold;
-use palpate_twin::seal::{checked, kin, seal};
-use palpate_twin::twin::{
-    Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
-};
+use palpate_twin::seal::kin;
+use palpate_twin::snapshot::{Frozen, Left};
+use palpate_twin::twin::{Caps, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View};
 
 /// Most tools at once.
 const TOOLS: usize = 2;
-
-/// Numbers of a tool in a snapshot, and of the ledger.
-const OF_TOOL: usize = 13;
-const OF_LEDGER: usize = 4;
 
 /// What a flat sheet is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,6 +89,24 @@ enum With {
 }
 
 const STATES: [With; 4] = [With::Free, With::Touch, With::Grasp, With::Skate];
+
+impl Frozen for With {
+    fn size(&self) -> [usize; 2] {
+        [0, 1]
+    }
+
+    fn put(&self, into: &mut Snapshot) {
+        (*self as u64).put(into);
+    }
+
+    fn take(&mut self, from: &mut Left<'_>) {
+        let mut state = 0_u64;
+        state.take(from);
+        *self = *STATES.get(state as usize).unwrap_or(&Self::Free);
+    }
+}
+
+frozen!(Felt: tip_m, force_n, grip_m, energy_j, dent_m, met_m, squeeze_m, known, with);
 
 /// A tool at the end of the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -346,21 +360,8 @@ impl Flat {
 impl Tissue for Flat {
     fn caps(&self) -> Caps {
         Caps {
-            method: "flat",
-            nodes: self.rest_m.len(),
-            elements: self.faces.len(),
-            tools_max: TOOLS,
-            shafts: false,
-            plates: false,
-            points: false,
             jaws: true,
-            dt_s_max: 1.0,
-            dt_s_best: 1e-3,
-            stiffness_edits: false,
-            region_edits: false,
-            edits_keep_force: false,
-            cuts: false,
-            instruments: false,
+            ..Caps::new("flat", self.rest_m.len(), self.faces.len(), TOOLS)
         }
     }
 
@@ -385,82 +386,19 @@ impl Tissue for Flat {
         self.hold.keep(tools, dt_s, reactions);
     }
 
-    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        Err(EditError::Kind(edit.kind()))
-    }
-
     fn view(&self) -> View<'_> {
-        View {
-            positions_m: &self.positions_m,
-            rest_m: &self.rest_m,
-            faces: &self.faces,
-            ledger: self.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        View::new(&self.positions_m, &self.rest_m, &self.faces, self.ledger)
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        snapshot.numbers.clear();
-        snapshot.integers.clear();
-        for felt in &self.tools {
-            for vector in [felt.tip_m, felt.force_n, felt.grip_m] {
-                snapshot.numbers.extend(vector.iter());
-            }
-            let lengths = [felt.dent_m, felt.met_m, felt.squeeze_m];
-            snapshot.numbers.push(felt.energy_j);
-            snapshot.numbers.extend(lengths);
-            snapshot
-                .integers
-                .extend([u64::from(felt.known), felt.with as u64]);
-        }
-        let Ledger {
-            contact_j,
-            tool_work_j,
-            dissipated_j,
-            residual_j,
-            ..
-        } = self.ledger;
-        let booked = [contact_j, tool_work_j, dissipated_j, residual_j];
-        snapshot.numbers.extend(booked);
-        self.hold.freeze(snapshot);
-        seal(self.sheet.kin(), snapshot);
+        let parts: [&dyn Frozen; 3] = [&self.tools, &self.ledger, &self.hold];
+        snapshot.fill(&parts, Some(self.sheet.kin()));
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        let expected = TOOLS * OF_TOOL + OF_LEDGER + Hold::NUMBERS;
-        let found = snapshot.numbers.len();
-        if found != expected || snapshot.integers.len() != 2 * TOOLS + 1 {
-            return Err(ThawError::Size { expected, found });
-        }
-        checked(self.sheet.kin(), snapshot)?;
-        let numbers = &snapshot.numbers;
-        for (index, felt) in self.tools.iter_mut().enumerate() {
-            let at = OF_TOOL * index;
-            let vector = |from: usize| Vec3::from_column_slice(&numbers[at + from..at + from + 3]);
-            let state = snapshot.integers[2 * index + 1];
-            *felt = Felt {
-                known: snapshot.integers[2 * index] != 0,
-                with: *STATES.get(state as usize).unwrap_or(&With::Free),
-                tip_m: vector(0),
-                force_n: vector(3),
-                grip_m: vector(6),
-                energy_j: numbers[at + 9],
-                dent_m: numbers[at + 10],
-                met_m: numbers[at + 11],
-                squeeze_m: numbers[at + 12],
-            };
-        }
-        let booked = &numbers[TOOLS * OF_TOOL..];
-        self.ledger = Ledger {
-            contact_j: booked[0],
-            tool_work_j: booked[1],
-            dissipated_j: booked[2],
-            residual_j: booked[3],
-            ..Ledger::default()
-        };
-        self.hold.thaw(snapshot);
+        let parts: &mut [&mut dyn Frozen] =
+            &mut [&mut self.tools, &mut self.ledger, &mut self.hold];
+        snapshot.pour(parts, Some(self.sheet.kin()))?;
         self.positions_m.copy_from_slice(&self.rest_m);
         self.tents = [None; TOOLS];
         self.show();

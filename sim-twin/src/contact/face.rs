@@ -122,30 +122,134 @@ pub struct Surface<'a> {
     pub alive: &'a [bool],
 }
 
-/// Make the list of faces within `reach_m` of the centre of `sphere`.
-pub fn gather(
-    near: &mut Near,
-    work: &mut Workspace,
-    surface: &Surface<'_>,
-    sphere: &Sphere,
-    travel_m: f64,
-    reach_m: f64,
-) {
-    let skin = surface.skin;
-    let slack_m = skin.slack_m();
-    near.restart(sphere.center_m, travel_m, reach_m, slack_m);
-    work.epoch += 1;
-    let far_m = reach_m + slack_m;
-    let drift_m = skin.drift_m(&surface.positions_m[..skin.nodes()]);
-    skin.for_faces(&sphere.center_m, far_m + drift_m, |face| {
-        if surface.alive[face as usize] {
-            let hit = work.hit(skin, face, surface.positions_m, &sphere.center_m);
-            if hit.distance_m < far_m {
-                near.push(face);
+impl Workspace {
+    /// Make the list of faces within `reach_m` of the centre of `sphere`.
+    pub fn gather(
+        &mut self,
+        near: &mut Near,
+        surface: &Surface<'_>,
+        sphere: &Sphere,
+        travel_m: f64,
+        reach_m: f64,
+    ) {
+        let skin = surface.skin;
+        let slack_m = skin.slack_m();
+        near.restart(sphere.center_m, travel_m, reach_m, slack_m);
+        self.epoch += 1;
+        let far_m = reach_m + slack_m;
+        let drift_m = skin.drift_m(&surface.positions_m[..skin.nodes()]);
+        skin.for_faces(&sphere.center_m, far_m + drift_m, |face| {
+            if surface.alive[face as usize] {
+                let hit = self.hit(skin, face, surface.positions_m, &sphere.center_m);
+                if hit.distance_m < far_m {
+                    near.push(face);
+                }
+            }
+        });
+        near.sort();
+    }
+
+    /// Press `sphere` into the listed faces; `push(node, force)` receives every node's force \[N\].
+    ///
+    /// Updates the side of `memory`. Without contact, its normal is handed back.
+    pub fn press(
+        &mut self,
+        faces: &[u32],
+        surface: &Surface<'_>,
+        sphere: &Sphere,
+        memory: Memory<'_>,
+        mut push: impl FnMut(u32, Vec3),
+    ) -> Touch {
+        let Memory {
+            side,
+            normal: last_normal,
+        } = memory;
+        let Some(closest) = find(faces, self, surface, sphere) else {
+            *side = 0;
+            return Touch::none(last_normal);
+        };
+        let judged = judge(closest, self, surface, sphere, side);
+        if *side == 0 {
+            return Touch::none(last_normal);
+        }
+        let depth_m = deepen(closest, self, sphere, judged.through);
+        let touch = self.resolve(closest, surface.skin, sphere, depth_m, &judged);
+        for &node in &self.loaded {
+            let load_n = self.corners[node as usize].load_n;
+            for &(other, weight) in surface.skin.patch(node as usize) {
+                push(other, weight * load_n);
             }
         }
-    });
-    near.sort();
+        Touch {
+            normal: touch.force_n.try_normalize(0.0).unwrap_or(last_normal),
+            ..touch
+        }
+    }
+
+    /// Turn depths into loads on the corners of the contact surface.
+    fn resolve(
+        &mut self,
+        closest: usize,
+        skin: &Skin,
+        sphere: &Sphere,
+        depth_m: f64,
+        judged: &Judged,
+    ) -> Touch {
+        let Judged { outward, through } = *judged;
+        let mut touch = Touch::none(outward);
+        let least_m = SHARE_MIN * self.hits[closest].depth_m;
+        for index in 0..self.hits.len() {
+            let hit = self.hits[index];
+            if hit.depth_m <= least_m {
+                continue;
+            }
+            let share = hit.depth_m / depth_m;
+            let cube = share * share * share;
+            let scale_n = sphere.stiffness_npm * depth_m * cube * cube * share;
+            let turned = if through && index == closest {
+                -1.0
+            } else {
+                1.0
+            };
+            let direction = if hit.distance_m > TIE * sphere.radius_m {
+                turned / hit.distance_m * hit.gap_m
+            } else {
+                outward
+            };
+            for (node, weight) in skin.faces()[hit.face as usize]
+                .into_iter()
+                .zip(hit.foot.weights)
+            {
+                if weight > 0.0 {
+                    let load_n = -(weight * scale_n) * direction;
+                    self.load(node, load_n);
+                    touch.force_n -= load_n;
+                }
+            }
+            touch.contacts += 1;
+        }
+        touch.energy_j = 0.5 * sphere.stiffness_npm * depth_m * depth_m;
+        touch.penetration_m = self.hits[closest].depth_m;
+        touch.nearest = nearest_corner(&self.hits[closest], skin, self, sphere);
+        touch
+    }
+}
+
+/// What is remembered of a tool from one press to the next.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    /// Side of the surface that it is on.
+    pub side: &'a mut Side,
+    /// Normal of its last contact.
+    pub normal: Vec3,
+}
+
+/// Where a tool stands to the surface.
+struct Judged {
+    /// Normal on the tool's side.
+    outward: Vec3,
+    /// Whether its centre has gone through.
+    through: bool,
 }
 
 /// How far a list must reach for a tool that came from `from_m` \[m\].
@@ -194,46 +298,6 @@ pub fn crossed(surface: &Surface<'_>, from_m: &Vec3, to_m: &Vec3) -> Side {
     side
 }
 
-/// Press `sphere` into the listed faces; `push(node, force)` receives every node's force \[N\].
-///
-/// Updates `side`. Without contact, `last_normal` is handed back.
-pub fn press(
-    faces: &[u32],
-    work: &mut Workspace,
-    surface: &Surface<'_>,
-    sphere: &Sphere,
-    memory: (&mut Side, Vec3),
-    mut push: impl FnMut(u32, Vec3),
-) -> Touch {
-    let (side, last_normal) = memory;
-    let Some(closest) = find(faces, work, surface, sphere) else {
-        *side = 0;
-        return Touch::none(last_normal);
-    };
-    let (outward, through) = judge(closest, work, surface, sphere, side);
-    if *side == 0 {
-        return Touch::none(last_normal);
-    }
-    let depth_m = deepen(closest, work, sphere, through);
-    let touch = resolve(
-        closest,
-        work,
-        surface.skin,
-        sphere,
-        (depth_m, outward, through),
-    );
-    for &node in &work.loaded {
-        let load_n = work.corners[node as usize].load_n;
-        for &(other, weight) in surface.skin.patch(node as usize) {
-            push(other, weight * load_n);
-        }
-    }
-    Touch {
-        normal: touch.force_n.try_normalize(0.0).unwrap_or(last_normal),
-        ..touch
-    }
-}
-
 /// Measure every listed face; gives the index of the closest hit.
 fn find(
     faces: &[u32],
@@ -267,7 +331,7 @@ fn judge(
     surface: &Surface<'_>,
     sphere: &Sphere,
     side: &mut Side,
-) -> (Vec3, bool) {
+) -> Judged {
     let best = work.hits[closest];
     let tie_m = best.distance_m + TIE * sphere.radius_m;
     let tied = work.hits.iter().filter(|hit| hit.distance_m <= tie_m);
@@ -286,7 +350,10 @@ fn judge(
     } else if *side == 0 {
         *side = here;
     }
-    (f64::from(*side) * normal, !outside)
+    Judged {
+        outward: f64::from(*side) * normal,
+        through: !outside,
+    }
 }
 
 /// Give every hit its depth and blend them \[m\].
@@ -317,52 +384,6 @@ fn deepen(closest: usize, work: &mut Workspace, sphere: &Sphere, through: bool) 
         }
     }
     most_m * sum.sqrt().sqrt().sqrt()
-}
-
-/// Turn depths into loads on the corners of the contact surface.
-fn resolve(
-    closest: usize,
-    work: &mut Workspace,
-    skin: &Skin,
-    sphere: &Sphere,
-    (depth_m, outward, through): (f64, Vec3, bool),
-) -> Touch {
-    let mut touch = Touch::none(outward);
-    let least_m = SHARE_MIN * work.hits[closest].depth_m;
-    for index in 0..work.hits.len() {
-        let hit = work.hits[index];
-        if hit.depth_m <= least_m {
-            continue;
-        }
-        let share = hit.depth_m / depth_m;
-        let cube = share * share * share;
-        let scale_n = sphere.stiffness_npm * depth_m * cube * cube * share;
-        let turned = if through && index == closest {
-            -1.0
-        } else {
-            1.0
-        };
-        let direction = if hit.distance_m > TIE * sphere.radius_m {
-            turned / hit.distance_m * hit.gap_m
-        } else {
-            outward
-        };
-        for (node, weight) in skin.faces()[hit.face as usize]
-            .into_iter()
-            .zip(hit.foot.weights)
-        {
-            if weight > 0.0 {
-                let load_n = -(weight * scale_n) * direction;
-                work.load(node, load_n);
-                touch.force_n -= load_n;
-            }
-        }
-        touch.contacts += 1;
-    }
-    touch.energy_j = 0.5 * sphere.stiffness_npm * depth_m * depth_m;
-    touch.penetration_m = work.hits[closest].depth_m;
-    touch.nearest = nearest_corner(&work.hits[closest], skin, work, sphere);
-    touch
 }
 
 /// The corner of a hit's face that is nearest to the tool, the lowest index if two tie.

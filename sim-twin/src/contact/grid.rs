@@ -89,7 +89,7 @@ impl Grid {
     /// Call `visit` for every point whose rest x-y may lie within `reach_m` of `center_m`.
     ///
     /// Gives a superset, in a fixed order that is not sorted.
-    pub fn for_near(&self, center_m: &Vec3, reach_m: f64, mut visit: impl FnMut(u32)) {
+    pub(super) fn for_near(&self, center_m: &Vec3, reach_m: f64, mut visit: impl FnMut(u32)) {
         let (left, right) = self.span(0, center_m.x, reach_m);
         let (bottom, top) = self.span(1, center_m.y, reach_m);
         for row in bottom..=top {

@@ -4,7 +4,7 @@
 //! source, [`face`] the continuous contact with triangles; both are for the springs of
 //! `palpate_springs::idms`, [`skin`] is what they know of the surface in advance, [`near`] the short
 //! list of elements worth testing, [`span`] what makes a rod or a plate of a sphere. The continuum brings its own: `skin` of
-//! `palpate_fem::explicit`, which feels points too, and `palpate_fem::probe` for the
+//! `palpate_fem::explicit`, and `palpate_fem::probe` for the
 //! implicit solver and the offline truth.
 
 pub mod face;
@@ -13,7 +13,7 @@ pub mod near;
 pub mod node;
 pub mod skin;
 pub mod span;
-pub mod triangle;
+mod triangle;
 
 pub use near::Near;
 pub use skin::Skin;
@@ -80,18 +80,11 @@ impl Touch {
 pub const TOOL_RANGE: f64 = 1e6;
 
 /// Whether a tool is a sphere or a rod: every number of it is finite, positive where it must be and
-/// within [`TOOL_RANGE`]. A tool that fails, and is no point either, touches nothing.
+/// within [`TOOL_RANGE`]. A tool that fails touches nothing.
 #[must_use]
 #[inline]
 pub fn usable(tool: &Tool) -> bool {
     tool.radius_m > 0.0 && tool.radius_m <= TOOL_RANGE && sound(tool)
-}
-
-/// Whether a tool is a point, all other numbers of which are as [`usable`] wants them; a line is none.
-#[must_use]
-#[inline]
-pub fn is_point(tool: &Tool) -> bool {
-    tool.radius_m == 0.0 && Span::of(tool) == Span::default() && sound(tool)
 }
 
 /// Everything but the radius.
@@ -148,7 +141,7 @@ mod tests {
                 closed: false,
             }),
         };
-        assert!(usable(&good) && !is_point(&good));
+        assert!(usable(&good));
         for bad in [f64::NAN, f64::INFINITY, 1e300] {
             let mut tool = good;
             tool.position_m.y = bad;
@@ -170,32 +163,6 @@ mod tests {
                 ..good
             };
             assert!(!usable(&tool));
-        }
-    }
-    #[test]
-    fn a_point_has_no_radius_and_no_length() {
-        let point = Tool {
-            position_m: Vec3::zeros(),
-            velocity_mps: Vec3::zeros(),
-            radius_m: 0.0,
-            stiffness_npm: 100.0,
-            shaft_m: Vec3::zeros(),
-            side_m: Vec3::zeros(),
-            instrument: crate::Instrument::Blunt,
-            jaws: None,
-        };
-        assert!(is_point(&point) && !usable(&point));
-        let line = Tool {
-            shaft_m: Vec3::x(),
-            instrument: crate::Instrument::Blunt,
-            ..point
-        };
-        let bad = Tool {
-            stiffness_npm: f64::NAN,
-            ..point
-        };
-        for tool in [line, bad] {
-            assert!(!is_point(&tool) && !usable(&tool), "{tool:?}");
         }
     }
 }

@@ -117,7 +117,7 @@ impl Skin {
     /// Whether a foot with these weights lies on the open rim of the surface.
     #[must_use]
     #[inline]
-    pub fn on_rim(&self, face: usize, weights: &[f64; 3]) -> bool {
+    pub(super) fn on_rim(&self, face: usize, weights: &[f64; 3]) -> bool {
         let zero = weights.map(|weight| weight == 0.0);
         match zero.iter().filter(|&&flag| flag).count() {
             0 => false,
@@ -140,12 +140,12 @@ impl Skin {
     }
 
     /// Visit a superset of the nodes that can be within `reach_m` of `center_m`.
-    pub fn for_nodes(&self, center_m: &Vec3, reach_m: f64, visit: impl FnMut(u32)) {
+    pub(super) fn for_nodes(&self, center_m: &Vec3, reach_m: f64, visit: impl FnMut(u32)) {
         self.node_grid.for_near(center_m, reach_m, visit);
     }
 
     /// Visit a superset of the faces that can be within `reach_m` of `center_m`.
-    pub fn for_faces(&self, center_m: &Vec3, reach_m: f64, visit: impl FnMut(u32)) {
+    pub(super) fn for_faces(&self, center_m: &Vec3, reach_m: f64, visit: impl FnMut(u32)) {
         self.face_grid
             .for_near(center_m, reach_m + self.face_reach_m, visit);
     }

@@ -31,7 +31,7 @@ impl Span {
     /// Whether its edges are perpendicular: the nearest point is found along each by itself.
     #[must_use]
     #[inline]
-    pub fn is_square(&self) -> bool {
+    pub(super) fn is_square(&self) -> bool {
         let cosine = self.shaft_m.dot(&self.side_m).abs();
         cosine <= SQUARE * self.shaft_m.norm() * self.side_m.norm()
     }

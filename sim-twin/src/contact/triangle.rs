@@ -6,17 +6,17 @@ use crate::Vec3;
 
 /// A point of a triangle: where it is, and its share of each corner (they add up to 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Foot {
+pub(super) struct Foot {
     /// The point \[m\].
-    pub point_m: Vec3,
+    pub(super) point_m: Vec3,
     /// Barycentric weights, each in \[0, 1\]; zero on the edge opposite to the corner.
-    pub weights: [f64; 3],
+    pub(super) weights: [f64; 3],
 }
 
 /// The point of triangle `a b c` that is closest to `p`. Total: flat triangles are edges.
 #[must_use]
 #[inline]
-pub fn closest(p: &Vec3, a: &Vec3, b: &Vec3, c: &Vec3) -> Foot {
+pub(super) fn closest(p: &Vec3, a: &Vec3, b: &Vec3, c: &Vec3) -> Foot {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let (d1, d2) = (ab.dot(&ap), ac.dot(&ap));
     if d1 <= 0.0 && d2 <= 0.0 {

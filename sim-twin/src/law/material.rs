@@ -147,8 +147,8 @@ impl Material {
     }
 
     /// Speed of pressure waves at rest \[m/s\]: what limits an explicit step.
-    #[must_use]
-    pub fn pressure_wave_mps(&self) -> f64 {
+    #[cfg(test)]
+    pub(super) fn pressure_wave_mps(&self) -> f64 {
         let moduli = self.moduli();
         ((moduli.lambda_pa + 2.0 * moduli.mu_pa) / self.density_kgpm3).sqrt()
     }

@@ -46,84 +46,104 @@ const PROSTATE_NOTE: &str = "samples ex vivo, complex modulus at 150 Hz: stiffer
 
 /// The library, by name.
 pub const LIBRARY: [Tissue; 12] = [
-    entry("skin", (35e3, None), 1090.0, (FOREARM, FOREARM_NOTE)),
-    entry("fat", (2e3, None), 950.0, (FOREARM, FOREARM_NOTE)),
-    entry("muscle", (80e3, None), 1050.0, (FOREARM, FOREARM_NOTE)),
+    entry("skin", 35e3, None, 1090.0, by(FOREARM, FOREARM_NOTE)),
+    entry("fat", 2e3, None, 950.0, by(FOREARM, FOREARM_NOTE)),
+    entry("muscle", 80e3, None, 1050.0, by(FOREARM, FOREARM_NOTE)),
     entry(
         "liver",
-        (5.5e3, Some(1.6e3)),
+        5.5e3,
+        Some(1.6e3),
         1060.0,
-        (
+        by(
             "Roulot et al. 2008, J. Hepatol. 48:606",
             "transient elastography at 50 Hz, people without liver disease",
         ),
     ),
     entry(
         "liver-cirrhotic",
-        (12.5e3, None),
+        12.5e3,
+        None,
         1060.0,
-        (
+        by(
             "Castera et al. 2005, Gastroenterology 128:343",
             "cut-off of transient elastography for cirrhosis: a lower end, not a mean",
         ),
     ),
     entry(
         "breast-fat",
-        (3.25e3, Some(0.91e3)),
+        3.25e3,
+        Some(0.91e3),
         950.0,
-        (BREAST, BREAST_NOTE),
+        by(BREAST, BREAST_NOTE),
     ),
     entry(
         "breast-gland",
-        (3.24e3, Some(0.61e3)),
+        3.24e3,
+        Some(0.61e3),
         1020.0,
-        (BREAST, BREAST_NOTE),
+        by(BREAST, BREAST_NOTE),
     ),
     entry(
         "breast-fibroadenoma",
-        (6.41e3, Some(2.86e3)),
+        6.41e3,
+        Some(2.86e3),
         1020.0,
-        (BREAST, BREAST_NOTE),
+        by(BREAST, BREAST_NOTE),
     ),
     entry(
         "breast-carcinoma-low",
-        (10.40e3, Some(2.60e3)),
+        10.40e3,
+        Some(2.60e3),
         1020.0,
-        (BREAST, BREAST_NOTE),
+        by(BREAST, BREAST_NOTE),
     ),
     entry(
         "breast-carcinoma-high",
-        (42.52e3, Some(12.47e3)),
+        42.52e3,
+        Some(12.47e3),
         1020.0,
-        (BREAST, BREAST_NOTE),
+        by(BREAST, BREAST_NOTE),
     ),
     entry(
         "prostate",
-        (15.9e3, Some(5.9e3)),
+        15.9e3,
+        Some(5.9e3),
         1050.0,
-        (PROSTATE, PROSTATE_NOTE),
+        by(PROSTATE, PROSTATE_NOTE),
     ),
     entry(
         "prostate-carcinoma",
-        (40.4e3, Some(15.7e3)),
+        40.4e3,
+        Some(15.7e3),
         1050.0,
-        (PROSTATE, PROSTATE_NOTE),
+        by(PROSTATE, PROSTATE_NOTE),
     ),
 ];
 
+/// Where a number is from, and what to know of it.
+struct Origin {
+    source: &'static str,
+    note: &'static str,
+}
+
+const fn by(source: &'static str, note: &'static str) -> Origin {
+    Origin { source, note }
+}
+
 const fn entry(
     name: &'static str,
-    (young_pa, spread_pa): (f64, Option<f64>),
+    young_pa: f64,
+    spread_pa: Option<f64>,
     density_kgpm3: f64,
-    (source, note): (&'static str, &'static str),
+    origin: Origin,
 ) -> Tissue {
     Tissue {
         name,
         young_pa,
         spread_pa,
         density_kgpm3,
-        source,
-        note,
+        source: origin.source,
+        note: origin.note,
     }
 }
 

@@ -13,7 +13,7 @@ use super::Real;
 use nalgebra::Matrix3;
 
 /// Most branches that a series may have; state is held in place, without allocation.
-pub const BRANCHES_MAX: usize = 4;
+const BRANCHES_MAX: usize = 4;
 
 /// Why numbers make no viscous addition.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -133,8 +133,8 @@ pub struct PronyStep<T> {
 /// What one point of the tissue remembers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory<T: Real> {
-    branch: [Matrix3<T>; BRANCHES_MAX],
-    elastic: Matrix3<T>,
+    pub(crate) branch: [Matrix3<T>; BRANCHES_MAX],
+    pub(crate) elastic: Matrix3<T>,
 }
 
 impl<T: Real> Default for Memory<T> {
@@ -277,7 +277,7 @@ impl<T: Real> PronyStep<T> {
     /// stiffness `k` gives `((1/c - 1/2) h1^2 - (d/c) h0 h1 + h0^2 / 2) / k` (ours: work of the end's
     /// stress less the energy gained); positive since `d^2 <= c (2 - c)` for every step.
     #[must_use]
-    pub fn dissipation(&self, (before, after): (&Memory<T>, &Memory<T>), stiffness: T) -> T {
+    pub fn dissipation(&self, before: &Memory<T>, after: &Memory<T>, stiffness: T) -> T {
         let mut heat = T::zero();
         let half = T::of(0.5);
         for branch in 0..self.count {
@@ -289,22 +289,5 @@ impl<T: Real> PronyStep<T> {
             heat += form / (stiffness * self.share[branch]);
         }
         heat
-    }
-}
-
-/// Numbers of a [`Memory`].
-pub const MEMORY_NUMBERS: usize = 9 * (BRANCHES_MAX + 1);
-
-impl<T: Real> Memory<T> {
-    /// All numbers, in an order of its own.
-    pub fn numbers(&self) -> impl Iterator<Item = T> {
-        let matrices = self.branch.iter().chain([&self.elastic]);
-        matrices.flat_map(|matrix| matrix.iter().copied())
-    }
-
-    /// All numbers to write, in the same order.
-    pub fn numbers_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let matrices = self.branch.iter_mut().chain([&mut self.elastic]);
-        matrices.flat_map(|matrix| matrix.iter_mut())
     }
 }

@@ -104,7 +104,7 @@ pub fn settle<R: Real>(
         })
         .collect();
     let mut way = vec![Vec3::zeros(); slots];
-    let solved = Room::new(slots).solve(&pulls, (&wanted, &mut way), tolerance, limit);
+    let solved = Room::new(slots).solve(&pulls, &wanted, &mut way, tolerance, limit);
     for (along, moved_m) in elements.moved_m.iter_mut().enumerate() {
         for (slot, moved_m) in moved_m.iter_mut().enumerate() {
             *moved_m = R::of(now[slot][along] + way[slot][along]);

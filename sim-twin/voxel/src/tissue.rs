@@ -241,7 +241,6 @@ impl Tissue for Linked {
             tools_max: TOOLS,
             shafts: true,
             plates: true,
-            points: false,
             jaws: true,
             dt_s_max: 1.0,
             dt_s_best: self.params.sweep_s,

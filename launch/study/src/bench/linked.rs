@@ -1,6 +1,6 @@
 //! Linked volumes in the shapes of their source's tables and figures, beside the same work as it prints it.
 //!
-//! Source: seed-001 Table 1, Figs. 13 to 16 and rows CD-12, DF-13 to DF-18, FU-07, FU-08 and FU-10. What was meant
+//! Source: seed-001 Table 1, Figs. 13 to 16 and rows CD-12, DF-13 to DF-18, FU-07 and FU-10. What was meant
 //! for machines of its time is compared by ratios and counts; `printed` is that source's own way, in the
 //! same run on the same core.
 
@@ -8,7 +8,6 @@ mod collide;
 mod grid;
 mod press;
 mod printed;
-mod reference;
 mod wield;
 
 use std::sync::atomic::AtomicBool;
@@ -23,7 +22,6 @@ use serde::{Deserialize, Serialize};
 pub use collide::CollisionRow;
 pub use grid::GridRow;
 pub use press::{DragReport, PokeRow, PressRow};
-pub use reference::{ReferenceError, ReferenceReport};
 pub use wield::WieldRow;
 
 use super::goal::{self, Goal};
@@ -54,8 +52,6 @@ pub struct LinkedReport {
     pub wields: Vec<WieldRow>,
     /// Figs. 14 to 16.
     pub curves: Vec<Curve>,
-    /// An indentation beside finite elements.
-    pub reference: ReferenceReport,
     /// What is wanted.
     pub goals: Vec<Goal>,
 }
@@ -85,15 +81,12 @@ pub enum LinkedBenchError {
     /// The bench of one row of links refuses a parameter.
     #[error("the row of links: {0}")]
     Row(#[from] RelaxError),
-    /// The reference has no solution.
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
 }
 
 /// Measures all of it.
 ///
 /// # Errors
-/// [`BenchError`] if a volume or the reference cannot be made, or `stop` is set.
+/// [`BenchError`] if a volume cannot be made, or `stop` is set.
 pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
     let load = load();
     let presses = press::presses(stop)?;
@@ -103,14 +96,12 @@ pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
     let collisions = collide::table(stop)?;
     let grid = grid::grid(stop)?;
     let curves = curves(stop)?;
-    let reference = reference::reference(stop)?;
     let mut goals: Vec<Goal> = presses.iter().flat_map(press::press_goals).collect();
     goals.extend(press::poke_goals(&pokes));
     goals.extend(press::drag_goals(&drag));
     goals.extend(wield::goals(&wields));
     goals.extend(collide::goals(&collisions));
     goals.extend(grid::goals(&grid));
-    goals.push(reference.goal());
     Ok(LinkedReport {
         load,
         collisions,
@@ -120,7 +111,6 @@ pub fn linked(stop: &AtomicBool) -> Result<LinkedReport, BenchError> {
         drag,
         wields,
         curves,
-        reference,
         goals,
     })
 }
@@ -219,7 +209,6 @@ impl LinkedReport {
         }
         text += &self.collision_table();
         text += &self.grid_table();
-        text += &self.reference.line();
         text + &goal::lines("linked", &self.goals)
     }
 

@@ -56,7 +56,6 @@ pub fn render(report: &LinkedReport) -> String {
         "A cube through a ball (Table 1)",
         &collisions(report),
     );
-    body += &section("reference", "Beside finite elements", &reference(report));
     body + "</main></body></html>\n"
 }
 
@@ -339,31 +338,4 @@ fn collisions(report: &LinkedReport) -> String {
          elements of a cell, where the map as printed loses all but one. The source\u{2019}s numbers are those of its \
          own machine, an SGI Indigo2 of the nineties: not a comparison of methods.</p>\n{found}"
     )
-}
-
-fn reference(report: &LinkedReport) -> String {
-    let found = &report.reference;
-    let line = |name: &str, ink: Ink, column: usize| {
-        let points = found.points.iter().map(|p| (1e3 * p[0], p[column]));
-        Series::line(name, ink, points.collect()).shaped(Shape::Marked)
-    };
-    let chart = Chart {
-        x: "depth [mm]".to_owned(),
-        y: "force [N]".to_owned(),
-        height: 620,
-        series: vec![
-            line("links", Ink::Master, 1),
-            line("finite elements", Ink::Truth, 2),
-            line("Hertz, a half-space", Ink::Third, 3),
-        ],
-        from_zero: true,
-        ..Chart::default()
-    };
-    let [elements, nodes] = found.sizes;
-    chart.figure(&format!(
-        "A ball pressed into a block, {elements} elements beside {nodes} nodes of a static solution with large \
-         strains; {} N root mean square apart. Links are {}.",
-        number(found.rms_n),
-        escape(&found.words)
-    ))
 }

@@ -6,7 +6,7 @@
 //!
 //! Units inside: the shortest edge, the largest shear modulus, the largest density.
 
-use super::cells::{Buffer, Cells, Onto, RUN, pull};
+use super::cells::{Buffer, Cells, Onto, Pulling, RUN, pull};
 use super::coupled::{AMONG, Coupled, Room, Stiff};
 use super::grid::{Grid, Motion};
 use super::lane::LANES;
@@ -70,22 +70,18 @@ impl Model {
         let scale = scale(nested, stuff)?;
         check(nested, viscosities)?;
         let matter = Matter {
+            nested,
             stuff,
             viscosities,
             scale: &scale,
-            safety: params.safety,
+            params,
         };
-        let bound = greatest_bound(nested, &matter).min(scale.borne(params));
-        let classes = classes(nested, &matter, bound, params);
+        let bound = greatest_bound(&matter).min(scale.borne(params));
+        let classes = classes(&matter, bound);
         let mut grids = Vec::with_capacity(nested.levels.len());
-        let (mut added, mut drags) = (0.0, [0.0; 2]);
+        let mut totals = Totals::default();
         for (index, classes) in classes.iter().enumerate() {
-            grids.push(grid(
-                (nested, index),
-                (&matter, classes),
-                (bound, params),
-                (&mut added, &mut drags),
-            ));
+            grids.push(grid(&matter, index, classes, bound, &mut totals));
         }
         let mut seams = seams(nested, &grids);
         share_out(&mut grids, &mut seams);
@@ -94,14 +90,14 @@ impl Model {
         let mut model = Self {
             params: *params,
             coupled: None,
-            skin: Skin::new(nested, &grids, stuff, (&scale.units(), params)),
+            skin: Skin::new(&matter, &grids),
             cells: nested.cells(),
             free: grids
                 .iter()
                 .map(|g| g.mass.iter().filter(|&&m| m > 0.0).count())
                 .sum(),
             frequency2: 0.0,
-            drag: drags[usize::from(params.stiff == Stiff::Mass)],
+            drag: totals.drags[usize::from(params.stiff == Stiff::Mass)],
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
             wave: wave(nested, stuff, &scale),
@@ -109,7 +105,7 @@ impl Model {
             length_m: scale.length_m,
             stress_pa: scale.stress_pa,
             time_s: scale.time_s(),
-            added,
+            added: totals.added,
             origin_m: nested.levels[0].low_m,
             grids,
             seams,
@@ -118,7 +114,7 @@ impl Model {
         model.slowest = slabs.map(|slab| slab.class).max().unwrap_or(0);
         model.frequency2 = model.iterate();
         if params.stiff == Stiff::Coupled {
-            model.couple((nested, &matter), scale.borne(params), drags[1]);
+            model.couple(&matter, scale.borne(params), totals.drags[1]);
         }
         model.measure_demands(bound);
         model.relax();
@@ -127,7 +123,7 @@ impl Model {
 
     /// Couples the nodes of stiff cells, more of them and more strongly until the step is as long as was
     /// asked for; not if as many sub-steps as the stiffest cells need cost less, which is the truth too.
-    fn couple(&mut self, (nested, matter): (&Nested, &Matter), borne: f64, drag: f64) {
+    fn couple(&mut self, matter: &Matter, borne: f64, drag: f64) {
         let plainly = (self.frequency2, self.drag, self.skin.clone());
         let plain_step = self.step();
         let mut bound = borne;
@@ -135,8 +131,7 @@ impl Model {
             if self.frequency2 <= borne * (1.0 + STRICT) {
                 break;
             }
-            let parts = (&self.grids[..], &self.seams[..]);
-            self.coupled = Coupled::new(nested, matter, bound, parts);
+            self.coupled = Coupled::new(matter, bound, &self.grids, &self.seams);
             self.soften(matter.stuff, borne);
             self.frequency2 = self.iterate();
             bound *= (borne / self.frequency2).clamp(0.5, 0.9);
@@ -163,7 +158,6 @@ impl Model {
             let steps = f64::from(1_u32 << (2 * face.class));
             face.stiffness = face.stiffness.min(f32::of(most / steps));
         }
-        self.skin.measure(&self.grids);
     }
 
     /// Demands of cells over what they may have. The step bears what was found at rest, of which the
@@ -194,11 +188,6 @@ impl Model {
                 *lambda += carried * (2.0 / 3.0);
             }
         }
-    }
-
-    /// Whether points are felt: coupled nodes do not bear what holds one (not tested enough).
-    pub(super) fn takes_points(&self) -> bool {
-        self.coupled.is_none()
     }
 
     /// Joules a unit of energy.
@@ -314,9 +303,14 @@ fn pull_all(law: impl Lanes, grid: &Grid, motion: &mut Motion, buffer: &mut Buff
     for slab in &grid.slabs {
         let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
         let stiff = [&motion.stiff[0], &motion.stiff[1]];
-        let cells = (&grid.cells, stiff, &slab.runs[..]);
-        let mut onto = Onto::whole(&mut motion.f);
-        pull(law, cells, weight, &motion.u, &mut onto, buffer);
+        let pulling = Pulling {
+            cells: &grid.cells,
+            stiff,
+            runs: &slab.runs,
+            weight,
+            u: &motion.u,
+        };
+        pull(law, &pulling, &mut Onto::whole(&mut motion.f), buffer);
     }
 }
 
@@ -379,12 +373,23 @@ fn seams(nested: &Nested, grids: &[Grid]) -> Vec<Seam> {
     finer.map(seam).collect()
 }
 
+/// What the grids come to together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    /// Mass that stiff cells have beyond their own.
+    added: f64,
+    /// Greatest rates of damping by viscosity, with coupled nodes and with mass.
+    drags: [f64; 2],
+}
+
 fn grid(
-    (nested, index): (&Nested, usize),
-    (matter, classes): (&Matter, &[usize]),
-    (greatest, params): (f64, &Params),
-    (added, drags): (&mut f64, &mut [f64; 2]),
+    matter: &Matter,
+    index: usize,
+    classes: &[usize],
+    greatest: f64,
+    totals: &mut Totals,
 ) -> Grid {
+    let (nested, params) = (matter.nested, matter.params);
     let (level, stuff, scale) = (&nested.levels[index], &matter.stuff[index], matter.scale);
     let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
     let mut grid = empty(level.cells, edge(level, scale), low_m.into(), params);
@@ -392,7 +397,7 @@ fn grid(
     for (place, cell) in own(level) {
         let at = grid.at(place);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
-        let ask = matter.ask((index, level), cell);
+        let ask = matter.ask(index, cell);
         let own = ask.on(greatest);
         let need = own.min(greatest);
         grid.cells.mu[at] = f32::of(moduli.mu_pa / scale.stress_pa * volume);
@@ -403,7 +408,7 @@ fn grid(
             Stiff::Coupled => 1.0,
             Stiff::Mass => own / need,
         };
-        *added += mass * (times - 1.0);
+        totals.added += mass * (times - 1.0);
         let eighth = f32::of(mass * times / 8.0);
         for corner in grid.cells.corners {
             grid.mass[at + corner] += eighth;
@@ -417,12 +422,17 @@ fn grid(
                 Stiff::Coupled => (AMONG * need / own).min(1.0),
                 Stiff::Mass => need / own,
             };
-            drags[0] = drags[0].max(rate);
-            drags[1] = drags[1].max(rate * eased);
+            totals.drags[0] = totals.drags[0].max(rate);
+            totals.drags[1] = totals.drags[1].max(rate * eased);
             let length = grid.mass.len();
             let viscous = grid.viscous.get_or_insert_with(|| Viscous::new(length));
-            let size = (volume, moduli.mu_pa / scale.stress_pa);
-            viscous.set(at, &viscosity, size, (scale.stress_pa, scale.time_s()));
+            viscous.set(
+                at,
+                &viscosity,
+                volume,
+                moduli.mu_pa / scale.stress_pa,
+                scale,
+            );
         }
     }
     cut(&mut grid, classes, nested.levels.len());

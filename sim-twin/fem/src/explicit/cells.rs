@@ -84,7 +84,7 @@ impl<'a> Onto<'a> {
     /// Takes rows of both ends of cells from the nodes that begin at `to`. Beyond the plane beyond,
     /// rows are those of no cell, and zero.
     #[inline(always)]
-    fn take(&mut self, axis: usize, to: usize, (near, far): (&[f32], &[f32])) {
+    fn take(&mut self, axis: usize, to: usize, near: &[f32], far: &[f32]) {
         let (own, over) = (&mut *self.own[axis], &mut *self.over[axis]);
         let at = to - self.from;
         let first = own.len().saturating_sub(at).min(near.len());
@@ -180,9 +180,11 @@ pub(super) fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32;
 fn cell<const BOOKS: bool, L: Lanes>(
     law: L,
     x: [[f32; 8]; 3],
-    (mu, lambda): (f32, f32),
-    (s, held): ([f32; 3], [f32; 4]),
+    mu: f32,
+    lambda: f32,
+    cells: &Cells,
 ) -> ([[f32; 8]; 3], f32, f32) {
+    let (s, held) = (cells.slope, cells.hourglass);
     let (mut linear, mut hourglass) = ([[0.0; 3]; 3], [[0.0; 4]; 3]);
     for i in 0..3 {
         (linear[i], hourglass[i]) = modes(x[i]);
@@ -220,15 +222,33 @@ fn cell<const BOOKS: bool, L: Lanes>(
     (out, strained.energy + 0.5 * twice, demand)
 }
 
-/// Forces of a run into the buffer.
+/// Cells that pull, at which displacements, and how much that counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pulling<'a> {
+    pub(super) cells: &'a Cells,
+    pub(super) stiff: Stiff<'a>,
+    pub(super) runs: &'a [Run],
+    pub(super) weight: f32,
+    pub(super) u: &'a [Field; 3],
+}
+
+/// Forces of a run into the buffer, and demands of its cells.
 #[inline(always)]
 fn fill<const BOOKS: bool, L: Lanes>(
-    (law, cells, stiff): (L, &Cells, Stiff),
-    (start, length): Run,
-    weight: f32,
-    u: &[Field; 3],
-    (buffer, needs, from): (&mut Buffer, &mut [f32], usize),
+    law: L,
+    pulling: &Pulling,
+    run: Run,
+    buffer: &mut Buffer,
+    needs: &mut [f32],
 ) -> Found {
+    let Pulling {
+        cells,
+        stiff,
+        weight,
+        u,
+        ..
+    } = *pulling;
+    let (start, length) = run;
     let mut found = Found::default();
     let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     for first in (0..length).step_by(LANES) {
@@ -244,9 +264,8 @@ fn fill<const BOOKS: bool, L: Lanes>(
         let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         for l in 0..LANES {
             let own = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
-            let moduli = (mu[l] * weight, lambda[l] * weight);
             let (pull, stored, need) =
-                cell::<BOOKS, L>(law, own, moduli, (cells.slope, cells.hourglass));
+                cell::<BOOKS, L>(law, own, mu[l] * weight, lambda[l] * weight, cells);
             for i in 0..3 {
                 for a in 0..8 {
                     out[i][a][l] = pull[i][a];
@@ -272,7 +291,7 @@ fn fill<const BOOKS: bool, L: Lanes>(
                     f32::MAX
                 };
             }
-            needs[at - from..at - from + LANES].copy_from_slice(&demand);
+            needs[first..first + LANES].copy_from_slice(&demand);
         }
     }
     if BOOKS {
@@ -291,7 +310,8 @@ fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
 
 /// Takes the forces in the buffer from the impulses of a run's corners.
 #[inline(always)]
-pub(super) fn scatter(cells: &Cells, (start, length): Run, onto: &mut Onto, buffer: &mut Buffer) {
+pub(super) fn scatter(cells: &Cells, run: Run, onto: &mut Onto, buffer: &mut Buffer) {
+    let (start, length) = run;
     // what a longer run left behind
     for a in [0, 2, 4, 6] {
         for i in 0..3 {
@@ -302,73 +322,69 @@ pub(super) fn scatter(cells: &Cells, (start, length): Run, onto: &mut Onto, buff
     let wide = length + LANES;
     for i in 0..3 {
         for a in [0, 2, 4, 6] {
-            let rows = (&buffer.0[a][i][..wide], &buffer.0[a + 1][i][..wide]);
-            onto.take(i, start + cells.corners[a], rows);
+            let (near, far) = (&buffer.0[a][i][..wide], &buffer.0[a + 1][i][..wide]);
+            onto.take(i, start + cells.corners[a], near, far);
         }
     }
 }
 
-/// Takes `weight` times the forces of the cells in `runs` at the displacements `u`.
+/// Takes what cells pull from the impulses.
 #[inline(always)]
 fn pull_runs<const BOOKS: bool, L: Lanes>(
     law: L,
-    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
-    weight: f32,
-    u: &[Field; 3],
+    pulling: &Pulling,
     onto: &mut Onto,
-    (buffer, needs): (&mut Buffer, &mut [f32]),
+    buffer: &mut Buffer,
+    needs: &mut [f32],
 ) -> Found {
     let mut found = Found::default();
-    for &run in runs {
-        let with = (&mut *buffer, &mut *needs, onto.from);
-        found = found.join(fill::<BOOKS, L>((law, cells, stiff), run, weight, u, with));
-        scatter(cells, run, onto, buffer);
+    for &run in pulling.runs {
+        let needs = if BOOKS {
+            &mut needs[run.0 - onto.from..]
+        } else {
+            &mut *needs
+        };
+        found = found.join(fill::<BOOKS, L>(law, pulling, run, buffer, needs));
+        scatter(pulling.cells, run, onto, buffer);
     }
     found
 }
 
 /// As [`pull_runs`], without energies and demands.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull<L: Lanes>(
-    law: L,
-    cells: (&Cells, Stiff, &[Run]),
-    weight: f32,
-    u: &[Field; 3],
-    onto: &mut Onto,
-    buffer: &mut Buffer,
-) {
-    pull_runs::<false, L>(law, cells, weight, u, onto, (buffer, &mut []));
+pub(super) fn pull<L: Lanes>(law: L, pulling: &Pulling, onto: &mut Onto, buffer: &mut Buffer) {
+    pull_runs::<false, L>(law, pulling, onto, buffer, &mut []);
 }
 
 /// As [`pull_runs`], with energies and demands, those of the cells at `onto`'s places in the slice too.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull_and_book<L: Lanes>(
     law: L,
-    cells: (&Cells, Stiff, &[Run]),
-    weight: f32,
-    u: &[Field; 3],
+    pulling: &Pulling,
     onto: &mut Onto,
-    with: (&mut Buffer, &mut [f32]),
+    buffer: &mut Buffer,
+    needs: &mut [f32],
 ) -> Found {
-    pull_runs::<true, L>(law, cells, weight, u, onto, with)
+    pull_runs::<true, L>(law, pulling, onto, buffer, needs)
 }
 
 /// As [`pull`], one cell after the other.
 #[cfg(test)]
-pub(super) fn pull_plainly<L: Lanes>(
-    law: L,
-    (cells, stiff, runs): (&Cells, Stiff, &[Run]),
-    weight: f32,
-    u: &[Field; 3],
-    f: &mut [Field; 3],
-) {
-    for &(start, length) in runs {
+pub(super) fn pull_plainly<L: Lanes>(law: L, pulling: &Pulling, f: &mut [Field; 3]) {
+    let Pulling {
+        cells,
+        stiff,
+        weight,
+        u,
+        ..
+    } = *pulling;
+    for &(start, length) in pulling.runs {
         // by component, corner and cell
         let mut out = vec![[[0.0; 8]; 3]; length];
         for (own, at) in out.iter_mut().zip(start..) {
             let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
-            let moduli = (stiff[0][at] * weight, stiff[1][at] * weight);
-            *own = cell::<false, L>(law, x, moduli, (cells.slope, cells.hourglass)).0;
+            let (mu, lambda) = (stiff[0][at] * weight, stiff[1][at] * weight);
+            *own = cell::<false, L>(law, x, mu, lambda, cells).0;
         }
         for (i, f) in f.iter_mut().enumerate() {
             for a in [0, 2, 4, 6] {

@@ -40,7 +40,6 @@ use super::lane::LANES;
 use super::matter::{Matter, own};
 use super::seam::{Seam, number};
 use multiversion::multiversion;
-use palpate_geometry::mesh::nested::Nested;
 use palpate_twin::law::Real;
 
 /// What becomes of cells that the sub-step does not bear.
@@ -100,19 +99,14 @@ impl Room {
 
 impl Coupled {
     /// What couples the cells that ask for more than `bound`; none if no cell does.
-    pub(super) fn new(
-        nested: &Nested,
-        matter: &Matter,
-        bound: f64,
-        (grids, seams): (&[Grid], &[Seam]),
-    ) -> Option<Self> {
+    pub(super) fn new(matter: &Matter, bound: f64, grids: &[Grid], seams: &[Seam]) -> Option<Self> {
         let mut places = Places::new(grids, seams);
         let mut parts = Vec::new();
-        for (index, level) in nested.levels.iter().enumerate() {
+        for (index, level) in matter.nested.levels.iter().enumerate() {
             let (grid, stuff) = (&grids[index], &matter.stuff[index]);
             for (place, cell) in own(level) {
                 // cells among cells do not swing as fast as alone
-                let asked = matter.ask((index, level), cell).on(bound) / AMONG;
+                let asked = matter.ask(index, cell).on(bound) / AMONG;
                 if asked <= bound {
                     continue;
                 }

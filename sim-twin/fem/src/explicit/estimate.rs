@@ -88,10 +88,6 @@ impl Touch<'_> {
 
     /// Part of the force that is the mesh's.
     pub(super) fn error(&self) -> f64 {
-        if self.rod.radius == 0.0 {
-            // a load on a point has no limit for fine meshes
-            return self.force;
-        }
         let (area, faces) = (f64::from(self.met.area), f64::from(self.met.faces));
         let disc2 = area / PI;
         let width2 = match self.lies() {
@@ -116,7 +112,7 @@ impl Touch<'_> {
         }
         let radius = f64::from(self.rod.radius);
         let depth = self.depths()[0];
-        let slope = if self.lies().is_some() || radius == 0.0 {
+        let slope = if self.lies().is_some() {
             self.force / depth
         } else {
             // the cap of a ball of that area, and Hertz's depth of its circle

@@ -114,26 +114,6 @@ impl Motion {
             past: vec![vec![0.0; grid.mass.len()]; if grid.viscous.is_some() { PAST } else { 0 }],
         }
     }
-
-    /// All fields, component by component.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
-        let cells = [&self.mass, &self.ease, &self.stiffened].into_iter();
-        cells
-            .chain(&self.stiff)
-            .chain(&self.u)
-            .chain(&self.v)
-            .chain(&self.f)
-            .chain(&self.past)
-    }
-
-    /// All fields, component by component, to change.
-    pub(super) fn fields_mut(&mut self) -> impl Iterator<Item = &mut Field> {
-        let cells = [&mut self.mass, &mut self.ease, &mut self.stiffened].into_iter();
-        cells
-            .chain(&mut self.stiff)
-            .chain(&mut self.u)
-            .chain(&mut self.v)
-            .chain(&mut self.f)
-            .chain(&mut self.past)
-    }
 }
+
+palpate_twin::frozen!(Motion: mass, ease, stiffened, stiff, u, v, f, past);

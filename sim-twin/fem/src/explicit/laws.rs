@@ -189,7 +189,7 @@ impl Isochoric {
 
     /// Stiffness of `i1` along an edge over that at rest.
     #[inline(always)]
-    fn first_wave(&self, at: &Shape, (f2, c2): (f32, f32)) -> f32 {
+    fn first_wave(&self, at: &Shape, f2: f32, c2: f32) -> f32 {
         let q2 = c2 * self.slope * self.slope;
         let turned = (q2 * f2).sqrt() - 1.0;
         let whole = (10.0 / 9.0) * (at.stretch + 3.0) * q2;
@@ -367,7 +367,7 @@ impl Lanes for MooneyRivlin {
             stress: out,
             energy: c1 * part.over(&at) + c2 * (i2 - 3.0) + kappa * energy,
             shrunk: by_edge(&at, |_, f2, c2a| {
-                let one = part.first_wave(&at, (f2, c2a));
+                let one = part.first_wave(&at, f2, c2a);
                 let q2 = c2a * part.slope * part.slope;
                 let least = squeeze * whole * (1.0 / 3.0);
                 let grown = squeeze * (28.0 / 9.0 * second * q2 - 20.0 / 9.0 * whole);
@@ -402,7 +402,7 @@ impl Lanes for Fung {
             stress: out,
             energy: 0.5 * mu * value / self.0 + kappa * energy,
             shrunk: by_edge(&at, |a, f2, c2| {
-                let one = (4.0 / 3.0) * steep * part.first_wave(&at, (f2, c2));
+                let one = (4.0 / 3.0) * steep * part.first_wave(&at, f2, c2);
                 let own = column(&part.first, a);
                 let grown = 0.5 * self.0 * bend * dot(own, own).min(MOST);
                 kappa.mul_add(part.volume_wave(c2), mu * (one + grown)) * inverse

@@ -23,10 +23,6 @@ impl Scale {
         let step = 1e-3 / f64::from(params.substeps_max) / self.time_s();
         (2.0 * params.safety / step).powi(2)
     }
-
-    pub(super) fn units(&self) -> (f64, f64) {
-        (self.length_m, self.stress_pa)
-    }
 }
 
 pub(super) fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitError> {
@@ -71,10 +67,11 @@ pub(super) fn scale(nested: &Nested, stuff: &[Stuff]) -> Result<Scale, ExplicitE
 /// What cells are made of, and the units inside.
 #[derive(Clone, Copy)]
 pub(super) struct Matter<'a> {
+    pub(super) nested: &'a Nested,
     pub(super) stuff: &'a [Stuff],
     pub(super) viscosities: &'a [Vec<Viscosity>],
     pub(super) scale: &'a Scale,
-    pub(super) safety: f64,
+    pub(super) params: &'a Params,
 }
 
 /// What a cell asks of the step.
@@ -108,8 +105,8 @@ impl Matter<'_> {
         own.copied().unwrap_or(Viscosity::NONE)
     }
 
-    pub(super) fn ask(&self, (index, level): (usize, &Level), cell: usize) -> Ask {
-        let (stuff, scale) = (&self.stuff[index], self.scale);
+    pub(super) fn ask(&self, index: usize, cell: usize) -> Ask {
+        let (level, stuff, scale) = (&self.nested.levels[index], &self.stuff[index], self.scale);
         let (moduli, density) = (&stuff.moduli[cell], stuff.densities_kgpm3[cell]);
         let inverse = edge(level, scale).map(|h| 1.0 / (h * h));
         let sum = inverse.iter().sum::<f64>();
@@ -129,7 +126,7 @@ impl Matter<'_> {
         );
         Ask {
             frequency2: bound(lambda, mu),
-            drag: bound((bulk - shear * (2.0 / 3.0)).max(0.0), shear) / self.safety,
+            drag: bound((bulk - shear * (2.0 / 3.0)).max(0.0), shear) / self.params.safety,
         }
     }
 }
@@ -178,10 +175,11 @@ pub(super) fn own(level: &Level) -> impl Iterator<Item = ([usize; 3], usize)> + 
     })
 }
 
-pub(super) fn greatest_bound(nested: &Nested, matter: &Matter) -> f64 {
-    let levels = nested.levels.iter().enumerate();
-    let all =
-        levels.flat_map(|level| own(level.1).map(move |(_, cell)| matter.ask(level, cell).alone()));
+pub(super) fn greatest_bound(matter: &Matter) -> f64 {
+    let levels = matter.nested.levels.iter().enumerate();
+    let all = levels.flat_map(|(index, level)| {
+        own(level).map(move |(_, cell)| matter.ask(index, cell).alone())
+    });
     all.fold(0.0, f64::max)
 }
 

@@ -3,7 +3,7 @@
 //! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
 //! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
 //! `seam` what ties it to the coarser one, `skin` the contact with
-//! `points` for one face, `point` a tool that is none but a point, `friction` what drags, `jaws` tools of two
+//! `points` for one face, `friction` what drags, `jaws` tools of two
 //! bodies, `squeeze` what deep presses cost, `estimate` what the mesh does to a force, and how that goes on,
 //! `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous,
 //! `shares` what a chunk of cells works with, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
@@ -27,7 +27,6 @@ mod laws;
 mod matter;
 mod motion;
 mod path;
-mod point;
 mod points;
 mod schedule;
 mod seam;
@@ -52,7 +51,6 @@ use palpate_twin::law::{Family, FamilyError, Moduli, Viscosity};
 use palpate_twin::twin::{
     Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
-use point::Watch;
 use shares::Shares;
 use skin::{Met, Touches};
 use squeeze::Loads;
@@ -114,65 +112,49 @@ impl Params {
     }
 
     fn check(&self) -> Result<(), ExplicitError> {
-        // written so that what is not a number is refused
-        let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
-        let above = |value: f64, high: f64| value > 0.0 && value <= high;
-        let (hourglass, safety) = (self.hourglass, self.safety);
-        let stiffness = self.contact_stiffness;
-        let [order, classes] = [self.order, self.classes].map(|count| count as f64);
-        let substeps = f64::from(self.substeps_max);
         let rules = [
-            (
-                "damping_hz",
-                self.damping_hz,
-                within(self.damping_hz, 0.0, 1e6),
-                "0 to 1e6",
-            ),
+            ("damping_hz", self.damping_hz, 0.0..=1e6, "0 to 1e6"),
             (
                 "hourglass",
-                hourglass,
-                above(hourglass, 10.0),
+                self.hourglass,
+                ABOVE..=10.0,
                 "above 0, at most 10",
             ),
             (
                 "safety",
-                safety,
-                above(safety, 1.0) && safety < 1.0,
+                self.safety,
+                ABOVE..=1.0 - f64::EPSILON,
                 "above 0, below 1",
             ),
             (
                 "contact_stiffness",
-                stiffness,
-                above(stiffness, 1e4),
+                self.contact_stiffness,
+                ABOVE..=1e4,
                 "above 0, at most 1e4",
             ),
-            ("order", order, within(order, 1.0, 4.0), "1 to 4"),
+            ("order", self.order as f64, 1.0..=4.0, "1 to 4"),
             (
                 "classes",
-                classes,
-                within(classes, 1.0, CLASSES as f64),
+                self.classes as f64,
+                1.0..=CLASSES as f64,
                 "1 to 5",
             ),
             (
                 "substeps_max",
-                substeps,
-                within(substeps, 1.0, 1e6),
+                self.substeps_max.into(),
+                1.0..=1e6,
                 "1 to 1e6",
             ),
-            (
-                "friction",
-                self.friction,
-                within(self.friction, 0.0, 10.0),
-                "0 to 10",
-            ),
+            ("friction", self.friction, 0.0..=10.0, "0 to 10"),
             (
                 "jaw_friction",
                 self.jaw_friction.unwrap_or_default(),
-                self.jaw_friction.is_none_or(|x| within(x, 0.0, 10.0)),
+                0.0..=10.0,
                 "0 to 10",
             ),
         ];
-        match rules.into_iter().find(|rule| !rule.2) {
+        // a range has no place for what is not a number
+        match rules.into_iter().find(|rule| !rule.2.contains(&rule.1)) {
             Some((field, value, _, expected)) => Err(ExplicitError::Param {
                 field,
                 value,
@@ -182,6 +164,9 @@ impl Params {
         }
     }
 }
+
+/// The least number above 0.
+const ABOVE: f64 = f64::MIN_POSITIVE;
 
 /// What the cells of one grid are made of, x fastest; cells that a finer grid replaces count for
 /// nothing and are there so that the places are those of the grid.
@@ -276,8 +261,6 @@ pub struct Explicit {
     near: [Vec<u32>; BODIES],
     /// What every body met at the end of the tick.
     met: [Met; BODIES],
-    /// What is known of every body that is a point.
-    watches: [Watch; BODIES],
     /// Mean force and torque on every body over the tick, without unit.
     mean: [(Vec3, Vec3); BODIES],
     surface: Surface,
@@ -366,7 +349,6 @@ impl Explicit {
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             met: [Met::default(); BODIES],
-            watches: [(); BODIES].map(|()| Watch::new(faces)),
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
             seen_m: surface.rest_m.clone(),
             moved: 0.0,
@@ -468,21 +450,12 @@ impl Clone for Explicit {
 impl Tissue for Explicit {
     fn caps(&self) -> Caps {
         Caps {
-            method: "fem",
-            nodes: self.model.free,
-            elements: self.model.cells,
-            tools_max: TOOLS,
             shafts: true,
-            plates: false,
-            points: self.model.takes_points(),
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
-            dt_s_best: 1e-3,
             stiffness_edits: true,
             region_edits: true,
-            edits_keep_force: false,
-            cuts: false,
-            instruments: false,
+            ..Caps::new("fem", self.model.free, self.model.cells, TOOLS)
         }
     }
 
@@ -503,26 +476,21 @@ impl Tissue for Explicit {
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            positions_m: &self.seen_m,
-            rest_m: &self.surface.rest_m,
-            faces: &self.surface.triangles,
-            ledger: self.state.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        let shown = &self.surface;
+        View::new(
+            &self.seen_m,
+            &shown.rest_m,
+            &shown.triangles,
+            self.state.ledger,
+        )
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        self.state.freeze(snapshot);
-        self.hold.freeze(snapshot);
+        snapshot.fill(&[&self.state, &self.hold], None);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        self.state.thaw(snapshot)?;
-        self.state.let_go_beyond(2 * self.model.skin.faces.len());
-        self.hold.thaw(snapshot);
+        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);
         self.see();

@@ -32,15 +32,19 @@ fn within(x: f32, bound: f32) -> f32 {
     if below > -bound { below } else { -bound }
 }
 
+/// Mass of a node, and its inverse; 0 of one that does not go.
+#[derive(Debug, Clone, Copy)]
+struct Inertia {
+    mass: f32,
+    ease: f32,
+}
+
 /// One component of one node. Within a tick its impulse moves it and is spent; at the `LAST` time of a
 /// tick it only changes the speed, damping slows that, and the impulse stays for the next tick. Gives
 /// mass times the square of the speed that damping left.
 #[inline(always)]
-fn one<const LAST: bool>(
-    (u, v, f): (&mut f32, &mut f32, &mut f32),
-    (mass, ease): (f32, f32),
-    pace: &Pace,
-) -> f32 {
+fn one<const LAST: bool>(u: &mut f32, v: &mut f32, f: &mut f32, own: Inertia, pace: &Pace) -> f32 {
+    let Inertia { mass, ease } = own;
     let goes = ease > 0.0;
     let kicked = within((*f * pace.kick).mul_add(ease, *v), pace.fast);
     let slowed = if LAST { kicked * pace.slow } else { kicked };
@@ -91,8 +95,11 @@ pub(super) fn go<const LAST: bool>(range: Range<usize>, nodes: &mut Nodes, pace:
         let all = u.iter_mut().zip(v).zip(f).zip(mass.iter().zip(ease));
         for (((u, v), f), (mass, ease)) in all {
             for l in 0..PARTS {
-                let own = (&mut u[l], &mut v[l], &mut f[l]);
-                parts[l] += one::<LAST>(own, (mass[l], ease[l]), pace);
+                let own = Inertia {
+                    mass: mass[l],
+                    ease: ease[l],
+                };
+                parts[l] += one::<LAST>(&mut u[l], &mut v[l], &mut f[l], own, pace);
             }
         }
     }
@@ -106,10 +113,11 @@ pub(super) fn go_each<const LAST: bool>(nodes: &[u32], motion: &mut Motion, pace
     for &node in nodes {
         let at = node as usize;
         let mass = motion.mass[at];
-        let with = (mass, if mass > 0.0 { 1.0 / mass } else { 0.0 });
+        let ease = if mass > 0.0 { 1.0 / mass } else { 0.0 };
+        let own = Inertia { mass, ease };
         for axis in 0..3 {
             let (u, v) = (&mut motion.u[axis][at], &mut motion.v[axis][at]);
-            sum += one::<LAST>((u, v, &mut motion.f[axis][at]), with, pace);
+            sum += one::<LAST>(u, v, &mut motion.f[axis][at], own, pace);
         }
     }
     if LAST { taken(&[sum], pace) } else { 0.0 }

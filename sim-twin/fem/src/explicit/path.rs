@@ -1,12 +1,10 @@
 //! Where tools go within a tick, which faces they can reach, and what they push there.
 //!
-//! Source: ours. Tools go evenly; a [`Path`] says where one is at every sub-step. What pushes is
-//! [`super::skin`] for balls and rods, [`super::point`] for points.
+//! Source: ours. Tools go evenly; a [`Path`] says where one is at every sub-step. [`super::skin`] pushes.
 
 use super::Explicit;
 use super::build::Model;
-use super::point::{self, Spring, Step, Top};
-use super::skin::{Beat, Met, Rod, Skin};
+use super::skin::{Beat, Met, Rod};
 use super::state::BODIES;
 use super::step::Plan;
 use palpate_twin::Vec3;
@@ -16,8 +14,6 @@ use std::sync::Arc;
 
 /// Speed of the surface within which a tick's contacts are found, over that of pressure waves.
 const SURFACE: f64 = 0.15;
-/// Speed of the surface within which it is seen to meet a point, over that of pressure waves.
-const MEETS: f64 = 0.5;
 
 /// Where a tool goes within a tick.
 #[derive(Debug, Clone, Copy)]
@@ -36,27 +32,9 @@ impl Path {
     pub(super) fn at(&self, share: f64) -> Rod {
         let single = |x: Vec3| [0, 1, 2].map(|axis| f32::of(x[axis]));
         Rod {
-            centre: single(self.place(share)),
+            centre: single(self.from + self.way * share),
             shaft: single(self.shaft + self.swing * share),
             ..self.rod
-        }
-    }
-
-    pub(super) fn is_point(&self) -> bool {
-        self.rod.radius == 0.0
-    }
-
-    /// Where its centre is.
-    fn place(&self, share: f64) -> Vec3 {
-        self.from + self.way * share
-    }
-
-    /// What holds it if it is a point: the contact's stiffness and its own, one after the other.
-    pub(super) fn spring(&self, skin: &Skin) -> Spring {
-        Spring {
-            stiffness: skin.least / (1.0 + skin.least * f64::from(self.rod.give)),
-            longest: skin.shallow,
-            friction: self.friction,
         }
     }
 
@@ -86,29 +64,8 @@ impl Explicit {
             let near = &mut self.near[index];
             near.clear();
             let Some(path) = path else { continue };
-            let mut way = path.reach() + sound;
-            if path.is_point() {
-                // as far as what holds it, and the faces around that
-                let (none, grip) = (&[][..], &self.state.tools[index].grip);
-                let place = Top {
-                    skin,
-                    near: none,
-                    motions,
-                }
-                .place(grip);
-                way += 1.0 + place.map_or(0.0, |place| (place - path.from).norm());
-            }
-            let way = (f32::of(way), self.moved);
-            skin.near(&path.at(0.0), way, motions, near);
-            if path.is_point() {
-                let (grip, watch) = (&self.state.tools[index].grip, &mut self.watches[index]);
-                let top = Top {
-                    skin,
-                    near,
-                    motions,
-                };
-                top.begin(path.from, grip, &path.spring(skin), watch);
-            }
+            let way = f32::of(path.reach() + sound);
+            skin.near(&path.at(0.0), way, self.moved, motions, near);
         }
     }
 
@@ -116,7 +73,8 @@ impl Explicit {
     pub(super) fn press(
         &mut self,
         paths: &[Option<Path>; BODIES],
-        (share, plan): (f64, &Plan),
+        share: f64,
+        plan: &Plan,
         beat: &Beat,
         all: &mut [Met; BODIES],
     ) {
@@ -124,29 +82,9 @@ impl Explicit {
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
             let (near, motions) = (&self.near[index][..], &mut self.state.motions);
-            if path.is_point() {
-                let tool = &mut self.state.tools[index];
-                let with = (&mut tool.grip, &mut self.watches[index]);
-                let step = Step {
-                    at: path.place(share),
-                    way: path.way.norm() / f64::from(plan.substeps)
-                        + MEETS * model.wave * plan.dt * f64::from(1_u32 << model.slowest),
-                };
-                let spring = path.spring(&model.skin);
-                let top = Top {
-                    skin: &model.skin,
-                    near,
-                    motions,
-                };
-                let (mut met, spent) = top.go(&step, (beat, &spring), with);
-                tool.stick.spent += spent;
-                point::push(&model.skin, &tool.grip, beat, motions, &mut met);
-                all[index] = met;
-                continue;
-            }
             let rod = path.at(share);
             let touches = &mut self.touches;
-            let mut met = model.skin.press((near, &rod), beat, motions, touches);
+            let mut met = model.skin.press(near, &rod, beat, motions, touches);
             if path.friction > 0.0 && met.weight > 0.0 {
                 met.velocity = model.skin.velocity(touches, met.weight, motions);
                 let speed = path.way / (plan.dt * f64::from(plan.substeps));
@@ -163,15 +101,11 @@ impl Explicit {
 
 impl Model {
     /// The way of a body from where it was.
-    pub(super) fn path(&self, (from_m, shaft_m): (Vec3, Vec3), tool: &Tool, friction: f64) -> Path {
+    pub(super) fn path(&self, from_m: Vec3, shaft_m: Vec3, tool: &Tool, friction: f64) -> Path {
         let radius = tool.radius_m / self.length_m;
         let stiffness = tool.stiffness_npm / (self.stress_pa * self.length_m);
         // the tool's boundary as a bed of springs over its disc
-        let bed = if tool.radius_m == 0.0 {
-            stiffness
-        } else {
-            stiffness / (std::f64::consts::PI * radius * radius)
-        };
+        let bed = stiffness / (std::f64::consts::PI * radius * radius);
         Path {
             from: (from_m - self.origin_m) / self.length_m,
             way: (tool.position_m - from_m) / self.length_m,

@@ -21,7 +21,13 @@ const AWAY: f32 = 1e9;
 /// Quadrature: shares of the corners and of the area at every point.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    points: Vec<([f32; 4], f32)>,
+    points: Vec<RulePoint>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RulePoint {
+    shares: [f32; 4],
+    area: f32,
 }
 
 /// Faces to be looked at together.
@@ -107,7 +113,8 @@ pub(super) fn rule(order: usize) -> Rule {
         for &(y, wy) in gauss(order) {
             let signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
             let shares = signs.map(|(a, b)| f32::of(0.25 * (1.0 + a * x) * (1.0 + b * y)));
-            points.push((shares, f32::of(0.25 * wx * wy)));
+            let area = f32::of(0.25 * wx * wy);
+            points.push(RulePoint { shares, area });
         }
     }
     Rule { points }
@@ -124,8 +131,8 @@ pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
         grows[l] = if free { 1.0 } else { 0.0 };
         whole[l] = if free { whole[l] } else { batch.most[l] };
     }
-    for &(shares, area) in &rule.points {
-        press(batch, (&shares, area), (&whole, rod), &mut all);
+    for point in &rule.points {
+        press(batch, point, &whole, rod, &mut all);
     }
     // less area would store less
     let mut tension = all.energy;
@@ -146,12 +153,8 @@ pub(super) fn on_faces(rule: &Rule, batch: &Batch, rod: &Rod) -> Pressed {
 
 /// Adds what one point of every face gets.
 #[inline(always)]
-fn press(
-    batch: &Batch,
-    (shares, area): (&[f32; 4], f32),
-    (whole, rod): (&Row, &Rod),
-    all: &mut Pressed,
-) {
+fn press(batch: &Batch, point: &RulePoint, whole: &Row, rod: &Rod, all: &mut Pressed) {
+    let RulePoint { shares, area } = point;
     let (mut place, mut push) = ([[0.0_f32; FACES]; 3], [[0.0_f32; FACES]; 3]);
     let (mut force, mut own) = ([0.0_f32; FACES], [0.0_f32; FACES]);
     let mut weight = [0.0_f32; FACES];

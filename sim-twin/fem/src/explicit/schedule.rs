@@ -8,24 +8,20 @@ use super::cells::{RUN, Run};
 use super::grid::{Chunk, Grid, Sheet, Slab};
 use super::lane::LANES;
 use super::matter::{Matter, own};
-use palpate_geometry::mesh::nested::{LEVELS_MAX, Nested};
+use palpate_geometry::mesh::nested::LEVELS_MAX;
 use std::ops::Range;
 
 /// Class of every plane of cells of every grid: the slowest that its cells bear, and at most one
 /// slower than planes beside it. Impulses that are saved up for `n` sub-steps drive what swings in
 /// `2 n` of them (Biesiadecki and Skeel 1993); with neighbours that differ by a factor of two, that
 /// is about as fast as the step lets anything swing. Four beside one blew up (measured).
-pub(super) fn classes(
-    nested: &Nested,
-    matter: &Matter,
-    greatest: f64,
-    params: &Params,
-) -> Vec<Vec<usize>> {
+pub(super) fn classes(matter: &Matter, greatest: f64) -> Vec<Vec<usize>> {
+    let (nested, params) = (matter.nested, matter.params);
     let levels = nested.levels.iter().enumerate();
     let planes = levels.map(|(index, level)| {
         let mut needs = vec![0.0_f64; level.cells[2]];
         for (place, cell) in own(level) {
-            let need = matter.ask((index, level), cell).alone();
+            let need = matter.ask(index, cell).alone();
             needs[place[2]] = needs[place[2]].max(need);
         }
         let class = |need: &f64| class(*need, greatest, params);

@@ -6,11 +6,11 @@
 //! has one order, and what a share works on stays in the cache.
 
 use super::build::Model;
-use super::cells::{Buffer, Field, Found, Onto, pull, pull_and_book};
+use super::cells::{Buffer, Field, Found, Onto, Pulling, pull, pull_and_book};
 use super::grid::{Chunk, Grid, Motion};
 use super::laws::{Lanes, with_law};
 use super::motion::{self, Nodes, Pace};
-use super::viscous::{self, Heat, Past, Viscous};
+use super::viscous::{self, Heat, Lagging, Past, Viscous};
 use palpate_twin::law::{Family, Real};
 
 /// Scratch of all shares.
@@ -79,7 +79,8 @@ impl Shares {
     pub(super) fn pull<const BOOKS: bool>(
         &mut self,
         due: &Due,
-        (grids, motions): (&[Grid], &mut [Motion]),
+        grids: &[Grid],
+        motions: &mut [Motion],
         needs: &mut [Vec<f32>],
     ) -> (Found, f64) {
         let (mut found, mut taken) = (Found::default(), 0.0);
@@ -144,8 +145,10 @@ impl Shares {
     /// their speeds change. Gives the energy that damping took.
     pub(super) fn go<const LAST: bool>(
         &mut self,
-        (due, pace): (usize, impl Fn(usize) -> Pace),
-        (grids, motions): (&[Grid], &mut [Motion]),
+        due: usize,
+        pace: impl Fn(usize) -> Pace,
+        grids: &[Grid],
+        motions: &mut [Motion],
     ) -> f64 {
         let mut taken = 0.0;
         for (grid, (motion, overs)) in grids.iter().zip(motions.iter_mut().zip(&mut self.overs)) {
@@ -196,20 +199,30 @@ impl Pull<'_> {
         for slab in slabs.filter(|slab| slab.class <= due.class) {
             let times = f64::from(1_u32 << slab.class);
             let weight = due.weight * f32::of(times);
-            let cells = (&grid.cells, self.stiff, &slab.runs[..]);
+            let pulling = Pulling {
+                cells: &grid.cells,
+                stiff: self.stiff,
+                runs: &slab.runs,
+                weight,
+                u: self.u,
+            };
             if BOOKS {
-                let with = (&mut *buffer, &mut *self.needs);
-                let own = pull_and_book(law, cells, weight, self.u, &mut self.onto, with);
+                let own = pull_and_book(law, &pulling, &mut self.onto, buffer, self.needs);
                 found = found.join(own);
             } else {
-                pull(law, cells, weight, self.u, &mut self.onto, buffer);
+                pull(law, &pulling, &mut self.onto, buffer);
             }
             let viscous = grid.viscous.as_ref();
             if let Some(viscous) = viscous.filter(|_: &&Viscous| !slab.viscous.is_empty()) {
-                let (cells, pace) = ((grid, viscous, &slab.viscous[..]), f32::of(due.dt * times));
-                let remembered = (self.u, &mut self.past);
-                let with = (&mut self.onto, &mut *buffer);
-                let own = viscous::pull(cells, (weight, pace), remembered, with);
+                let lagging = Lagging {
+                    cells: &grid.cells,
+                    viscous,
+                    runs: &slab.viscous,
+                    weight,
+                    dt: f32::of(due.dt * times),
+                    u: self.u,
+                };
+                let own = viscous::pull(&lagging, &mut self.past, &mut self.onto, buffer);
                 heat.taken += own.taken;
                 heat.held += own.held;
             }

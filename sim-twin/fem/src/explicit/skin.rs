@@ -16,10 +16,9 @@
 //! without flutter up to a coefficient of about 0.5.
 
 use super::Params;
-use super::Stuff;
 use super::grid::{Grid, Motion};
+use super::matter::Matter;
 use super::points::{Batch, FACES, Pressed, Rule, cross, from_axis, on_faces, rule, square};
-use palpate_geometry::mesh::nested::Nested;
 use palpate_twin::law::Real;
 
 /// Depth to which the pressure of a point grows, over its face's shorter edge: a face that is
@@ -55,28 +54,14 @@ pub(super) struct Face {
     pub(super) class: usize,
 }
 
-impl Face {
-    /// Whether a face has a place of its border in common with this one, as far as its rest tells.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
-        (0..2).all(|axis| {
-            let wide = |face: &Self| face.rest[2][axis] - face.rest[0][axis];
-            let reach = 0.5 * (wide(self) + wide(other)) + SLIT;
-            (self.middle[axis] - other.middle[axis]).abs() <= reach
-        })
-    }
-}
-
-/// Distance within which faces have a border in common, over the shortest edge.
-const SLIT: f32 = 0.1;
-
-/// A rounded rod, without units; a sphere if both ends are one, a point if it has no radius.
+/// A rounded rod, without units; a sphere if both ends are one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rod {
     pub(super) centre: [f32; 3],
     /// From the centre to the other end.
     pub(super) shaft: [f32; 3],
     pub(super) radius: f32,
-    /// Depth a pressure of the tool's own boundary; of a point, depth a force.
+    /// Depth a pressure of the tool's own boundary.
     pub(super) give: f32,
 }
 
@@ -150,27 +135,14 @@ impl Touches {
 pub(super) struct Skin {
     pub(super) faces: Vec<Face>,
     pub(super) rule: Rule,
-    /// Contact stiffness of the node that has least: what a point is held by, anywhere.
-    pub(super) least: f64,
-    /// Depth to which the softest face pushes more.
-    pub(super) shallow: f64,
-    /// Lowest and highest place at rest along x and y.
-    pub(super) rim: [[f64; 2]; 2],
 }
 
 impl Skin {
-    pub(super) fn new(
-        nested: &Nested,
-        grids: &[Grid],
-        stuff: &[Stuff],
-        (&(_, stress_pa), params): (&(f64, f64), &Params),
-    ) -> Self {
+    pub(super) fn new(matter: &Matter, grids: &[Grid]) -> Self {
+        let (nested, stuff, params) = (matter.nested, matter.stuff, matter.params);
         let mut skin = Self {
             faces: Vec::new(),
             rule: rule(params.order),
-            least: 0.0,
-            shallow: 0.0,
-            rim: [[f64::MAX; 2], [f64::MIN; 2]],
         };
         for (index, level) in nested.levels.iter().enumerate() {
             let (grid, [nx, ny, nz]) = (&grids[index], level.cells);
@@ -182,39 +154,12 @@ impl Skin {
                         continue;
                     }
                     let moduli = &stuff[index].moduli[i + nx * (j + ny * (nz - 1))];
-                    let mu = moduli.mu_pa / stress_pa;
-                    skin.faces.push(face(index, grid, [i, j, nz], (mu, params)));
+                    let mu = moduli.mu_pa / matter.scale.stress_pa;
+                    skin.faces.push(face(index, grid, [i, j, nz], mu, params));
                 }
             }
         }
-        skin.measure(grids);
         skin
-    }
-
-    /// What points have to know of all faces.
-    pub(super) fn measure(&mut self, grids: &[Grid]) {
-        let mut nodes: Vec<Vec<(f64, u32)>> =
-            grids.iter().map(|g| vec![(0.0, 0); g.count()]).collect();
-        self.shallow = f64::MAX;
-        for face in &self.faces {
-            self.shallow = self.shallow.min(face.deepest.into());
-            let part = 0.25 * f64::from(face.area) * f64::from(face.stiffness);
-            for (rest, &node) in face.rest.iter().zip(&face.nodes) {
-                let slot = &mut nodes[face.grid as usize][node as usize];
-                *slot = (slot.0 + part, slot.1 + 1);
-                for (axis, &at) in rest.iter().take(2).enumerate() {
-                    self.rim[0][axis] = self.rim[0][axis].min(at.into());
-                    self.rim[1][axis] = self.rim[1][axis].max(at.into());
-                }
-            }
-        }
-        // at the border of a finer grid nodes have the other grid's faces too
-        let whole = |(index, nodes): (usize, &Vec<(f64, u32)>)| {
-            let least = if index == 0 { 1 } else { 4 };
-            let own = nodes.iter().filter(|node| node.1 >= least);
-            own.map(|node| node.0).fold(f64::MAX, f64::min)
-        };
-        self.least = nodes.iter().enumerate().map(whole).fold(f64::MAX, f64::min);
     }
 
     /// Lists the faces that the tool can reach before it has gone `way`, if no node of the top is
@@ -222,7 +167,8 @@ impl Skin {
     pub(super) fn near(
         &self,
         rod: &Rod,
-        (way, moved): (f32, f32),
+        way: f32,
+        moved: f32,
         motions: &[Motion],
         list: &mut Vec<u32>,
     ) {
@@ -259,7 +205,8 @@ impl Skin {
     /// Adds the impulses of the tool on the listed faces that are due.
     pub(super) fn press(
         &self,
-        (near, rod): (&[u32], &Rod),
+        near: &[u32],
+        rod: &Rod,
         beat: &Beat,
         motions: &mut [Motion],
         touches: &mut Touches,
@@ -286,7 +233,7 @@ impl Skin {
                 if pressed.count[lane] == 0.0 || (count == 0.0 && !beat.whole) {
                     continue;
                 }
-                met.add((batch.stiffness(lane), face.area), &pressed, lane);
+                met.add(batch.stiffness(lane), face.area, &pressed, lane);
                 let at = |rows: &[[f32; FACES]; 3]| rows.map(|row| row[lane]);
                 met.push(count, &at(&pressed.total), &at(&pressed.torque));
                 let corners = pressed.corners.map(|rows| at(&rows));
@@ -381,7 +328,7 @@ impl Met {
     }
 
     /// Adds a face whose points have that much pressure a depth, and which had that area at rest.
-    fn add(&mut self, (stiffness, area): (f32, f32), pressed: &Pressed, lane: usize) {
+    fn add(&mut self, stiffness: f32, area: f32, pressed: &Pressed, lane: usize) {
         for (force, total) in self.force.iter_mut().zip(&pressed.total) {
             *force -= f64::from(total[lane]);
         }
@@ -402,7 +349,7 @@ impl Met {
 }
 
 /// The face above the cell at `[i, j]`, in plane `k` of nodes.
-fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], (mu, params): (f64, &Params)) -> Face {
+fn face(index: usize, grid: &Grid, [i, j, k]: [usize; 3], mu: f64, params: &Params) -> Face {
     let at = [[i, j, k], [i + 1, j, k], [i + 1, j + 1, k], [i, j + 1, k]].map(|p| grid.at(p));
     let short = grid.edge[0].min(grid.edge[1]);
     #[expect(
@@ -434,7 +381,7 @@ fn places(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3]; 4] {
     corners
 }
 
-pub(super) fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
+fn give(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
         for (f, force) in motion.f.iter_mut().zip(force) {
             f[node as usize] += force * weight;

@@ -47,7 +47,8 @@ impl Loads {
     pub(super) fn apply(
         &mut self,
         greatest: f32,
-        (grids, seams): (&[Grid], &[Seam]),
+        grids: &[Grid],
+        seams: &[Seam],
         motions: &mut [Motion],
     ) -> (f64, f64) {
         let all = self.changes(greatest);
@@ -120,6 +121,12 @@ struct Weigh<'a> {
     loads: &'a mut [f32],
 }
 
+/// Masses of nodes without any load, and their inverses.
+struct Rest<'a> {
+    mass: &'a [f32],
+    ease: &'a [f32],
+}
+
 impl Weigh<'_> {
     /// Load of every node: the greatest of its cells.
     fn spread(&mut self) {
@@ -141,12 +148,12 @@ impl Weigh<'_> {
         if !loaded {
             return (light, light);
         }
-        let rest = (
-            &self.grid.mass[self.places.clone()],
-            &self.grid.ease[self.places.clone()],
-        );
+        let rest = Rest {
+            mass: &self.grid.mass[self.places.clone()],
+            ease: &self.grid.ease[self.places.clone()],
+        };
         let [x, y, z] = &mut self.v;
-        load(rest, self.loads, (self.mass, self.ease), [x, y, z]);
+        load(&rest, self.loads, self.mass, self.ease, [x, y, z]);
         (light, kinetic(self.mass, &self.v))
     }
 }
@@ -161,15 +168,11 @@ fn raise(needs: &[f32], stiffened: &[f32], loads: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn load(
-    (mass_at_rest, ease_at_rest): (&[f32], &[f32]),
-    loads: &[f32],
-    (mass, ease): (&mut [f32], &mut [f32]),
-    [x, y, z]: [&mut [f32]; 3],
-) {
+fn load(rest: &Rest, loads: &[f32], mass: &mut [f32], ease: &mut [f32], v: [&mut [f32]; 3]) {
+    let [x, y, z] = v;
     let speeds = x.iter_mut().zip(y).zip(z);
     let masses = mass.iter_mut().zip(ease);
-    let rest = mass_at_rest.iter().zip(ease_at_rest).zip(loads);
+    let rest = rest.mass.iter().zip(rest.ease).zip(loads);
     for ((((x, y), z), (mass, ease)), ((light, easy), load)) in speeds.zip(masses).zip(rest) {
         let (bound, after) = (TANGLED * light, light * load);
         let least = if *mass > bound { *mass } else { bound };

@@ -3,10 +3,9 @@
 use super::build::Model;
 use super::friction::Stick;
 use super::grid::Motion;
-use super::point::Grip;
 use palpate_twin::Vec3;
-use palpate_twin::hold::Hold;
-use palpate_twin::twin::{Ledger, Snapshot, ThawError, Tool};
+use palpate_twin::frozen;
+use palpate_twin::twin::{Ledger, Tool};
 
 /// Most tools at once.
 pub(super) const TOOLS: usize = 4;
@@ -27,8 +26,6 @@ pub(super) struct ToolState {
     pub(super) push: [f64; 3],
     pub(super) twist: [f64; 3],
     pub(super) stick: Stick,
-    /// What holds it if it is a point.
-    pub(super) grip: Grip,
     pub(super) energy_j: f64,
 }
 
@@ -47,61 +44,22 @@ impl ToolState {
             stiffness: 0.0,
             spent: 0.0,
         },
-        grip: Grip {
-            triangle: None,
-            shares: [0.0; 3],
-        },
         energy_j: 0.0,
     };
 
-    /// Whether a tool is this one a tick later: no other one, and not set down elsewhere. A point has no
-    /// size and goes on within `leap_m`.
-    pub(super) fn goes_on_to(&self, tool: &Tool, leap_m: f64) -> bool {
-        let far_m = if tool.radius_m == 0.0 {
-            leap_m
-        } else {
-            2.0 * tool.radius_m
-        };
+    /// Whether a tool is this one a tick later: no other one, and not set down elsewhere.
+    pub(super) fn goes_on_to(&self, tool: &Tool) -> bool {
+        let far_m = 2.0 * tool.radius_m;
         self.seen
             && self.radius_m == tool.radius_m
             && self.stiffness_npm == tool.stiffness_npm
             && (tool.position_m - self.position_m).norm() <= far_m
             && (tool.shaft_m - self.shaft_m).norm() <= far_m
     }
-
-    /// As it is after the tissue has been let back: nothing is felt, and a point stays where it is held.
-    pub(super) fn let_back(&self) -> Self {
-        let known = self.grip.shares.iter().all(|share| share.is_finite());
-        let held = self.radius_m == 0.0 && self.grip.triangle.is_some() && known;
-        Self {
-            push: [0.0; 3],
-            twist: [0.0; 3],
-            stick: Stick::default(),
-            energy_j: 0.0,
-            ..if held { *self } else { Self::NEW }
-        }
-    }
-
-    /// Every number of it.
-    fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
-        let lone = [
-            &mut self.radius_m,
-            &mut self.stiffness_npm,
-            &mut self.stick.stiffness,
-            &mut self.stick.spent,
-            &mut self.energy_j,
-        ];
-        let vectors = self.position_m.iter_mut().chain(self.shaft_m.iter_mut());
-        let arrays = self.push.iter_mut().chain(&mut self.twist);
-        lone.into_iter()
-            .chain(vectors)
-            .chain(arrays.chain(&mut self.stick.way))
-            .chain(&mut self.grip.shares)
-    }
 }
 
-/// Numbers of a tool.
-const TOOL_NUMBERS: usize = 23;
+frozen!(ToolState: radius_m, stiffness_npm, stick.stiffness, stick.spent, energy_j, position_m, shaft_m, push, twist,
+    stick.way, seen, jaw);
 
 /// Everything that changes from tick to tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,7 +108,7 @@ impl State {
         }
         for tool in &mut self.tools {
             (tool.push, tool.twist, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
-            (tool.stick, tool.grip) = (Stick::default(), Grip::default());
+            tool.stick = Stick::default();
         }
         (self.stale, self.still) = (true, true);
     }
@@ -164,103 +122,6 @@ impl State {
         }
         (self.stale, self.collapses) = (true, self.collapses + 1);
     }
-
-    /// Lets go of triangles that are not there, as a snapshot of something else may name them.
-    pub(super) fn let_go_beyond(&mut self, triangles: usize) {
-        for tool in &mut self.tools {
-            let known = tool.grip.shares.iter().all(|share| share.is_finite());
-            let there = |&triangle: &u32| known && (triangle as usize) < triangles;
-            tool.grip.triangle = tool.grip.triangle.filter(there);
-        }
-    }
-
-    fn sizes(&self) -> (usize, usize) {
-        let fields = self.motions.iter().flat_map(Motion::fields);
-        let numbers = fields.map(Vec::len).sum::<usize>();
-        (
-            numbers + TOOL_NUMBERS * BODIES + 11 + Hold::NUMBERS,
-            2 * BODIES + 3,
-        )
-    }
-
-    pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
-        let (numbers, integers) = self.sizes();
-        snapshot.numbers.clear();
-        snapshot.integers.clear();
-        snapshot.numbers.reserve(numbers);
-        snapshot.integers.reserve(integers);
-        for field in self.motions.iter().flat_map(Motion::fields) {
-            snapshot.numbers.extend(field.iter().map(|&x| f64::from(x)));
-        }
-        for mut tool in self.tools {
-            snapshot.numbers.extend(tool.numbers().map(|x| *x));
-            let known = u64::from(tool.seen) + 2 * u64::from(tool.jaw);
-            snapshot.integers.push(known);
-            let held = tool
-                .grip
-                .triangle
-                .map_or(0, |triangle| 1 + u64::from(triangle));
-            snapshot.integers.push(held);
-        }
-        let mut ledger = self.ledger;
-        snapshot.numbers.extend(books(&mut ledger).map(|x| *x));
-        snapshot.numbers.push(f64::from(self.demand));
-        snapshot.numbers.push(f64::from(self.stiffest));
-        snapshot.numbers.push(self.granted_j);
-        snapshot.integers.push(u64::from(self.stale));
-        snapshot.integers.push(self.collapses);
-        snapshot.integers.push(u64::from(self.still));
-    }
-
-    pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        let (numbers, integers) = self.sizes();
-        for (expected, found) in [
-            (numbers, snapshot.numbers.len()),
-            (integers, snapshot.integers.len()),
-        ] {
-            if expected != found {
-                return Err(ThawError::Size { expected, found });
-            }
-        }
-        // the lengths were checked, so no default is ever used
-        let mut numbers = snapshot.numbers.iter().copied();
-        let mut next = || numbers.next().unwrap_or_default();
-        for field in self.motions.iter_mut().flat_map(Motion::fields_mut) {
-            #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-            field.iter_mut().for_each(|slot| *slot = next() as f32);
-        }
-        let mut integers = snapshot.integers.iter().copied();
-        let mut whole = || integers.next().unwrap_or_default();
-        for tool in &mut self.tools {
-            tool.numbers().for_each(|slot| *slot = next());
-            let known = whole();
-            (tool.seen, tool.jaw) = (known & 1 != 0, known & 2 != 0);
-            let held = u32::try_from(whole()).unwrap_or_default();
-            tool.grip.triangle = held.checked_sub(1);
-        }
-        books(&mut self.ledger)
-            .into_iter()
-            .for_each(|slot| *slot = next());
-        #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-        let (demand, stiffest) = (next() as f32, next() as f32);
-        (self.demand, self.stiffest) = (demand, stiffest);
-        self.granted_j = next();
-        self.stale = whole() != 0;
-        self.collapses = whole();
-        self.still = whole() != 0;
-        Ok(())
-    }
 }
 
-fn books(ledger: &mut Ledger) -> [&mut f64; 8] {
-    [
-        &mut ledger.kinetic_j,
-        &mut ledger.elastic_j,
-        &mut ledger.contact_j,
-        &mut ledger.tool_work_j,
-        &mut ledger.dissipated_j,
-        &mut ledger.edit_j,
-        &mut ledger.mass_j,
-        &mut ledger.residual_j,
-    ]
-}
+frozen!(State: motions, tools, ledger, demand, stiffest, granted_j, stale, collapses, still);

@@ -15,13 +15,12 @@ use super::grid::Grid;
 use super::jaws;
 use super::motion::Pace;
 use super::path::Path;
-use super::point::{self, Top};
 use super::shares::Due;
 use super::skin::{Beat, Met};
 use super::squeeze::FALLEN;
 use super::state::{BODIES, TOOLS, ToolState};
 use palpate_twin::Vec3;
-use palpate_twin::contact::{is_point, usable};
+use palpate_twin::contact::usable;
 use palpate_twin::law::Real;
 use palpate_twin::twin::{Ledger, Reaction, Tool};
 use std::sync::Arc;
@@ -34,9 +33,6 @@ const FAST: f64 = 2.0;
 /// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
 /// thousandth of a millionth of a press.
 const STILL: f64 = 1e-6;
-
-/// Farthest that a point may go in a tick and be the same, over the block's longest edge.
-const LEAP: f64 = 0.1;
 
 /// How a tick is cut.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +108,7 @@ impl Explicit {
     fn collapse(&mut self, before: &Ledger) {
         self.state.let_back();
         for tool in &mut self.state.tools {
-            *tool = tool.let_back();
+            *tool = ToolState::NEW;
         }
         let found = self.energies();
         let stored_j = before.stored_j();
@@ -133,11 +129,11 @@ impl Explicit {
     /// Gives what stiff cells had of it before, without unit.
     pub(super) fn weigh(&mut self) -> f64 {
         let before = self.coupled_energy();
-        let parts = (&self.model.grids[..], &self.model.seams[..]);
+        let (grids, seams) = (&self.model.grids, &self.model.seams);
         let greatest = self.state.demand * self.state.stiffest;
         let same = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
-        let (light, heavy) = self.loads.apply(greatest, parts, motions);
+        let (light, heavy) = self.loads.apply(greatest, grids, seams, motions);
         let after = if same { before } else { self.coupled_energy() };
         let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
         books.kinetic_j = (heavy + after) * unit_j;
@@ -179,7 +175,7 @@ impl Explicit {
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
             let fits = |tool: &&Tool| {
-                (usable(tool) || (model.takes_points() && is_point(tool)))
+                usable(tool)
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
@@ -197,7 +193,7 @@ impl Explicit {
                 .params
                 .jaw_friction
                 .filter(|_| tool.jaws.is_some());
-            let same = old.goes_on_to(tool, LEAP * extent_m) && old.jaw == jaw.is_some();
+            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
             let (from_m, shaft_m) = if same {
                 (old.position_m, old.shaft_m)
             } else {
@@ -208,13 +204,12 @@ impl Explicit {
             if !same {
                 // what it held is in its energy still, which `begin` compares with
                 slot.stick = friction::Stick::default();
-                slot.grip = point::Grip::default();
             }
             (slot.seen, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
             let friction = self.model.params.friction.max(jaw.unwrap_or_default());
-            *path = Some(self.model.path((from_m, shaft_m), tool, friction));
+            *path = Some(self.model.path(from_m, shaft_m, tool, friction));
         }
         paths
     }
@@ -236,22 +231,12 @@ impl Explicit {
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
             let rod = path.at(0.0);
-            let (with, beat) = ((&self.near[index][..], &rod), Beat::all(0.5, slowest));
+            let (near, beat) = (&self.near[index], Beat::all(0.5, slowest));
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
             let met = &mut met[index];
             let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            if path.is_point() {
-                let top = Top {
-                    skin,
-                    near: with.0,
-                    motions,
-                };
-                *met = top.hold(path.from, &tool.grip, &path.spring(skin));
-                point::push(skin, &tool.grip, &beat, motions, met);
-            } else {
-                *met = skin.press(with, &beat, motions, &mut self.touches);
-                skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
-            }
+            *met = skin.press(near, &rod, &beat, motions, &mut self.touches);
+            skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
             let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
             books.tool_work_j += energy_j - tool.energy_j;
             books.contact_j += energy_j - tool.energy_j;
@@ -264,9 +249,9 @@ impl Explicit {
 
     /// Forces of the cells that are due, on what they touch.
     fn pull_due<const BOOKS: bool>(&mut self, due: &Due) -> Found {
-        let parts = (&self.model.grids[..], &mut self.state.motions[..]);
+        let (grids, motions) = (&self.model.grids, &mut self.state.motions);
         let needs = &mut self.loads.needs;
-        let (found, heat) = self.shares.pull::<BOOKS>(due, parts, needs);
+        let (found, heat) = self.shares.pull::<BOOKS>(due, grids, motions, needs);
         self.heat += heat;
         found
     }
@@ -312,8 +297,8 @@ impl Explicit {
                 taken += seam.go::<LAST>(above, &pace(seam.class));
             }
         }
-        let parts = (&model.grids[..], &mut self.state.motions[..]);
-        taken += self.shares.go::<LAST>((due, pace), parts);
+        let motions = &mut self.state.motions;
+        taken += self.shares.go::<LAST>(due, pace, &model.grids, motions);
         for (index, seam) in model.seams.iter().enumerate() {
             if !LAST && seam.class <= due {
                 let (above, fine) = self.state.motions.split_at_mut(index + 1);
@@ -362,7 +347,7 @@ impl Explicit {
             if whole {
                 self.follow_speeds();
             }
-            self.press(paths, (share, plan), &beat, &mut met);
+            self.press(paths, share, plan, &beat, &mut met);
             self.gather();
             for (sum, met) in sums.iter_mut().zip(&met) {
                 sum.push += f64::from(weight) * Vec3::from(met.push);
@@ -375,10 +360,10 @@ impl Explicit {
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
         let slow = self.model.slow(plan);
-        self.book(paths, (taken, found.energy, slow));
+        self.book(paths, taken, found.energy, slow);
     }
 
-    fn book(&mut self, paths: &[Option<Path>; BODIES], (taken, elastic, slow): (f64, f64, f64)) {
+    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64, slow: f64) {
         let unit_j = self.model.energy_j();
         // damping is proportional to all inertia
         let taken = taken + self.weigh() * (1.0 / (slow * slow) - 1.0);

@@ -13,10 +13,10 @@ mod laws;
 mod layers;
 mod mesh;
 mod newton;
-mod point;
 mod proxy;
 mod seam;
 mod stiff;
+mod stroke;
 mod tools;
 mod viscous;
 

@@ -9,9 +9,9 @@
 //! Heat is that of the rates booked when a cell pulls, and of the branch by the trapezoid rule,
 //! `r (h0 + h1)^2 / (4 k)` with `r` the step over its time, `h` its stress and `k` its stiffness.
 
-use super::cells::{Buffer, Field, Onto, RUN, Run, corners, modes, row, scatter};
-use super::grid::Grid;
+use super::cells::{Buffer, Cells, Field, Onto, RUN, Run, corners, modes, row, scatter};
 use super::lane::LANES;
+use super::matter::Scale;
 use multiversion::multiversion;
 use palpate_twin::law::Real;
 use palpate_twin::law::Viscosity;
@@ -54,15 +54,17 @@ impl Viscous {
         }
     }
 
-    /// Sets a cell of a volume and shear modulus, for units of stress and time.
+    /// Sets a cell of a volume and shear modulus.
     pub(super) fn set(
         &mut self,
         at: usize,
         viscosity: &Viscosity,
-        (volume, mu): (f64, f64),
-        (stress_pa, time_s): (f64, f64),
+        volume: f64,
+        mu: f64,
+        scale: &Scale,
     ) {
-        let unit_pas = stress_pa * time_s / volume;
+        let time_s = scale.time_s();
+        let unit_pas = scale.stress_pa * time_s / volume;
         self.shear[at] = f32::of(2.0 * viscosity.shear_pas / unit_pas);
         self.bulk[at] = f32::of(viscosity.bulk_pas / unit_pas);
         if viscosity.share > 0.0 {
@@ -81,6 +83,19 @@ impl Viscous {
     /// Twice the viscosity of shape times volume.
     pub(super) fn shear(&self) -> &Field {
         &self.shear
+    }
+
+    /// Those of [`Own`].
+    #[inline(always)]
+    fn fields(&self) -> [&Field; 5] {
+        let Self {
+            shear,
+            bulk,
+            branch,
+            give,
+            rate,
+        } = self;
+        [shear, bulk, branch, give, rate]
     }
 
     /// Whether any cell of some lanes is viscous.
@@ -108,7 +123,8 @@ fn lag(
     h: [f32; 9],
     past: [f32; PAST],
     own: Own,
-    (dt, inverse): (f32, f32),
+    dt: f32,
+    inverse: f32,
 ) -> ([f32; 9], [f32; PAST], f32, f32) {
     let [shear, bulk, branch, give, rate] = own;
     let (mut now, mut way) = ([0.0; PAST], [0.0; 6]);
@@ -149,13 +165,22 @@ fn lag(
     (out, now, taken, held)
 }
 
+/// Time since cells pulled last, its inverse, 0 of no time, and how much a pull counts.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    dt: f32,
+    inverse: f32,
+    weight: f32,
+}
+
 /// Forces of one cell by component and corner, its new past, heat and what is held.
 #[inline(always)]
 fn cell(
     x: [[f32; 8]; 3],
     past: [f32; PAST],
-    (own, s): (Own, [f32; 3]),
-    (dt, inverse, weight): (f32, f32, f32),
+    own: Own,
+    s: [f32; 3],
+    pace: Pace,
 ) -> ([[f32; 8]; 3], [f32; PAST], f32, f32) {
     let mut gradient = [0.0; 9];
     for i in 0..3 {
@@ -164,7 +189,12 @@ fn cell(
             gradient[3 * axis + i] = linear[axis] * s[axis];
         }
     }
-    let (stress, now, taken, held) = lag(gradient, past, own, (dt, inverse));
+    let Pace {
+        dt,
+        inverse,
+        weight,
+    } = pace;
+    let (stress, now, taken, held) = lag(gradient, past, own, dt, inverse);
     let mut out = [[0.0; 8]; 3];
     for i in 0..3 {
         let mut pulled = [0.0; 3];
@@ -185,16 +215,38 @@ pub(super) fn past(fields: &mut [Field]) -> Past<'_> {
     std::array::from_fn(|_| fields.next().unwrap_or_default())
 }
 
-/// Takes `weight` times the viscous forces of the cells in `runs` from the impulses; `dt` is the time
-/// since they pulled last.
+/// Viscous cells that pull, at which displacements, and how much that counts.
+pub(super) struct Lagging<'a> {
+    pub(super) cells: &'a Cells,
+    pub(super) viscous: &'a Viscous,
+    pub(super) runs: &'a [Run],
+    pub(super) weight: f32,
+    /// Time since they pulled last.
+    pub(super) dt: f32,
+    pub(super) u: &'a [Field; 3],
+}
+
+/// Takes what viscous cells pull from the impulses.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pull(
-    (grid, viscous, runs): (&Grid, &Viscous, &[Run]),
-    (weight, dt): (f32, f32),
-    (u, remembered): (&[Field; 3], &mut Past),
-    (onto, buffer): (&mut Onto, &mut Buffer),
+    lagging: &Lagging,
+    remembered: &mut Past,
+    onto: &mut Onto,
+    buffer: &mut Buffer,
 ) -> Heat {
-    let inverse = if dt > 0.0 { 1.0 / dt } else { 0.0 };
+    let Lagging {
+        cells,
+        viscous,
+        runs,
+        weight,
+        dt,
+        u,
+    } = *lagging;
+    let pace = Pace {
+        dt,
+        inverse: if dt > 0.0 { 1.0 / dt } else { 0.0 },
+        weight,
+    };
     let mut sums = Heat::default();
     for &(start, length) in runs {
         let (mut taken, mut held) = ([0.0_f32; LANES], [0.0_f32; LANES]);
@@ -202,18 +254,11 @@ pub(super) fn pull(
             let at = start + first;
             let mut x = [[[0.0_f32; LANES]; 8]; 3];
             for (x, u) in x.iter_mut().zip(u) {
-                for (x, corner) in x.iter_mut().zip(grid.cells.corners) {
+                for (x, corner) in x.iter_mut().zip(cells.corners) {
                     *x = *row(u, at + corner);
                 }
             }
-            let fields = [
-                &viscous.shear,
-                &viscous.bulk,
-                &viscous.branch,
-                &viscous.give,
-                &viscous.rate,
-            ];
-            let own = fields.map(|field| *row(field, at));
+            let own = viscous.fields().map(|field| *row(field, at));
             let mut past = [[0.0_f32; LANES]; PAST];
             let own_at = at - onto.from;
             for (past, field) in past.iter_mut().zip(&*remembered) {
@@ -223,8 +268,8 @@ pub(super) fn pull(
             for l in 0..LANES {
                 let places = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
                 let before = std::array::from_fn(|c| past[c][l]);
-                let own = (std::array::from_fn(|c| own[c][l]), grid.cells.slope);
-                let (pull, now, heat, stored) = cell(places, before, own, (dt, inverse, weight));
+                let own = std::array::from_fn(|c| own[c][l]);
+                let (pull, now, heat, stored) = cell(places, before, own, cells.slope, pace);
                 for c in 0..PAST {
                     past[c][l] = now[c];
                 }
@@ -241,7 +286,7 @@ pub(super) fn pull(
             }
             buffer.set(first, &out);
         }
-        scatter(&grid.cells, (start, length), onto, buffer);
+        scatter(cells, (start, length), onto, buffer);
         let sum = |x: &[f32; LANES]| x.iter().copied().map(f64::from).sum::<f64>();
         sums.taken += sum(&taken);
         sums.held += sum(&held);

@@ -1,7 +1,7 @@
 //! From a mesh with materials to cells, masses and the surface that can be touched.
 
 use super::cells::{Cell, Material};
-use super::{ImplicitError, Params, Viscosity};
+use super::{ImplicitError, Matter, Params, Viscosity};
 use crate::element::Volumetric;
 use crate::probe::Surface;
 use crate::solid::{Solid, Support};
@@ -9,7 +9,7 @@ use crate::sparse::BlockMatrix;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_geometry::mesh::quadratic::Quadratic;
 use palpate_twin::Vec3;
-use palpate_twin::law::{Family, Moduli};
+use palpate_twin::law::Moduli;
 
 /// What never changes after construction.
 #[derive(Debug, Clone)]
@@ -55,20 +55,17 @@ const TET_MASS: [f64; 10] = {
     shares
 };
 
-/// What a tissue is made of: moduli, density \[kg/m^3\] and, if any is viscous, viscosity of every cell.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Matter<'a> {
-    pub(super) family: Family,
-    pub(super) moduli: &'a [Moduli],
-    pub(super) densities_kgpm3: &'a [f64],
-    pub(super) viscosities: &'a [Viscosity],
+/// What can be touched: the points of its faces, and triangles of their nodes.
+struct Skin {
+    surface: Surface,
+    faces: Vec<[u32; 3]>,
 }
 
 impl Model {
     /// A block that can be touched on its top.
     pub(super) fn of_block(
         mesh: &HexMesh,
-        matter: Matter<'_>,
+        matter: &Matter<'_>,
         supports: &[Support],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
@@ -87,8 +84,9 @@ impl Model {
         let halves = faces
             .iter()
             .flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
-        let skin = (surface, halves.collect());
-        let (mut model, hexes) = Self::of_solid((&solid, HEX_MASS), skin, matter, params)?;
+        let faces = halves.collect();
+        let skin = Skin { surface, faces };
+        let (mut model, hexes) = Self::of_solid(&solid, &HEX_MASS, skin, matter, params)?;
         model.hexes = hexes;
         Ok(model)
     }
@@ -96,7 +94,7 @@ impl Model {
     /// A body that can be touched wherever it is not held.
     pub(super) fn of_tets(
         mesh: &Quadratic,
-        matter: Matter<'_>,
+        matter: &Matter<'_>,
         held: &[bool],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
@@ -120,19 +118,22 @@ impl Model {
         let quarters = faces
             .iter()
             .flat_map(|&[a, b, c, d, e, f]| [[a, d, f], [d, b, e], [f, e, c], [d, e, f]]);
-        let skin = (surface, quarters.collect());
-        let (mut model, tets) = Self::of_solid((&solid, TET_MASS), skin, matter, params)?;
+        let faces = quarters.collect();
+        let skin = Skin { surface, faces };
+        let (mut model, tets) = Self::of_solid(&solid, &TET_MASS, skin, matter, params)?;
         model.tets = tets;
         Ok(model)
     }
 
     /// The model without its cells, and these.
     fn of_solid<const N: usize, const P: usize>(
-        (solid, mass): (&Solid<N, P>, [f64; N]),
-        (surface, faces): (Surface, Vec<[u32; 3]>),
-        matter: Matter<'_>,
+        solid: &Solid<N, P>,
+        mass: &[f64; N],
+        skin: Skin,
+        matter: &Matter<'_>,
         params: &Params,
     ) -> Result<(Self, Vec<Cell<N, P>>), ImplicitError> {
+        let Skin { surface, faces } = skin;
         let density_kgpm3 = largest_density(solid.cells.len(), matter.densities_kgpm3)?;
         let (length_m, stress_pa) = (solid.length_m, solid.stress_pa);
         let time_s = length_m * (density_kgpm3 / stress_pa).sqrt();
@@ -166,7 +167,7 @@ impl Model {
         };
         let mut cells = Vec::with_capacity(solid.cells.len());
         for (cell, density) in matter.densities_kgpm3.iter().enumerate() {
-            cells.push(model.cell((solid, &mass), cell, density / density_kgpm3));
+            cells.push(model.cell(solid, mass, cell, density / density_kgpm3));
         }
         model.add_viscosities(&mut cells, matter)?;
         Ok((model, cells))
@@ -185,7 +186,8 @@ impl Model {
     /// A cell, whose mass goes to its nodes.
     fn cell<const N: usize, const P: usize>(
         &mut self,
-        (solid, mass): (&Solid<N, P>, &[f64; N]),
+        solid: &Solid<N, P>,
+        mass: &[f64; N],
         cell: usize,
         density: f64,
     ) -> Cell<N, P> {
@@ -212,7 +214,7 @@ impl Model {
     fn add_viscosities<const N: usize, const P: usize>(
         &mut self,
         cells: &mut [Cell<N, P>],
-        matter: Matter<'_>,
+        matter: &Matter<'_>,
     ) -> Result<(), ImplicitError> {
         let viscosities = matter.viscosities;
         if !viscosities.is_empty() && viscosities.len() != cells.len() {

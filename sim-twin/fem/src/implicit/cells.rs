@@ -180,7 +180,8 @@ impl<const N: usize, const P: usize> Cell<N, P> {
 
     fn lag<'a>(
         &self,
-        (begin, material): (&Begin<'a>, &'a Material),
+        begin: &Begin<'a>,
+        material: &'a Material,
         point: usize,
         f1: Matrix3<f64>,
     ) -> Lag<'a> {
@@ -225,7 +226,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
             forces[node as usize] += push;
         }
         for point in 0..P {
-            let lag = self.lag((begin, material), point, *deformed.gradient(point));
+            let lag = self.lag(begin, material, point, *deformed.gradient(point));
             let weight = self.points.weights[point];
             sums.viscous += lag.potential() * weight;
             let stress = lag.stress() * weight;
@@ -237,7 +238,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
     }
 
     /// Slope of the cell's forces at the end `u` of a step `dt`; of the viscous ones as [`tangent`].
-    pub(super) fn slope(&self, (materials, dt): (&[Material], f64), u: &[Vec3]) -> Stiffness<N> {
+    pub(super) fn slope(&self, materials: &[Material], dt: f64, u: &[Vec3]) -> Stiffness<N> {
         let moved = self.moved(u);
         let deformed = Deformed::new(&self.points, &self.law, &moved);
         let mut whole = deformed.stiffness();
@@ -267,7 +268,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         let material = &begin.materials[material];
         sum.physical += self.swell(begin, material.bulk, u).0;
         for (point, &weight) in self.points.weights.iter().enumerate() {
-            let lag = self.lag((begin, material), point, self.gradient(point, u));
+            let lag = self.lag(begin, material, point, self.gradient(point, u));
             let heat = material.dashpot.dissipation(&lag.f0, &lag.rate());
             sum.physical += weight * begin.dt * heat;
             let Some(before) = lag.memory else {
@@ -279,7 +280,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
             let after = &mut memories[self.memory + point];
             material.step.advance(after, &lag.elastic());
             let (step, shear) = (&material.step, self.shear);
-            sum.physical += weight * step.dissipation((before, after), shear);
+            sum.physical += weight * step.dissipation(before, after, shear);
             sum.held += weight * step.energy(after, shear);
         }
         sum

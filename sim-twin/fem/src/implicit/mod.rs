@@ -25,7 +25,7 @@ mod step;
 mod tests;
 
 use crate::solid::{SolidError, Support};
-use build::{Matter, Model};
+use build::Model;
 use newton::Work;
 use palpate_geometry::mesh::hex::HexMesh;
 use palpate_geometry::mesh::quadratic::Quadratic;
@@ -34,9 +34,7 @@ use palpate_twin::hold::Hold;
 use palpate_twin::law;
 use palpate_twin::law::viscous::{KelvinVoigt, Prony, ViscousError};
 use palpate_twin::law::{Family, Moduli};
-use palpate_twin::twin::{
-    Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
-};
+use palpate_twin::twin::{Caps, Reaction, Snapshot, ThawError, Tissue, Tool, View};
 use state::{State, TOOLS};
 
 /// Longest step, in the time that a shear wave takes through the mesh.
@@ -129,6 +127,19 @@ impl Viscosity {
     }
 }
 
+/// What a tissue is made of, cell by cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Matter<'a> {
+    /// The law of all cells.
+    pub family: Family,
+    /// Moduli of every cell.
+    pub moduli: &'a [Moduli],
+    /// Density of every cell \[kg/m^3\].
+    pub densities_kgpm3: &'a [f64],
+    /// Viscosity of every cell; none of an elastic tissue.
+    pub viscosities: &'a [Viscosity],
+}
+
 /// Why there is no such tissue.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ImplicitError {
@@ -172,19 +183,19 @@ pub enum ImplicitError {
 
 /// What steps have cost since construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Effort {
+struct Effort {
     /// Steps taken.
-    pub steps: u64,
+    steps: u64,
     /// Newton iterations.
-    pub newton: u64,
+    newton: u64,
     /// Assemblies of the cells' stiffness.
-    pub assemblies: u64,
+    assemblies: u64,
     /// Conjugate-gradient iterations.
-    pub krylov: u64,
+    krylov: u64,
     /// Evaluations of all cells' energies and forces.
-    pub evaluations: u64,
+    evaluations: u64,
     /// Steps that ended before the tolerance was met; their error is in the ledger's residual.
-    pub unsettled: u64,
+    unsettled: u64,
 }
 
 /// A continuum stepped implicitly.
@@ -203,61 +214,32 @@ pub struct Implicit {
 }
 
 impl Implicit {
-    /// An elastic tissue at rest with moduli and density \[kg/m^3\] of every cell.
+    /// A tissue at rest, touched on its top. Moduli are those of a sudden strain.
     ///
     /// # Errors
     /// Names the cell, density or parameter that is unfit.
     pub fn new(
         mesh: &HexMesh,
-        matter: (Family, &[Moduli], &[f64]),
+        matter: &Matter<'_>,
         supports: &[Support],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
-        Self::with_viscosity(mesh, matter, &[], supports, params)
-    }
-
-    /// A tissue with one viscosity a cell; an empty list is an elastic tissue. Moduli are those of a
-    /// sudden strain.
-    ///
-    /// # Errors
-    /// Names the cell, density or parameter that is unfit.
-    pub fn with_viscosity(
-        mesh: &HexMesh,
-        matter: (Family, &[Moduli], &[f64]),
-        viscosities: &[Viscosity],
-        supports: &[Support],
-        params: &Params,
-    ) -> Result<Self, ImplicitError> {
-        let (family, moduli, densities_kgpm3) = matter;
-        let matter = Matter {
-            family,
-            moduli,
-            densities_kgpm3,
-            viscosities,
-        };
         Ok(Self::of_model(Model::of_block(
             mesh, matter, supports, params,
         )?))
     }
 
     /// A tissue of tetrahedra, touched wherever it is not held; `held` tells of every node whether it
-    /// is. Otherwise as [`Implicit::with_viscosity`].
+    /// is. Otherwise as [`Implicit::new`].
     ///
     /// # Errors
     /// Names the cell, density or parameter that is unfit.
     pub fn of_tets(
         mesh: &Quadratic,
-        (family, moduli, densities_kgpm3): (Family, &[Moduli], &[f64]),
-        viscosities: &[Viscosity],
+        matter: &Matter<'_>,
         held: &[bool],
         params: &Params,
     ) -> Result<Self, ImplicitError> {
-        let matter = Matter {
-            family,
-            moduli,
-            densities_kgpm3,
-            viscosities,
-        };
         Ok(Self::of_model(Model::of_tets(mesh, matter, held, params)?))
     }
 
@@ -269,29 +251,6 @@ impl Implicit {
             effort: Effort::default(),
             hold: Hold::default(),
             model,
-        }
-    }
-
-    /// What steps have cost since construction.
-    #[must_use]
-    pub fn effort(&self) -> Effort {
-        self.effort
-    }
-
-    /// Displacements of all nodes \[m\], in the order of the mesh.
-    pub fn displacements_m(&self) -> impl Iterator<Item = Vec3> {
-        self.state.u.iter().map(|u| u * self.model.length_m)
-    }
-
-    /// Sets the tissue in motion: velocities \[m/s\] of all nodes, in the order of the mesh. Energy
-    /// that this brings is booked as an edit. A list of another length, or one with what is not a
-    /// number, does nothing.
-    pub fn set_velocities_mps(&mut self, velocities_mps: &[Vec3]) {
-        let finite = velocities_mps
-            .iter()
-            .all(|v| v.iter().all(|x| x.is_finite()));
-        if finite && velocities_mps.len() == self.state.v.len() {
-            self.set_in_motion(velocities_mps);
         }
     }
 
@@ -307,22 +266,11 @@ impl Implicit {
 impl Tissue for Implicit {
     fn caps(&self) -> Caps {
         let free = |fixed: &&[bool; 3]| !fixed.iter().all(|&fixed| fixed);
+        let nodes = self.model.fixed.iter().filter(free).count();
+        let elements = self.model.hexes.len() + self.model.tets.len();
         Caps {
-            method: "implicit",
-            nodes: self.model.fixed.iter().filter(free).count(),
-            elements: self.model.hexes.len() + self.model.tets.len(),
-            tools_max: TOOLS,
-            shafts: false,
-            plates: false,
-            points: false,
-            jaws: false,
             dt_s_max: STEP_MAX * self.model.time_s,
-            dt_s_best: 1e-3,
-            stiffness_edits: false,
-            region_edits: false,
-            edits_keep_force: false,
-            cuts: false,
-            instruments: false,
+            ..Caps::new("implicit", nodes, elements, TOOLS)
         }
     }
 
@@ -335,30 +283,17 @@ impl Tissue for Implicit {
         self.hold.keep(tools, dt_s, reactions);
     }
 
-    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        Err(EditError::Kind(edit.kind()))
-    }
-
     fn view(&self) -> View<'_> {
-        View {
-            positions_m: &self.seen_m,
-            rest_m: &self.model.rest_m,
-            faces: &self.model.triangles,
-            ledger: self.state.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        let (rest_m, faces) = (&self.model.rest_m, &self.model.triangles);
+        View::new(&self.seen_m, rest_m, faces, self.state.ledger)
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        self.state.freeze(snapshot);
-        self.hold.freeze(snapshot);
+        snapshot.fill(&[&self.state, &self.hold], None);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        self.state.thaw(snapshot)?;
-        self.hold.thaw(snapshot);
+        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
         self.work.stale = true;
         self.see();
         Ok(())

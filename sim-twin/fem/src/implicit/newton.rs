@@ -224,12 +224,11 @@ impl Solver<'_> {
         let (u, materials) = (&self.state.tangent_u, &model.materials);
         work.stale = false;
         work.base.clear();
-        let begin = (&materials[..], self.dt);
         for cell in &model.hexes {
-            add_slope(cell, begin, u, &mut work.base);
+            add_slope(cell, materials, self.dt, u, &mut work.base);
         }
         for cell in &model.tets {
-            add_slope(cell, begin, u, &mut work.base);
+            add_slope(cell, materials, self.dt, u, &mut work.base);
         }
         let rate = (1.0 / self.dt + model.damping) / self.dt;
         for (row, mass) in model.masses.iter().enumerate() {
@@ -261,7 +260,8 @@ impl Solver<'_> {
         let forcing = relative.clamp(1e-4, 0.03).max(goal).min(0.1);
         let solved = work.whole.solve_in(
             &mut work.krylov,
-            (&work.load, &mut work.step),
+            &work.load,
+            &mut work.step,
             forcing,
             self.model.params.krylov_max,
         );
@@ -296,11 +296,12 @@ impl Solver<'_> {
 
 fn add_slope<const N: usize, const P: usize>(
     cell: &Cell<N, P>,
-    begin: (&[Material], f64),
+    materials: &[Material],
+    dt: f64,
     u: &[Vec3],
     base: &mut BlockMatrix,
 ) {
-    let stiffness = cell.slope(begin, u);
+    let stiffness = cell.slope(materials, dt, u);
     for (places, row) in cell.pairs.iter().zip(&stiffness) {
         for (&place, block) in places.iter().zip(row) {
             base.add_at(place, block);

@@ -9,7 +9,6 @@ use super::newton::{Potential, Solver, place};
 use super::state::{TOOLS, ToolState};
 use super::{Implicit, STEP_MAX, STEP_MIN};
 use crate::probe::{Met, Sphere};
-use crate::solid::mask;
 use palpate_twin::Vec3;
 use palpate_twin::contact::usable;
 use palpate_twin::twin::{Reaction, Tool};
@@ -57,7 +56,7 @@ impl Implicit {
             dt,
         }
         .solve();
-        self.book(&paths, &end, (dt, settled), reactions);
+        self.book(&paths, &end, dt, settled, reactions);
         self.see();
     }
 
@@ -108,7 +107,8 @@ impl Implicit {
         &mut self,
         paths: &[Option<Path>; TOOLS],
         end: &Potential,
-        (dt, settled): (f64, bool),
+        dt: f64,
+        settled: bool,
         reactions: &mut [Reaction],
     ) {
         let before = self.state.kinetic(&self.model.masses)
@@ -219,19 +219,6 @@ impl Implicit {
             }
         }
         sum
-    }
-
-    pub(super) fn set_in_motion(&mut self, velocities_mps: &[Vec3]) {
-        let unit_j = self.model.energy_j();
-        let unit_mps = self.model.length_m / self.model.time_s;
-        for (v, velocity_mps) in self.state.v.iter_mut().zip(velocities_mps) {
-            *v = velocity_mps / unit_mps;
-        }
-        mask(&self.model.fixed, &mut self.state.v);
-        let kinetic_j = self.state.kinetic(&self.model.masses) * unit_j;
-        let books = &mut self.state.ledger;
-        books.edit_j += kinetic_j - books.kinetic_j;
-        books.kinetic_j = kinetic_j;
     }
 }
 

@@ -1,8 +1,36 @@
 use super::*;
-use palpate_geometry::mesh::grade::even;
+use crate::tests::{elastic, even, with};
 use palpate_geometry::mesh::hex::Side;
 use palpate_twin::law::Material;
 use palpate_twin::twin::Ledger;
+
+impl Implicit {
+    /// What steps have cost since construction.
+    fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// Displacements of all nodes \[m\], in the order of the mesh.
+    pub(crate) fn displacements_m(&self) -> impl Iterator<Item = Vec3> {
+        self.state.u.iter().map(|u| u * self.model.length_m)
+    }
+
+    /// Sets the tissue in motion: velocities \[m/s\] of all nodes, in the order of the mesh. Energy that this brings is
+    /// booked as an edit.
+    pub(crate) fn set_velocities_mps(&mut self, velocities_mps: &[Vec3]) {
+        assert_eq!(velocities_mps.len(), self.state.v.len());
+        let unit_j = self.model.energy_j();
+        let unit_mps = self.model.length_m / self.model.time_s;
+        for (v, velocity_mps) in self.state.v.iter_mut().zip(velocities_mps) {
+            *v = velocity_mps / unit_mps;
+        }
+        crate::solid::mask(&self.model.fixed, &mut self.state.v);
+        let kinetic_j = self.state.kinetic(&self.model.masses) * unit_j;
+        let books = &mut self.state.ledger;
+        books.edit_j += kinetic_j - books.kinetic_j;
+        books.kinetic_j = kinetic_j;
+    }
+}
 
 mod contract;
 mod tets;
@@ -25,7 +53,7 @@ fn matter(mesh: &HexMesh, young_pa: f64, poisson: f64) -> (Vec<Moduli>, Vec<f64>
 
 fn tissue(mesh: &HexMesh, family: Family, params: &Params) -> Implicit {
     let (moduli, densities) = matter(mesh, 5e3, 0.45);
-    Implicit::new(mesh, (family, &moduli, &densities), &FLOOR, params).unwrap()
+    Implicit::new(mesh, &elastic(family, &moduli, &densities), &FLOOR, params).unwrap()
 }
 
 fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
@@ -217,8 +245,8 @@ fn wrong_tissues_are_refused() {
     let mesh = block(0.1, 2);
     let (moduli, densities) = matter(&mesh, 5e3, 0.45);
     let build = |densities: &[f64], params: &Params| {
-        let matter = (Family::NeoHookean, &moduli[..], densities);
-        Implicit::new(&mesh, matter, &FLOOR, params).map(|_| ())
+        let matter = elastic(Family::NeoHookean, &moduli, densities);
+        Implicit::new(&mesh, &matter, &FLOOR, params).map(|_| ())
     };
     let good = Params::default();
     assert_eq!(build(&densities, &good), Ok(()));

@@ -1,7 +1,8 @@
 //! The block test: a cube of 0.1 m under a sphere of 5 mm, and the nodule in it.
 //!
-//! Numbers on finer meshes: `cargo run --release -p palpate-scene --example block -- press 0.7`.
+//! Finer meshes are an argument away: `quarter`.
 
+use super::truth::{Press, Settings};
 use super::*;
 use palpate_geometry::mesh::region::{Region, Shares};
 use palpate_twin::law::Mixing;

@@ -220,7 +220,7 @@ pub fn is_home(lattice: &Lattice, link: &Link) -> bool {
 ///
 /// Atoms in rising order within each, and sorted. Home links and dangling links do not count.
 #[must_use]
-pub fn tetrahedra(lattice: &Lattice) -> Vec<[u32; 4]> {
+pub(super) fn tetrahedra(lattice: &Lattice) -> Vec<[u32; 4]> {
     let mut above: Vec<Vec<u32>> = vec![Vec::new(); lattice.atoms.len()];
     for link in lattice.links.iter().filter(|link| !is_home(lattice, link)) {
         let [low, high] = sorted(link.atoms);

@@ -117,7 +117,7 @@ pub enum DrapeError {
 
 /// A slab on its way to the form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draping {
+struct Draping {
     slab: Lattice,
     rest_m: Vec<f64>,
     position_m: Vec<Vec3>,
@@ -131,7 +131,7 @@ impl Draping {
     /// # Errors
     /// [`DrapeError::Slab`] with the first finding about the lattice, [`DrapeError::Loose`] with
     /// the first atom that nothing holds: the outer corners of a sheet with an even row count.
-    pub fn new(lattice: &Lattice) -> Result<Self, DrapeError> {
+    fn new(lattice: &Lattice) -> Result<Self, DrapeError> {
         if let Some(&finding) = check::findings(lattice).first() {
             return Err(finding.into());
         }
@@ -164,10 +164,10 @@ impl Draping {
     }
 
     /// One step: forces of the form and the links, then velocity, then position.
-    pub fn step(&mut self, form: &Form, params: &DrapeParams) {
+    fn step(&mut self, form: &Form, params: &DrapeParams) {
         for (index, atom) in self.slab.atoms.iter().enumerate() {
-            let place = (self.position_m[index], self.velocity_mps[index]);
-            self.force_n[index] = form_force_n(place, !atom.surface, form, params);
+            let (at_m, speed_mps) = (self.position_m[index], self.velocity_mps[index]);
+            self.force_n[index] = form_force_n(at_m, speed_mps, !atom.surface, form, params);
         }
         for (link, &rest_m) in self.slab.links.iter().zip(&self.rest_m) {
             let [a, b] = link.atoms.map(|atom| atom as usize);
@@ -189,7 +189,7 @@ impl Draping {
 
     /// Kinetic energy now \[J\].
     #[must_use]
-    pub fn kinetic_j(&self) -> f64 {
+    fn kinetic_j(&self) -> f64 {
         let moving = self.slab.atoms.iter().zip(&self.velocity_mps);
         moving
             .map(|(atom, v_mps)| 0.5 * atom.mass_kg * v_mps.norm_squared())
@@ -198,7 +198,7 @@ impl Draping {
 
     /// The slab as it lies now, stress free, with a fixed home for every surface atom.
     #[must_use]
-    pub fn settled(&self, params: &DrapeParams) -> Lattice {
+    fn settled(&self, params: &DrapeParams) -> Lattice {
         let surface = self.slab.surface_count();
         let shift = |atom: u32| {
             if atom as usize >= surface {
@@ -310,7 +310,8 @@ pub fn drape(lattice: &Lattice, form: &Form, params: &DrapeParams) -> Result<Lat
 }
 
 fn form_force_n(
-    (position_m, velocity_mps): (Vec3, Vec3),
+    position_m: Vec3,
+    velocity_mps: Vec3,
     drawn: bool,
     form: &Form,
     params: &DrapeParams,

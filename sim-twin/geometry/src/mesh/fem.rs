@@ -84,7 +84,7 @@ pub fn write(lattice: &Lattice, units: &Units) -> Result<String, FileError> {
 
 fn atom(row: (usize, &str), inside: bool) -> Result<Atom, FileError> {
     let line = row.0;
-    let [x, y, z, mass, boundary, surface] = rows::fields(row, ATOM)?;
+    let [x, y, z, mass, boundary, surface] = rows::fields(row.0, row.1, ATOM)?;
     let place = |field, word| rows::number(line, field, word, f64::NEG_INFINITY);
     let position_m = Vec3::new(place("x", x)?, place("y", y)?, place("z", z)?);
     let mass_kg = rows::number(line, "mass", mass, 0.0)?;
@@ -134,7 +134,7 @@ fn atom(row: (usize, &str), inside: bool) -> Result<Atom, FileError> {
 
 fn link(row: (usize, &str), atoms: usize) -> Result<Link, FileError> {
     let line = row.0;
-    let [first, second, stiffness, damping] = rows::fields(row, LINK)?;
+    let [first, second, stiffness, damping] = rows::fields(row.0, row.1, LINK)?;
     let expected = format!("the index of one of {atoms} atoms, counted from 0");
     let end = |word: &str| match word.parse::<u32>() {
         Ok(index) if (index as usize) < atoms => Ok(index),

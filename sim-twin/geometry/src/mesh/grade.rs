@@ -117,8 +117,8 @@ impl Grading {
 }
 
 /// Even coordinates from 0 to `length_m`, both exact; `cells` at least 1.
-#[must_use]
-pub fn even(length_m: f64, cells: u32) -> Vec<f64> {
+#[cfg(test)]
+pub(crate) fn even(length_m: f64, cells: u32) -> Vec<f64> {
     let cells = cells.max(1);
     let count = f64::from(cells);
     (0..=cells)

@@ -7,7 +7,6 @@ pub mod fem;
 pub mod file;
 pub mod grade;
 pub mod hex;
-pub mod mound;
 pub mod nested;
 pub mod painted;
 pub mod parts;
@@ -16,6 +15,8 @@ pub mod quadratic;
 pub mod region;
 mod rows;
 pub mod surface;
+#[cfg(test)]
+mod tests;
 pub mod tet;
 mod twins;
 pub mod units;

@@ -2,10 +2,9 @@
 //!
 //! Source: ours. This is the form in which meshes come in and go out, to be looked at, checked and
 //! converted. The implicit solver is made from the tetrahedra of a scene with a `[mesh]`, or from a
-//! [`HexMesh`] as the offline truth; `fem` from nested grids, the springs from a lattice. Numbering of
+//! [`super::hex::HexMesh`] as the offline truth; `fem` from nested grids, the springs from a lattice. Numbering of
 //! a cell's nodes as in VTK (cell types 5, 10 and 12).
 
-use crate::mesh::hex::HexMesh;
 use palpate_twin::Vec3;
 use std::collections::BTreeMap;
 
@@ -61,7 +60,7 @@ pub struct Parts {
     pub triangles: Cells<3>,
     /// Tetrahedra: the first three counter-clockwise seen from the fourth's other side.
     pub tets: Cells<4>,
-    /// Hexahedra, numbered as in [`HexMesh`].
+    /// Hexahedra, numbered as in [`super::hex::HexMesh`].
     pub hexes: Cells<8>,
     /// Names of regions by dimension (2 or 3) and number, where a file gives them.
     pub names: BTreeMap<(u8, u32), String>,
@@ -69,8 +68,8 @@ pub struct Parts {
 
 impl Parts {
     /// A block of hexahedra, with a region for every cell; missing regions are 0.
-    #[must_use]
-    pub fn from_hex(mesh: &HexMesh, regions: &[u32]) -> Self {
+    #[cfg(test)]
+    pub(crate) fn from_hex(mesh: &super::hex::HexMesh, regions: &[u32]) -> Self {
         let mut parts = Self {
             nodes_m: mesh.nodes_m.clone(),
             ..Self::default()

@@ -50,7 +50,7 @@ pub fn read(bytes: &[u8], units: &Units) -> Result<Polyhedron, FileError> {
     let rows = Rows::read(bytes, HEADER, ["number of vertices", "number of faces"])?;
     let (vertex_rows, face_rows) = rows.records.split_at(rows.counts[0]);
     let vertex = |&row: &(usize, &str)| {
-        let [x, y, z] = rows::fields(row, VERTEX)?;
+        let [x, y, z] = rows::fields(row.0, row.1, VERTEX)?;
         let place = |field, word| rows::number(row.0, field, word, f64::NEG_INFINITY);
         Ok(Vec3::new(place("x", x)?, place("y", y)?, place("z", z)?) * units.length_m)
     };
@@ -141,7 +141,7 @@ fn face(row: (usize, &str), vertices: usize) -> Result<Face, FileError> {
             "3: tissue faces are triangles",
         ));
     }
-    let [_, first, second, third] = rows::fields(row, FACE)?;
+    let [_, first, second, third] = rows::fields(row.0, row.1, FACE)?;
     let expected = format!("the index of one of {vertices} vertices, counted from 0");
     let corner = |word: &str| match word.parse::<u32>() {
         Ok(index) if (index as usize) < vertices => Ok(index),

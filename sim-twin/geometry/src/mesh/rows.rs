@@ -168,7 +168,8 @@ fn split_header<'a>(
 
 /// The fields of one record, of which there must be exactly `N`.
 pub(super) fn fields<'a, const N: usize>(
-    (line, row): (usize, &'a str),
+    line: usize,
+    row: &'a str,
     expected: &'static str,
 ) -> Result<[&'a str; N], FileError> {
     let mut words = row.split_whitespace();

@@ -5,7 +5,7 @@
 //! neighbours cut their common face alike whatever the mesh.
 
 use crate::mesh::defect::{Finding, Pieces};
-use crate::mesh::hex::{HexMesh, SIDES};
+use crate::mesh::hex::SIDES;
 use crate::mesh::parts::{Cells, Parts};
 use crate::mesh::surface::Surface;
 use palpate_twin::Vec3;
@@ -24,14 +24,14 @@ pub struct TetMesh {
 }
 
 impl TetMesh {
-    /// Every hexahedron cut into six tetrahedra that meet their neighbours face to face; missing
-    /// regions are 0. The nodes and the volume stay, if the faces of the hexahedra are plane.
-    #[must_use]
-    pub fn from_hex(mesh: &HexMesh, regions: &[u32]) -> Self {
+    /// Every hexahedron cut into six, as [`TetMesh::from_parts`].
+    #[cfg(test)]
+    pub(crate) fn from_hex(mesh: &super::hex::HexMesh, regions: &[u32]) -> Self {
         Self::from_parts(&Parts::from_hex(mesh, regions))
     }
 
-    /// The tetrahedra of a file and its hexahedra cut; triangles are left out. Indices of nodes stay.
+    /// The tetrahedra of a file, and its hexahedra each cut into six that meet their neighbours face to face; triangles
+    /// are left out. Indices of nodes stay, and the volume, if the faces of hexahedra are plane.
     #[must_use]
     pub fn from_parts(parts: &Parts) -> Self {
         let mut cells = parts.tets.clone();
@@ -59,7 +59,7 @@ impl TetMesh {
     /// Faces that belong to one cell only, counter-clockwise seen from outside, in the order of the
     /// cells.
     #[must_use]
-    pub fn boundary(&self) -> Vec<[u32; 3]> {
+    pub(crate) fn boundary(&self) -> Vec<[u32; 3]> {
         let faces = || {
             let cells = self.cells.nodes.iter();
             cells.flat_map(|cell| FACES.map(|face| face.map(|corner| cell[corner])))

@@ -76,7 +76,7 @@ impl Units {
 
     /// A lattice in SI, converted to file numbers: the inverse of [`Units::import`], to rounding.
     #[must_use]
-    pub fn export(&self, lattice: &Lattice) -> Lattice {
+    pub(crate) fn export(&self, lattice: &Lattice) -> Lattice {
         let rate = self.force_n / self.length_m;
         scaled(
             lattice,

@@ -8,7 +8,7 @@ use nalgebra::Matrix3;
 use palpate_twin::Vec3;
 
 /// Most voxels of a volume, 512 x 512 x 512: a bound on what a wrong file can allocate.
-pub const VOXELS_MAX: usize = 1 << 27;
+pub(super) const VOXELS_MAX: usize = 1 << 27;
 /// Least and most distance of neighbours \[m\]: what lies beyond is a mistaken unit.
 const SPACING_M: (f64, f64) = (1e-7, 1.0);
 /// Farthest that an origin may be \[m\].

@@ -74,7 +74,7 @@ pub fn from_values(volume: &Voxels<f32>) -> Result<Voxels<u16>, LabelError> {
 
 /// The label of an intensity: that of the first band that holds it, or 0.
 #[must_use]
-pub fn of_intensity(bands: &[Band], value: f32) -> u16 {
+fn of_intensity(bands: &[Band], value: f32) -> u16 {
     let holds = |band: &&Band| value >= band.low && value < band.high;
     bands.iter().find(holds).map_or(0, |band| band.label)
 }

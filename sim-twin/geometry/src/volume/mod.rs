@@ -13,4 +13,4 @@ pub mod phantom;
 pub mod sample;
 
 pub use file::{Format, VolumeFileError};
-pub use grid::{Grid, GridError, VOXELS_MAX, Voxels};
+pub use grid::{Grid, GridError, Voxels};

@@ -1,6 +1,5 @@
 use crate::{Body, Scene, load, load_with, text};
 use palpate_geometry::mesh::file::vtu_write;
-use palpate_geometry::mesh::grade::even;
 use palpate_geometry::mesh::hex::HexMesh;
 use palpate_geometry::mesh::{TetMesh, Units};
 use palpate_twin::{Reaction, Vec3};
@@ -215,9 +214,15 @@ fn a_broken_file_is_named_with_its_line() {
 /// Hexahedra without groups, from another format, which need neither name nor number.
 #[test]
 fn a_file_of_hexahedra_without_groups_is_cut() {
-    let axis_m = even(0.04, 3);
+    let axis_m = [0.0, 1.0, 2.0, 3.0].map(|part| 0.04 * part / 3.0);
     let block = HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap();
-    let parts = palpate_geometry::mesh::Parts::from_hex(&block, &[]);
+    let mut parts = palpate_geometry::mesh::Parts {
+        nodes_m: block.nodes_m,
+        ..Default::default()
+    };
+    for cell in block.cells {
+        parts.hexes.push(cell, 0);
+    }
     let bytes = vtu_write::write(&parts, &Units::SI).unwrap().into_bytes();
     let read = |_: &str| Ok(bytes.clone());
     let text = "name = \"cube\"\n[mesh]\nfile = \"cube.vtu\"\nunit = \"m\"\nfixed = \"bottom\"\n\

@@ -101,7 +101,7 @@ impl LabelText {
         let name = self.name.clone().unwrap_or_else(|| field.clone());
         Ok(LabelMatter {
             label,
-            matter: MatterText::matter(&self.material, (&field, &name), OWN)?,
+            matter: MatterText::matter(&self.material, &field, &name, OWN)?,
             held: self.held,
             is_lump: self.lump,
         })
@@ -122,7 +122,8 @@ impl VolumeText {
     pub(crate) fn body(
         &self,
         materials: &[LabelText],
-        (spacing_m, params): (Option<f64>, LinkedParams),
+        spacing_m: Option<f64>,
+        params: LinkedParams,
         read: Read<'_>,
     ) -> Result<LinkedVoxels, LinkedVoxelsError> {
         let (choice, tissues) = choice(materials)?;
@@ -155,7 +156,7 @@ impl VolumeText {
         }
         let body = LinkedVoxels {
             source,
-            frame: frame(&sites, (counts, spacing_m))?,
+            frame: frame(&sites, counts, spacing_m)?,
             counts,
             sites,
             tissues,
@@ -312,7 +313,8 @@ fn load(file: &str, read: Read<'_>) -> Result<Voxels<f32>, LinkedVoxelsError> {
 /// Where sites are so that the body is centred and its top at z = 0.
 fn frame(
     sites: &[u8],
-    (counts, spacing_m): ([usize; 3], [f64; 3]),
+    counts: [usize; 3],
+    spacing_m: [f64; 3],
 ) -> Result<Frame, LinkedVoxelsError> {
     let grid = Grid::straight(counts, Vec3::zeros(), spacing_m);
     let full = || grid.indices().zip(sites).filter(|(_, number)| **number > 0);

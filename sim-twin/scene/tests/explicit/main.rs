@@ -4,7 +4,6 @@ mod coupled;
 mod estimate;
 mod layers;
 mod stiff;
-mod stroke;
 
 use palpate_fem::explicit::Explicit;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};

@@ -127,7 +127,7 @@ impl Local {
         }
         let mut shift = vec![Vec3::zeros(); load.len()];
         let operator = Stiffness { local: self, model };
-        Room::new(load.len()).solve(&operator, (&load, &mut shift), TOLERANCE, ITERATIONS);
+        Room::new(load.len()).solve(&operator, &load, &mut shift, TOLERANCE, ITERATIONS);
         self.shift = shift;
     }
 

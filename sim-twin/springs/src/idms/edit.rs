@@ -35,7 +35,7 @@ impl Idms {
                 let expected = "a finite number greater than 0";
                 check("radius_m", radius_m, positive, expected)?;
                 check("factor", factor, positive, expected)?;
-                self.stiffen((center_m, radius_m, factor), passive)
+                self.stiffen(center_m, radius_m, factor, passive)
             }
             Edit::Cut { point_m, normal } => {
                 check("point_m", point_m.norm(), f64::is_finite, "finite numbers")?;
@@ -56,11 +56,7 @@ impl Idms {
         self.scratch.stale = true;
     }
 
-    fn stiffen(
-        &mut self,
-        (center_m, radius_m, factor): (Vec3, f64, f64),
-        passive: bool,
-    ) -> EditReport {
+    fn stiffen(&mut self, center_m: Vec3, radius_m: f64, factor: f64, passive: bool) -> EditReport {
         let surface = self.surface_nodes();
         let most = SCALE_MAX.min(self.model.scale_max);
         for node in 0..surface {

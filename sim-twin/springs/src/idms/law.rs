@@ -23,17 +23,16 @@ pub enum Law {
 
 /// What a law says of one extension, for unit stiffness.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pull {
+pub(super) struct Pull {
     /// Force over extension, the secant stiffness over `k`.
-    pub secant: f64,
+    pub(super) secant: f64,
     /// Energy over `k` \[m^2\].
-    pub energy: f64,
+    pub(super) energy: f64,
 }
 
 impl Law {
     /// Largest slope over `k` that the law can reach.
-    #[must_use]
-    pub fn steepest(&self) -> f64 {
+    pub(super) fn steepest(&self) -> f64 {
         match *self {
             Self::Linear => 1.0,
             Self::Fung { steepest, .. } => steepest,
@@ -41,8 +40,7 @@ impl Law {
     }
 
     /// Secant and energy at `extension_m` of a spring of reference length `length_m`.
-    #[must_use]
-    pub fn pull(&self, extension_m: f64, length_m: f64) -> Pull {
+    pub(super) fn pull(&self, extension_m: f64, length_m: f64) -> Pull {
         let Self::Fung { growth, steepest } = *self else {
             return Pull {
                 secant: 1.0,
@@ -78,8 +76,7 @@ impl Law {
     }
 
     /// The extension at which the force over `k` is `force_m` \[m\]: the inverse of the law.
-    #[must_use]
-    pub fn extension(&self, force_m: f64, length_m: f64) -> f64 {
+    pub(super) fn extension(&self, force_m: f64, length_m: f64) -> f64 {
         let Self::Fung { growth, steepest } = *self else {
             return force_m;
         };

@@ -9,7 +9,7 @@ mod build;
 mod compliance;
 mod edit;
 mod grasp;
-pub mod law;
+mod law;
 mod params;
 mod plain;
 mod state;
@@ -24,7 +24,7 @@ use build::Model;
 use palpate_twin::hold::Hold;
 use palpate_twin::lattice::Lattice;
 use palpate_twin::twin::{
-    Caps, Edit, EditError, EditReport, Ledger, Reaction, Snapshot, ThawError, Tissue, Tool, View,
+    Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
 };
 use state::{Scratch, State};
 use std::sync::Arc;
@@ -64,68 +64,13 @@ impl Idms {
     }
 
     /// The parameters it was built with.
-    #[must_use]
-    pub fn params(&self) -> &IdmsParams {
+    fn params(&self) -> &IdmsParams {
         &self.model.params
     }
 
     /// Number of surface nodes.
-    #[must_use]
-    pub fn surface_nodes(&self) -> usize {
+    fn surface_nodes(&self) -> usize {
         self.model.skin.nodes()
-    }
-
-    /// Stiffness of a surface node over what it was built with; 1 for a node that is not there.
-    #[must_use]
-    pub fn stiffness_scale(&self, node: usize) -> f64 {
-        self.state.scale[..self.surface_nodes()]
-            .get(node)
-            .copied()
-            .unwrap_or(1.0)
-    }
-
-    /// Largest scale that [`Edit::Stiffen`] can reach here without losing stability.
-    #[must_use]
-    pub fn stiffness_scale_max(&self) -> f64 {
-        self.model.scale_max
-    }
-
-    /// Local normal stiffness of the surface at a node, as built \[N/m\]; zero if not there.
-    #[must_use]
-    pub fn node_stiffness_npm(&self, node: usize) -> f64 {
-        if node >= self.surface_nodes() {
-            return 0.0;
-        }
-        let compliance = self.model.compliance.node(node);
-        if compliance > 0.0 {
-            1.0 / compliance
-        } else {
-            0.0
-        }
-    }
-
-    /// Number of nodes that the next step will move: the cost of a step follows it.
-    #[must_use]
-    pub fn active_nodes(&self) -> usize {
-        self.state.awake.iter().filter(|&&awake| awake).count()
-    }
-
-    /// How many times a node was put back because its state left the allowed range.
-    #[must_use]
-    pub fn escapes(&self) -> u64 {
-        self.state.escapes
-    }
-
-    /// The surface node that a tool has grasped, if any.
-    #[must_use]
-    pub fn grasped(&self, tool: usize) -> Option<u32> {
-        self.state.tools.get(tool).and_then(|tool| tool.grasped)
-    }
-
-    /// The energy account.
-    #[must_use]
-    pub fn ledger(&self) -> Ledger {
-        self.state.ledger
     }
 }
 
@@ -145,28 +90,22 @@ impl Clone for Idms {
 
 impl Tissue for Idms {
     fn caps(&self) -> Caps {
-        let nodes = self.model.params.contact == params::Contact::Node;
+        let by_node = self.model.params.contact == params::Contact::Node;
+        let free = self
+            .model
+            .inverse_mass
+            .iter()
+            .filter(|&&inverse| inverse > 0.0);
         Caps {
-            method: "idms",
-            nodes: self
-                .model
-                .inverse_mass
-                .iter()
-                .filter(|&&inverse| inverse > 0.0)
-                .count(),
-            elements: self.model.elements,
-            tools_max: state::TOOLS,
-            shafts: nodes,
-            plates: nodes,
-            points: false,
+            shafts: by_node,
+            plates: by_node,
             jaws: true,
             dt_s_max: self.model.dt_s_max,
             dt_s_best: 1e-4_f64.min(self.params().dt_s),
             stiffness_edits: true,
-            region_edits: false,
             edits_keep_force: true,
             cuts: true,
-            instruments: false,
+            ..Caps::new("idms", free.count(), self.model.elements, state::TOOLS)
         }
     }
 
@@ -185,25 +124,19 @@ impl Tissue for Idms {
 
     fn view(&self) -> View<'_> {
         let surface = self.surface_nodes();
-        View {
-            positions_m: &self.state.x_m[..surface],
-            rest_m: &self.model.rest_m[..surface],
-            faces: &self.scratch.faces,
-            ledger: self.state.ledger,
-            topology: None,
-            changes: &[],
-            edit: 0,
-        }
+        let (at_m, rest_m) = (&self.state.x_m[..surface], &self.model.rest_m[..surface]);
+        View::new(at_m, rest_m, &self.scratch.faces, self.state.ledger)
     }
 
     fn freeze(&self, snapshot: &mut Snapshot) {
-        self.state.freeze(snapshot);
-        self.hold.freeze(snapshot);
+        snapshot.fill(&[&self.state, &self.hold], None);
     }
 
     fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        self.state.thaw(snapshot)?;
-        self.hold.thaw(snapshot);
+        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
+        for tool in &mut self.state.tools {
+            tool.came_from_m = tool.position_m;
+        }
         self.reload();
         Ok(())
     }

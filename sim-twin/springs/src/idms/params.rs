@@ -140,118 +140,64 @@ impl Default for IdmsParams {
 }
 
 impl IdmsParams {
-    /// The conditions of the source's chapter 6, in the unitless numbers of its files: node
-    /// contact of stiffness 400, printed grasp, no sleeping, T = 1 ms, gate off.
-    #[must_use]
-    pub fn seed() -> Self {
-        Self {
-            contact: Contact::Node,
-            tool_stiffness_npm: 400.0,
-            grasp: GraspLaw::Shell,
-            pinch: Pinch {
-                stiffness_npm: 15.0,
-                width_m: 0.5,
-            },
-            rest: None,
-            displacement_max_m: 100.0,
-            unchecked: true,
-            ..Self::default()
-        }
-    }
-
     /// Check every field by itself.
     pub(super) fn check(&self) -> Result<(), IdmsError> {
-        let positive = "a finite number greater than 0";
-        let natural = "a finite number, 0 or more";
-        at_least("dt_s", self.dt_s, f64::MIN_POSITIVE, positive)?;
+        let natural = |field, value| at_least(field, value, 0.0, "a finite number, 0 or more");
         at_least("substeps", f64::from(self.substeps), 1.0, "1 or more")?;
-        at_least(
-            "tool_stiffness_npm",
-            self.tool_stiffness_npm,
-            f64::MIN_POSITIVE,
-            positive,
-        )?;
-        at_least(
-            "contact_damping_ratio",
-            self.contact_damping_ratio,
-            0.0,
-            natural,
-        )?;
-        at_least(
-            "pinch.stiffness_npm",
-            self.pinch.stiffness_npm,
-            0.0,
-            natural,
-        )?;
-        at_least("pinch.width_m", self.pinch.width_m, 0.0, natural)?;
-        at_least("drag_hz", self.drag_hz, 0.0, natural)?;
-        at_least("relax_s", self.relax_s, f64::MIN_POSITIVE, positive)?;
-        at_least(
-            "displacement_max_m",
-            self.displacement_max_m,
-            f64::MIN_POSITIVE,
-            positive,
-        )?;
+        positive("dt_s", self.dt_s)?;
+        positive("tool_stiffness_npm", self.tool_stiffness_npm)?;
+        natural("contact_damping_ratio", self.contact_damping_ratio)?;
+        natural("pinch.stiffness_npm", self.pinch.stiffness_npm)?;
+        natural("pinch.width_m", self.pinch.width_m)?;
+        natural("drag_hz", self.drag_hz)?;
+        positive("relax_s", self.relax_s)?;
+        positive("displacement_max_m", self.displacement_max_m)?;
         at_least(
             "gravity_mps2",
             self.gravity_mps2.norm(),
             0.0,
             "finite numbers",
         )?;
-        self.check_choices(positive, natural)
+        if let Contact::Face { patch_m } = self.contact {
+            natural("contact.patch_m", patch_m)?;
+        }
+        self.check_choices()
     }
 
     /// Check what only some choices have.
-    fn check_choices(
-        &self,
-        positive: &'static str,
-        natural: &'static str,
-    ) -> Result<(), IdmsError> {
-        if let Contact::Face { patch_m } = self.contact {
-            at_least("contact.patch_m", patch_m, 0.0, natural)?;
-        }
+    fn check_choices(&self) -> Result<(), IdmsError> {
         if let Scheme::Printed { lambda, .. } = self.scheme {
             let within = if lambda <= 1.0 { lambda } else { f64::NAN };
             at_least(
-                "scheme.lambda",
+                "filter_lambda",
                 within,
                 f64::MIN_POSITIVE,
                 "a number in (0, 1]",
             )?;
         }
         if let Law::Fung { growth, steepest } = self.law {
-            at_least("law.growth", growth, f64::MIN_POSITIVE, positive)?;
-            at_least(
-                "law.steepest",
-                steepest,
-                1.0 + 1e-9,
-                "a finite number greater than 1",
-            )?;
+            positive("fung_growth", growth)?;
+            let expected = "a finite number greater than 1";
+            at_least("fung_steepest", steepest, 1.0 + 1e-9, expected)?;
         }
         if let Some(window) = self.window {
-            at_least(
-                "window.radius_m",
-                window.radius_m,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
+            positive("window.radius_m", window.radius_m)?;
         }
         if let Some(rest) = self.rest {
-            at_least(
-                "rest.displacement_m",
-                rest.displacement_m,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
-            at_least(
-                "rest.speed_mps",
-                rest.speed_mps,
-                f64::MIN_POSITIVE,
-                positive,
-            )?;
+            positive("rest.displacement_m", rest.displacement_m)?;
+            positive("rest.speed_mps", rest.speed_mps)?;
         }
         Ok(())
     }
+}
+
+fn positive(field: &'static str, value: f64) -> Result<(), IdmsError> {
+    at_least(
+        field,
+        value,
+        f64::MIN_POSITIVE,
+        "a finite number greater than 0",
+    )
 }
 
 fn at_least(
@@ -261,14 +207,13 @@ fn at_least(
     expected: &'static str,
 ) -> Result<(), IdmsError> {
     if value >= least && value.is_finite() {
-        Ok(())
-    } else {
-        Err(IdmsError::Field {
-            field,
-            value,
-            expected,
-        })
+        return Ok(());
     }
+    Err(IdmsError::Field {
+        field,
+        value,
+        expected,
+    })
 }
 
 /// Why a tissue could not be built.
@@ -359,7 +304,6 @@ mod tests {
     #[test]
     fn defaults_pass_and_every_bad_field_is_named() {
         assert_eq!(IdmsParams::default().check(), Ok(()));
-        assert_eq!(IdmsParams::seed().check(), Ok(()));
         let good = IdmsParams::default();
         let bad = [
             (
@@ -398,7 +342,7 @@ mod tests {
                 },
             ),
             (
-                "scheme.lambda",
+                "filter_lambda",
                 IdmsParams {
                     scheme: Scheme::Printed {
                         lambda: 1.5,
@@ -408,7 +352,7 @@ mod tests {
                 },
             ),
             (
-                "law.steepest",
+                "fung_steepest",
                 IdmsParams {
                     law: Law::Fung {
                         growth: 1.0,

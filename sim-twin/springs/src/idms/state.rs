@@ -8,9 +8,9 @@ use crate::idms::params::Scheme;
 use palpate_twin::Vec3;
 use palpate_twin::contact::Near;
 use palpate_twin::contact::face::Workspace;
-use palpate_twin::hold::Hold;
+use palpate_twin::frozen;
 use palpate_twin::lattice::Face;
-use palpate_twin::twin::{Ledger, Snapshot, ThawError};
+use palpate_twin::twin::Ledger;
 
 /// Most tools that may touch at once (rows S4-25, S4-26).
 pub(super) const TOOLS: usize = 2;
@@ -64,6 +64,13 @@ impl ToolState {
     };
 }
 
+/// Lengths in the last step, and their filtered rates.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lengths {
+    pub(super) last_m: Vec<f64>,
+    pub(super) rate_mps: Vec<f64>,
+}
+
 /// Every number that a step changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
@@ -77,9 +84,8 @@ pub(super) struct State {
     pub(super) home_shift_m: Vec<Vec3>,
     pub(super) spring_k: Vec<f64>,
     pub(super) spring_shift_m: Vec<f64>,
-    /// Printed scheme only: lengths and filtered rates of springs, then of homes.
-    pub(super) last_m: Vec<f64>,
-    pub(super) rate_mps: Vec<f64>,
+    /// Printed scheme only: springs, then homes.
+    pub(super) lengths: Lengths,
     pub(super) tools: [ToolState; TOOLS],
     pub(super) ledger: Ledger,
     pub(super) power_w: f64,
@@ -157,8 +163,10 @@ impl State {
                 .map(|spring| spring.stiffness_npm)
                 .collect(),
             spring_shift_m: vec![0.0; springs],
-            last_m,
-            rate_mps: vec![0.0; lagging],
+            lengths: Lengths {
+                last_m,
+                rate_mps: vec![0.0; lagging],
+            },
             tools: [ToolState::NEW; TOOLS],
             ledger: Ledger::default(),
             power_w: 0.0,
@@ -172,205 +180,13 @@ impl State {
             shifted: false,
         }
     }
-
-    /// How many numbers and integers a snapshot holds.
-    fn sizes(&self) -> (usize, usize) {
-        let nodes = self.x_m.len();
-        let numbers = nodes * (3 * 4 + 2)
-            + 2 * self.spring_k.len()
-            + 2 * self.last_m.len()
-            + TOOLS * ToolState::NUMBERS
-            + 10
-            + Hold::NUMBERS;
-        let flags = self.spring_alive.len() + self.face_alive.len() + nodes;
-        (numbers, flags + TOOLS * ToolState::INTEGERS + 3)
-    }
-
-    pub(super) fn freeze(&self, snapshot: &mut Snapshot) {
-        snapshot.numbers.clear();
-        snapshot.integers.clear();
-        let (numbers, integers) = self.sizes();
-        snapshot.numbers.reserve(numbers);
-        snapshot.integers.reserve(integers);
-        let out = &mut snapshot.numbers;
-        for list in [&self.x_m, &self.v_mps, &self.f_n, &self.home_shift_m] {
-            list.iter().for_each(|vector| out.extend(vector.iter()));
-        }
-        for list in [
-            &self.scale,
-            &self.home_k,
-            &self.spring_k,
-            &self.spring_shift_m,
-            &self.last_m,
-            &self.rate_mps,
-        ] {
-            out.extend_from_slice(list);
-        }
-        for tool in &self.tools {
-            out.extend(tool.numbers());
-        }
-        let books = &self.ledger;
-        out.extend([
-            books.kinetic_j,
-            books.elastic_j,
-            books.contact_j,
-            books.tool_work_j,
-            books.dissipated_j,
-            books.edit_j,
-            books.residual_j,
-            self.power_w,
-            self.asleep_j,
-            self.travel_m,
-        ]);
-        let out = &mut snapshot.integers;
-        for list in [&self.spring_alive, &self.face_alive, &self.awake] {
-            out.extend(list.iter().map(|&flag| u64::from(flag)));
-        }
-        for tool in &self.tools {
-            out.extend(tool.integers());
-        }
-        out.extend([self.steps, self.escapes, u64::from(self.shifted)]);
-    }
-
-    pub(super) fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        let (numbers, integers) = self.sizes();
-        for (expected, found) in [
-            (numbers, snapshot.numbers.len()),
-            (integers, snapshot.integers.len()),
-        ] {
-            if expected != found {
-                return Err(ThawError::Size { expected, found });
-            }
-        }
-        // The lengths were checked, so no default is ever used.
-        let mut numbers = snapshot.numbers.iter().copied();
-        let mut next = || numbers.next().unwrap_or_default();
-        for list in [
-            &mut self.x_m,
-            &mut self.v_mps,
-            &mut self.f_n,
-            &mut self.home_shift_m,
-        ] {
-            list.iter_mut()
-                .flat_map(|vector| vector.iter_mut())
-                .for_each(|slot| *slot = next());
-        }
-        for list in [
-            &mut self.scale,
-            &mut self.home_k,
-            &mut self.spring_k,
-            &mut self.spring_shift_m,
-            &mut self.last_m,
-            &mut self.rate_mps,
-        ] {
-            list.iter_mut().for_each(|slot| *slot = next());
-        }
-        for tool in &mut self.tools {
-            tool.set_numbers(&mut next);
-        }
-        let books = &mut self.ledger;
-        for slot in [
-            &mut books.kinetic_j,
-            &mut books.elastic_j,
-            &mut books.contact_j,
-            &mut books.tool_work_j,
-            &mut books.dissipated_j,
-            &mut books.edit_j,
-            &mut books.residual_j,
-            &mut self.power_w,
-            &mut self.asleep_j,
-            &mut self.travel_m,
-        ] {
-            *slot = next();
-        }
-        let mut integers = snapshot.integers.iter().copied();
-        let mut next = || integers.next().unwrap_or_default();
-        for list in [
-            &mut self.spring_alive,
-            &mut self.face_alive,
-            &mut self.awake,
-        ] {
-            list.iter_mut().for_each(|flag| *flag = next() != 0);
-        }
-        for tool in &mut self.tools {
-            tool.set_integers(&mut next);
-        }
-        (self.steps, self.escapes, self.shifted) = (next(), next(), next() != 0);
-        Ok(())
-    }
 }
 
-impl ToolState {
-    const NUMBERS: usize = 19;
-    const INTEGERS: usize = 5;
-
-    fn numbers(&self) -> [f64; Self::NUMBERS] {
-        let (p, f, n, o) = (
-            self.position_m,
-            self.force_n,
-            self.normal,
-            self.grasp_offset_m,
-        );
-        let e = self.energy_j;
-        [
-            p.x,
-            p.y,
-            p.z,
-            f.x,
-            f.y,
-            f.z,
-            n.x,
-            n.y,
-            n.z,
-            o.x,
-            o.y,
-            o.z,
-            self.opening_m,
-            self.grip_n,
-            self.grasp_age_s,
-            self.pinch_m,
-            e[0],
-            e[1],
-            e[2],
-        ]
-    }
-
-    fn set_numbers(&mut self, next: &mut impl FnMut() -> f64) {
-        for vector in [
-            &mut self.position_m,
-            &mut self.force_n,
-            &mut self.normal,
-            &mut self.grasp_offset_m,
-        ] {
-            vector.iter_mut().for_each(|slot| *slot = next());
-        }
-        self.came_from_m = self.position_m;
-        for slot in [
-            &mut self.opening_m,
-            &mut self.grip_n,
-            &mut self.grasp_age_s,
-            &mut self.pinch_m,
-        ] {
-            *slot = next();
-        }
-        self.energy_j.iter_mut().for_each(|slot| *slot = next());
-    }
-
-    fn integers(&self) -> [u64; Self::INTEGERS] {
-        let grasped = self.grasped.map_or(0, |node| u64::from(node) + 1);
-        let side = (self.side + 1) as u64;
-        let flags = [self.seen, self.closed, self.deep].map(u64::from);
-        [flags[0], flags[1], flags[2], grasped, side]
-    }
-
-    fn set_integers(&mut self, next: &mut impl FnMut() -> u64) {
-        self.seen = next() != 0;
-        self.closed = next() != 0;
-        self.deep = next() != 0;
-        self.grasped = next().checked_sub(1).map(|node| node as u32);
-        self.side = (next().min(2) as i8) - 1;
-    }
-}
+// flags are integers, so that they stand before the tools and numbers after them
+frozen!(State: x_m, v_mps, f_n, home_shift_m, scale, home_k, spring_k, spring_shift_m, lengths.last_m, lengths.rate_mps, spring_alive,
+    face_alive, awake, tools, ledger, power_w, asleep_j, travel_m, steps, escapes, shifted);
+frozen!(ToolState: position_m, force_n, normal, grasp_offset_m, opening_m, grip_n, grasp_age_s, pinch_m, energy_j, seen,
+    closed, deep, grasped, side);
 
 impl Scratch {
     pub(super) fn new(model: &Model) -> Self {

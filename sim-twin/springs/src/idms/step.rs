@@ -254,9 +254,8 @@ impl Idms {
             self.state.f_n[ghost as usize] = Vec3::zeros();
         }
         let law = self.model.params.law;
-        if let Scheme::Printed { .. } = self.model.params.scheme {
-            self.pull_lagging(law, lag, flow);
-        } else if law == Law::Linear {
+        let printed = matches!(self.model.params.scheme, Scheme::Printed { .. });
+        if law == Law::Linear && !printed {
             let (state, scratch) = (&mut self.state, &self.scratch);
             let runs = scratch
                 .active
@@ -269,42 +268,27 @@ impl Idms {
             };
             links.pull_linear(&state.x_m, &state.v_mps, &mut state.f_n, flow);
         } else {
-            self.pull_curved(law, flow);
+            self.pull_curved(law, lag, flow);
         }
     }
 
-    /// Links of a non-linear law.
-    fn pull_curved(&mut self, law: Law, flow: &mut Flow) {
+    /// Links of a non-linear law, and those of the printed scheme, whose dashpots see filtered backward differences
+    /// (Eq 4.3 to 4.11).
+    fn pull_curved(&mut self, law: Law, lag: Lag, flow: &mut Flow) {
+        let printed = matches!(self.model.params.scheme, Scheme::Printed { .. });
         let state = &mut self.state;
         for hot in &self.scratch.hot {
             let (a, b) = (hot.a as usize, hot.b as usize);
             let s = state.x_m[b] - state.x_m[a];
-            let w = state.v_mps[b] - state.v_mps[a];
             let length_m = s.norm_squared().max(LENGTH_FLOOR).sqrt();
+            let rate = if printed {
+                filter(state, hot.index as usize, length_m, lag)
+            } else {
+                s.dot(&(state.v_mps[b] - state.v_mps[a])) / length_m
+            };
             let extension_m = length_m - hot.length_m;
             let reference_m = self.model.springs[hot.index as usize].length_m;
             let pull = law.pull(extension_m, reference_m);
-            let rate = s.dot(&w) / length_m;
-            let force_n = hot.k * pull.secant * extension_m + hot.d * rate;
-            flow.elastic_j += hot.k * pull.energy;
-            flow.power_w += hot.d * rate * rate;
-            let force = force_n / length_m * s;
-            state.f_n[a] += force;
-            state.f_n[b] -= force;
-        }
-    }
-
-    /// Links of the printed scheme: dashpots on filtered backward differences (Eq 4.3 to 4.11).
-    fn pull_lagging(&mut self, law: Law, lag: Lag, flow: &mut Flow) {
-        for index in 0..self.scratch.hot.len() {
-            let hot = self.scratch.hot[index];
-            let state = &mut self.state;
-            let (a, b) = (hot.a as usize, hot.b as usize);
-            let s = state.x_m[b] - state.x_m[a];
-            let length_m = s.norm_squared().max(LENGTH_FLOOR).sqrt();
-            let rate = filter(state, hot.index as usize, length_m, lag);
-            let extension_m = length_m - hot.length_m;
-            let pull = law.pull(extension_m, self.model.springs[hot.index as usize].length_m);
             let force_n = hot.k * pull.secant * extension_m + hot.d * rate;
             flow.elastic_j += hot.k * pull.energy;
             flow.power_w += hot.d * rate * rate;
@@ -377,9 +361,9 @@ impl Home {
 /// Filtered backward difference of one length (Eq 4.4): `l_dot = lambda dl/h + (1-lambda) l_dot`.
 fn filter(state: &mut super::state::State, slot: usize, length_m: f64, lag: Lag) -> f64 {
     if let Lag::Take(lambda, gain_hz) = lag {
-        let newest = gain_hz * (length_m - state.last_m[slot]);
-        state.rate_mps[slot] = newest + (1.0 - lambda) * state.rate_mps[slot];
-        state.last_m[slot] = length_m;
+        let newest = gain_hz * (length_m - state.lengths.last_m[slot]);
+        state.lengths.rate_mps[slot] = newest + (1.0 - lambda) * state.lengths.rate_mps[slot];
+        state.lengths.last_m[slot] = length_m;
     }
-    state.rate_mps[slot]
+    state.lengths.rate_mps[slot]
 }

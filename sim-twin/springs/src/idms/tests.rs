@@ -1,5 +1,6 @@
 use super::*;
 use palpate_twin::lattice::{Atom, Link, fixture};
+use palpate_twin::twin::Ledger;
 use palpate_twin::{Jaws, Vec3};
 use proptest::prelude::*;
 
@@ -33,10 +34,70 @@ fn tweezers(x: f64, y: f64, z: f64, opening_m: f64, closed: bool) -> Tool {
     }
 }
 
+/// The conditions of the source's chapter 6, in the unitless numbers of its files: node contact of stiffness 400,
+/// printed grasp, no sleeping, T = 1 ms, gate off.
+fn seed() -> IdmsParams {
+    IdmsParams {
+        contact: Contact::Node,
+        tool_stiffness_npm: 400.0,
+        grasp: GraspLaw::Shell,
+        pinch: Pinch {
+            stiffness_npm: 15.0,
+            width_m: 0.5,
+        },
+        rest: None,
+        displacement_max_m: 100.0,
+        unchecked: true,
+        ..IdmsParams::default()
+    }
+}
+
+impl Idms {
+    /// Stiffness of a surface node over what it was built with.
+    fn stiffness_scale(&self, node: usize) -> f64 {
+        self.state.scale[node]
+    }
+
+    /// Local normal stiffness of the surface at a node, as built; zero if not there.
+    fn node_stiffness_npm(&self, node: usize) -> f64 {
+        let there = node < self.surface_nodes();
+        let compliance = if there {
+            self.model.compliance.node(node)
+        } else {
+            0.0
+        };
+        if compliance > 0.0 {
+            1.0 / compliance
+        } else {
+            0.0
+        }
+    }
+
+    /// Number of nodes that the next step will move.
+    fn active_nodes(&self) -> usize {
+        self.state.awake.iter().filter(|&&awake| awake).count()
+    }
+
+    /// How often a node was put back because its state left the allowed range.
+    fn escapes(&self) -> u64 {
+        self.state.escapes
+    }
+
+    /// The surface node that a tool has grasped, if any.
+    fn grasped(&self, tool: usize) -> Option<u32> {
+        self.state.tools.get(tool).and_then(|tool| tool.grasped)
+    }
+
+    /// The energy account.
+    fn ledger(&self) -> Ledger {
+        self.state.ledger
+    }
+}
+
 fn face(patch_m: f64) -> IdmsParams {
     IdmsParams {
         contact: Contact::Face { patch_m },
-        ..IdmsParams::seed()
+        ..seed()
     }
 }
 
@@ -81,7 +142,7 @@ fn s4_01_rest_is_an_equilibrium_and_costs_nothing() {
     let mut tissue = regular(&IdmsParams {
         unchecked: true,
         rest: IdmsParams::default().rest,
-        ..IdmsParams::seed()
+        ..seed()
     });
     for _ in 0..100 {
         touch(&mut tissue, sphere(2.0, 1.7, 3.0));
@@ -92,7 +153,7 @@ fn s4_01_rest_is_an_equilibrium_and_costs_nothing() {
 
 #[test]
 fn s4_04_counts_of_the_fixture() {
-    let tissue = regular(&IdmsParams::seed());
+    let tissue = regular(&seed());
     let caps = tissue.caps();
     assert_eq!((caps.nodes, caps.elements, caps.tools_max), (36, 141, 2));
     let view = tissue.view();
@@ -101,7 +162,7 @@ fn s4_04_counts_of_the_fixture() {
 
 #[test]
 fn s4_03_internal_forces_add_up_to_the_home_forces() {
-    let mut tissue = regular(&IdmsParams::seed());
+    let mut tissue = regular(&seed());
     for n in 0..800 {
         touch(&mut tissue, sphere(1.9, 1.6, 1.6 - 1e-3 * f64::from(n)));
     }
@@ -119,7 +180,7 @@ fn s4_03_internal_forces_add_up_to_the_home_forces() {
 
 #[test]
 fn s4_06_homes_carry_the_whole_load_at_rest() {
-    let mut tissue = regular(&IdmsParams::seed());
+    let mut tissue = regular(&seed());
     let mut reaction = Reaction::default();
     for n in 0..4000 {
         let z = (1.6 - 1e-3 * f64::from(n)).max(1.0);
@@ -139,8 +200,8 @@ fn s4_07_a_stiff_disc_shows_in_the_palpation_map() {
             link.stiffness_npm *= 5.0;
         }
     }
-    let tissue = Idms::new(&lattice, &IdmsParams::seed()).unwrap();
-    let plain = regular(&IdmsParams::seed());
+    let tissue = Idms::new(&lattice, &seed()).unwrap();
+    let plain = regular(&seed());
     let ratio = |node: usize| tissue.node_stiffness_npm(node) / plain.node_stiffness_npm(node);
     assert!(ratio(10) > 2.0, "{}", ratio(10));
     assert!((ratio(0) - 1.0).abs() < 0.01 && (ratio(21) - 1.0).abs() < 0.01);
@@ -148,7 +209,7 @@ fn s4_07_a_stiff_disc_shows_in_the_palpation_map() {
 
 #[test]
 fn node_stiffness_matches_the_static_table() {
-    let tissue = regular(&IdmsParams::seed());
+    let tissue = regular(&seed());
     assert!((tissue.node_stiffness_npm(10) - 29.5).abs() < 0.2);
     assert!(
         (tissue.node_stiffness_npm(13) - 17.3).abs() < 0.1,
@@ -184,7 +245,7 @@ fn s4_08_an_exponential_law_stays_bounded_under_random_presses() {
 fn s4_09_fixed_atoms_stay_and_dead_links_cost_nothing() {
     let mut lattice = fixture::regular();
     lattice.atoms[10].fixed = true;
-    let mut tissue = Idms::new(&lattice, &IdmsParams::seed()).unwrap();
+    let mut tissue = Idms::new(&lattice, &seed()).unwrap();
     assert_eq!(
         tissue.caps().elements,
         140,
@@ -251,7 +312,7 @@ fn s4_12_free_fall_and_terminal_speed() {
         let params = IdmsParams {
             gravity_mps2: Vec3::new(0.0, 0.0, -g),
             drag_hz,
-            ..IdmsParams::seed()
+            ..seed()
         };
         let mut tissue = Idms::new(&pair(0.0, 0.0), &params).unwrap();
         for _ in 0..steps {
@@ -285,7 +346,7 @@ fn s4_13_one_atom_follows_its_step_response() {
             gravity_mps2: Vec3::new(-f / m, 0.0, 0.0),
             scheme,
             substeps: 10,
-            ..IdmsParams::seed()
+            ..seed()
         };
         let mut tissue = Idms::new(&pair(k, b), &params).unwrap();
         for n in 1..=200 {
@@ -314,7 +375,7 @@ fn s4_15_unstable_presets_are_refused_with_their_numbers() {
         let params = IdmsParams {
             dt_s,
             unchecked: false,
-            ..IdmsParams::seed()
+            ..seed()
         };
         Idms::new(&lattice, &params)
     };

@@ -86,25 +86,20 @@ impl Idms {
         }
         memory.came_from_m = sphere.center_m;
         if !near.covers(&sphere.center_m, state.travel_m, reach_m) {
-            face::gather(
-                near,
-                &mut scratch.work,
-                &surface,
-                sphere,
-                state.travel_m,
-                reach_m,
-            );
+            let travel_m = state.travel_m;
+            scratch
+                .work
+                .gather(near, &surface, sphere, travel_m, reach_m);
         }
         let loads = &mut scratch.loads;
-        let normal = memory.normal;
-        let touch = face::press(
-            near.items(),
-            &mut scratch.work,
-            &surface,
-            sphere,
-            (&mut memory.side, normal),
-            |node, force_n| loads.push((node, force_n)),
-        );
+        let before = face::Memory {
+            side: &mut memory.side,
+            normal: memory.normal,
+        };
+        let push = |node, force_n| loads.push((node, force_n));
+        let touch = scratch
+            .work
+            .press(near.items(), &surface, sphere, before, push);
         memory.deep = touch.penetration_m > 0.5 * sphere.radius_m;
         touch
     }

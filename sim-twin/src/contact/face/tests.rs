@@ -51,10 +51,10 @@ impl Sheet {
     fn press(&self, faces: &[u32], center_m: Vec3, side: &mut Side) -> (Touch, Vec<Vec3>) {
         let mut work = Workspace::new(&self.skin);
         let mut on = vec![Vec3::zeros(); self.now.len()];
-        let memory = (side, Vec3::z());
-        let touch = press(
+        let normal = Vec3::z();
+        let memory = Memory { side, normal };
+        let touch = work.press(
             faces,
-            &mut work,
             &self.surface(),
             &sphere(center_m),
             memory,
@@ -82,7 +82,7 @@ proptest! {
         let center = Vec3::new(x, y, z);
         let mut near = Near::new(sheet.alive.len());
         let mut work = Workspace::new(&sheet.skin);
-        gather(&mut near, &mut work, &sheet.surface(), &sphere(center), 0.0, 1.5);
+        work.gather(&mut near, &sheet.surface(), &sphere(center), 0.0, 1.5);
         let (all, all_nodes) = sheet.press(&sheet.every(), center, &mut 0);
         let (few, few_nodes) = sheet.press(near.items(), center, &mut 0);
         prop_assert_eq!(all, few);

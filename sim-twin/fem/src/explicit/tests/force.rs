@@ -1,6 +1,6 @@
 //! Forces: those of the law, and slopes of the energy.
 
-use super::super::cells::{Buffer, Onto, pull, pull_and_book};
+use super::super::cells::{Buffer, Onto, Pulling, pull, pull_and_book};
 use super::super::grid::Motion;
 use super::super::skin::{Beat, Rod};
 use super::*;
@@ -46,19 +46,16 @@ fn forces(model: &Model, motions: &mut [Motion]) -> f64 {
         let mut needs = vec![0.0; grid.mass.len()];
         motion.f.iter_mut().for_each(|f| f.fill(0.0));
         for slab in &grid.slabs {
-            let with = (&mut buffer, &mut needs[..]);
-            let stiff = [&motion.stiff[0], &motion.stiff[1]];
-            let cells = (&grid.cells, stiff, &slab.runs[..]);
+            let pulling = Pulling {
+                cells: &grid.cells,
+                stiff: [&motion.stiff[0], &motion.stiff[1]],
+                runs: &slab.runs,
+                weight: 1.0,
+                u: &motion.u,
+            };
             let mut onto = Onto::whole(&mut motion.f);
-            energy += pull_and_book(
-                super::super::laws::NeoHookean,
-                cells,
-                1.0,
-                &motion.u,
-                &mut onto,
-                with,
-            )
-            .energy;
+            let law = super::super::laws::NeoHookean;
+            energy += pull_and_book(law, &pulling, &mut onto, &mut buffer, &mut needs).energy;
         }
     }
     gather(model, motions);
@@ -152,7 +149,7 @@ fn forces_have_no_sum_and_are_slopes_of_the_energy() {
         let cells = forces(model, motions);
         let met = model
             .skin
-            .press((&near, rod), &Beat::all(1.0, 0), motions, &mut touches);
+            .press(&near, rod, &Beat::all(1.0, 0), motions, &mut touches);
         gather(model, motions);
         (cells + met.energy, met)
     };
@@ -225,7 +222,7 @@ fn what_a_tool_gets_is_what_the_nodes_got() {
             whole: true,
         };
         let skin = &model.skin;
-        let mut met = skin.press((&near, &rod), &beat, &mut motions, &mut touches);
+        let mut met = skin.press(&near, &rod, &beat, &mut motions, &mut touches);
         skin.drag(&touches, &beat, [0.3, -0.2, 0.1], &mut motions, &mut met);
         for axis in 0..3 {
             let all = motions.iter().flat_map(|m| &m.f[axis]);
@@ -247,30 +244,17 @@ fn lanes_give_the_bits_of_a_single_cell() {
         let mut buffer = Buffer::new();
         for slab in &grid.slabs {
             let mut f = motion.f.clone();
-            pull(
-                super::super::laws::NeoHookean,
-                (
-                    &grid.cells,
-                    [&motion.stiff[0], &motion.stiff[1]],
-                    &slab.runs,
-                ),
-                0.5,
-                &motion.u,
-                &mut Onto::whole(&mut f),
-                &mut buffer,
-            );
+            let pulling = Pulling {
+                cells: &grid.cells,
+                stiff: [&motion.stiff[0], &motion.stiff[1]],
+                runs: &slab.runs,
+                weight: 0.5,
+                u: &motion.u,
+            };
+            let law = super::super::laws::NeoHookean;
+            pull(law, &pulling, &mut Onto::whole(&mut f), &mut buffer);
             let mut plain = motion.f.clone();
-            super::super::cells::pull_plainly(
-                super::super::laws::NeoHookean,
-                (
-                    &grid.cells,
-                    [&motion.stiff[0], &motion.stiff[1]],
-                    &slab.runs,
-                ),
-                0.5,
-                &motion.u,
-                &mut plain,
-            );
+            super::super::cells::pull_plainly(law, &pulling, &mut plain);
             let bits = |f: &[Vec<f32>; 3]| -> Vec<u32> {
                 f.iter().flatten().map(|x| x.to_bits()).collect()
             };

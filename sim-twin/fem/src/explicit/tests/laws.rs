@@ -1,7 +1,8 @@
 //! Every law: the rest of a press is that of the static solution, and a deep press does no harm.
 
 use super::*;
-use crate::{Press, Settings, Solid, Support, Volumetric};
+use crate::tests::truth::{Press, Settings};
+use crate::{Solid, Support, Volumetric};
 use palpate_geometry::mesh::hex::Side;
 
 const RADIUS_M: f64 = 0.02;

@@ -1,7 +1,8 @@
 //! The held press: the same at every size, and that of the static solution on the same cells.
 
 use super::*;
-use crate::{Press, Settings, Solid, Support, Volumetric};
+use crate::tests::truth::{Press, Settings};
+use crate::{Solid, Support, Volumetric};
 use palpate_geometry::mesh::hex::Side;
 use palpate_twin::law::Family;
 

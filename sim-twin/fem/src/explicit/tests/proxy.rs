@@ -27,7 +27,7 @@ fn depth_m(tissue: &Explicit, at_m: &Vec3) -> f64 {
     let beat = Beat::all(1.0, model.slowest);
     let met = model
         .skin
-        .press((&near, &rod), &beat, &mut motions, &mut touches);
+        .press(&near, &rod, &beat, &mut motions, &mut touches);
     f64::from(met.depth) * model.length_m
 }
 

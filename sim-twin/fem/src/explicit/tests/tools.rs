@@ -257,5 +257,5 @@ fn issue_a_rod_that_turned_was_set_down_anew_every_tick() {
     let unexplained_j = (books.residual_j - before.residual_j).abs();
     let moved_j = books.stored_j().max(before.stored_j());
     assert!(unexplained_j < 0.02 * moved_j, "{books:?}");
-    assert!(tissue.state.tools[0].goes_on_to(&rod(0.8, 3e-3), 0.0));
+    assert!(tissue.state.tools[0].goes_on_to(&rod(0.8, 3e-3)));
 }

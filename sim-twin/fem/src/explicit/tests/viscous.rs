@@ -7,6 +7,7 @@ use super::*;
 use crate::Support;
 use crate::implicit;
 use crate::implicit::Implicit;
+use crate::tests::{elastic, with};
 use palpate_geometry::mesh::hex::Side;
 use palpate_twin::law::Family;
 use palpate_twin::law::viscous::{KelvinVoigt, Prony};
@@ -42,10 +43,17 @@ fn sheared(tissue: &Explicit, shears: &[f64], dt: f32) -> Vec<(f64, viscous::Hea
             motion.u[0][node] = (shear * grid.edge[2]) as f32;
         }
         motion.f.iter_mut().for_each(|f| f.fill(0.0));
-        let cells = (grid, viscous, &grid.slabs[0].viscous[..]);
+        let lagging = viscous::Lagging {
+            cells: &grid.cells,
+            viscous,
+            runs: &grid.slabs[0].viscous,
+            weight: 1.0,
+            dt,
+            u: &motion.u,
+        };
         let mut past = viscous::past(&mut motion.past);
-        let onto = (&mut Onto::whole(&mut motion.f), &mut buffer);
-        let heat = viscous::pull(cells, (1.0, dt), (&motion.u, &mut past), onto);
+        let mut onto = Onto::whole(&mut motion.f);
+        let heat = viscous::pull(&lagging, &mut past, &mut onto, &mut buffer);
         found.push((f64::from(motion.f[0][grid.plane]), heat));
     }
     found
@@ -111,7 +119,8 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
         kelvin_voigt: KelvinVoigt::new(0.0, 0.0).unwrap(),
         prony: Prony::new(&[(SHARE, TIME_S)]).unwrap(),
     };
-    let matter = (Family::NeoHookean, &moduli[..], &vec![1e3; cells][..]);
+    let densities = vec![1e3; cells];
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
     let ours = implicit::Params {
         damping_hz: 150.0,
         contact_stiffness: 40.0,
@@ -119,7 +128,7 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
     };
     let floor = [Support::Fixed(Side::ZMin)];
     let mut judge =
-        Implicit::with_viscosity(&mesh, matter, &vec![viscosity; cells], &floor, &ours).unwrap();
+        Implicit::new(&mesh, &with(matter, &vec![viscosity; cells]), &floor, &ours).unwrap();
     let mut kept: Vec<[f64; 2]> = Vec::new();
     for step in 0..=90_u32 {
         let depth_m = 4e-3 * (f64::from(step) / 10.0).min(1.0);

@@ -143,8 +143,8 @@ fn size_does_not_matter() {
         let moduli = matter(&mesh, 5e3, 0.45).0;
         // as dense that a step of 1 ms is the same share of a wave's time
         let densities = vec![1e3 / (scale * scale); cells];
-        let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-        let mut tissue = Implicit::new(&mesh, matter, &FLOOR, &Params::default()).unwrap();
+        let matter = elastic(Family::NeoHookean, &moduli, &densities);
+        let mut tissue = Implicit::new(&mesh, &matter, &FLOOR, &Params::default()).unwrap();
         let mut reaction = [Reaction::default()];
         let mut felt = Vec::new();
         for k in 0..60 {
@@ -172,7 +172,8 @@ fn size_does_not_matter() {
 
 #[test]
 fn a_held_press_is_the_static_truth() {
-    use crate::{Press, Settings, Solid, Volumetric};
+    use crate::tests::truth::{Press, Settings};
+    use crate::{Solid, Volumetric};
     let mesh = block(0.1, 8);
     let params = Params {
         contact_stiffness: 30.0,

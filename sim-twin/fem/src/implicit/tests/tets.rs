@@ -9,7 +9,7 @@ pub(super) fn tissue(mesh: &HexMesh, branches: &[(f64, f64)]) -> Implicit {
 }
 
 fn tissue_with(mesh: &HexMesh, branches: &[(f64, f64)], params: &Params) -> Implicit {
-    let mesh = Quadratic::new(&TetMesh::from_hex(mesh, &[]));
+    let mesh = Quadratic::new(&TetMesh::from_parts(&crate::tests::uncut(mesh)));
     let cells = mesh.cells.len();
     let held: Vec<bool> = mesh.nodes_m.iter().map(|x| x.z < 1e-9).collect();
     let moduli = vec![Material::new(5e3, 0.45, 1e3).unwrap().moduli(); cells];
@@ -18,8 +18,9 @@ fn tissue_with(mesh: &HexMesh, branches: &[(f64, f64)], params: &Params) -> Impl
         prony: Prony::new(branches).unwrap(),
     };
     let viscosities = vec![viscosity; if branches.is_empty() { 0 } else { cells }];
-    let matter = (Family::NeoHookean, &moduli[..], &vec![1e3; cells][..]);
-    Implicit::of_tets(&mesh, matter, &viscosities, &held, params).unwrap()
+    let densities = vec![1e3; cells];
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    Implicit::of_tets(&mesh, &with(matter, &viscosities), &held, params).unwrap()
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_ball_meets_the_force_that_it_meets_of_hexahedra() {
 
 #[test]
 fn a_body_that_is_held_all_over_or_nowhere_is_refused() {
-    let mesh = Quadratic::new(&TetMesh::from_hex(&block(0.1, 1), &[]));
+    let mesh = Quadratic::new(&TetMesh::from_parts(&crate::tests::uncut(&block(0.1, 1))));
     let cells = mesh.cells.len();
     let (moduli, densities) = (
         vec![matter(&block(0.1, 1), 5e3, 0.45).0[0]; cells],
@@ -78,8 +79,8 @@ fn a_body_that_is_held_all_over_or_nowhere_is_refused() {
     );
     let build = |held: bool| {
         let held = vec![held; mesh.nodes_m.len()];
-        let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-        Implicit::of_tets(&mesh, matter, &[], &held, &Params::default()).map(|_| ())
+        let matter = elastic(Family::NeoHookean, &moduli, &densities);
+        Implicit::of_tets(&mesh, &with(matter, &[]), &held, &Params::default()).map(|_| ())
     };
     assert_eq!(build(true), Err(ImplicitError::Untouchable));
     assert!(matches!(

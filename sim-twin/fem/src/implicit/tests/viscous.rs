@@ -10,8 +10,14 @@ pub(super) fn soft(mesh: &HexMesh, branches: &[(f64, f64)], shear_pas: f64) -> I
         prony: Prony::new(branches).unwrap(),
     };
     let viscosities = vec![viscosity; mesh.cells.len()];
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-    Implicit::with_viscosity(mesh, matter, &viscosities, &FLOOR, &Params::default()).unwrap()
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    Implicit::new(
+        mesh,
+        &with(matter, &viscosities),
+        &FLOOR,
+        &Params::default(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -41,8 +47,8 @@ fn light(mesh: &HexMesh, poisson: f64, viscosity: Viscosity, params: &Params) ->
     let moduli = matter(mesh, 5e3, poisson).0;
     let densities = vec![1.0; mesh.cells.len()];
     let viscosities = vec![viscosity; mesh.cells.len()];
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-    Implicit::with_viscosity(mesh, matter, &viscosities, &FLOOR, params).unwrap()
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    Implicit::new(mesh, &with(matter, &viscosities), &FLOOR, params).unwrap()
 }
 
 /// A material that keeps its volume relaxes under a rigid probe as its shear modulus does:
@@ -115,13 +121,13 @@ fn what_is_let_go_creeps_back_as_kelvin_and_voigt_say() {
 fn wrong_viscosities_are_refused() {
     let mesh = block(0.1, 2);
     let (moduli, densities) = matter(&mesh, 5e3, 0.45);
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
     let viscosity = Viscosity {
         kelvin_voigt: KelvinVoigt::new(1.0, 0.0).unwrap(),
         prony: Prony::new(&[]).unwrap(),
     };
     let params = Params::default();
-    let short = Implicit::with_viscosity(&mesh, matter, &[viscosity; 3], &FLOOR, &params);
+    let short = Implicit::new(&mesh, &with(matter, &[viscosity; 3]), &FLOOR, &params);
     assert_eq!(
         short.map(|_| ()),
         Err(ImplicitError::Count {

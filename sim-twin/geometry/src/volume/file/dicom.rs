@@ -45,7 +45,7 @@ pub struct Slice {
 
 /// Whether bytes are those of a DICOM file.
 #[must_use]
-pub fn is_dicom(bytes: &[u8]) -> bool {
+pub(super) fn is_dicom(bytes: &[u8]) -> bool {
     bytes.get(128..132) == Some(b"DICM")
 }
 
@@ -257,7 +257,7 @@ impl<'a> Elements<'a> {
             return Err(wrong("PixelData", found, &format!("{length} bytes")));
         };
         let mut values = if stored < bits {
-            narrow(data, sampled, (stored, signed))
+            narrow(data, sampled, stored, signed)
         } else {
             sampled.values(data, false)
         };
@@ -277,7 +277,7 @@ impl<'a> Elements<'a> {
 
 /// Values of which only the low bits count; others may be overlays.
 #[expect(clippy::cast_precision_loss, reason = "single precision is kept")]
-fn narrow(data: &[u8], sampled: Sampled, (stored, signed): (u16, bool)) -> Vec<f32> {
+fn narrow(data: &[u8], sampled: Sampled, stored: u16, signed: bool) -> Vec<f32> {
     let one = |chunk: &[u8]| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);

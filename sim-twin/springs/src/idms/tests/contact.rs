@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn s4_16_reaction_and_node_forces_are_opposite() {
-    for params in [IdmsParams::seed(), face(0.0), face(1.5)] {
+    for params in [seed(), face(0.0), face(1.5)] {
         let mut tissue = regular(&params);
         for n in 0..700 {
             let tool = tweezers(2.0, 1.5, 1.6 - 1e-3 * f64::from(n), 0.1, n > 600);
@@ -29,7 +29,7 @@ fn s4_16_reaction_and_node_forces_are_opposite() {
 
 #[test]
 fn s4_18_one_atom_gives_the_series_stiffness() {
-    let mut tissue = regular(&IdmsParams::seed());
+    let mut tissue = regular(&seed());
     let mut forces = [0.0; 2];
     let mut reported = 0.0;
     for (force, z) in forces.iter_mut().zip([1.495, 1.49]) {
@@ -54,7 +54,7 @@ fn s4_p30_a_capsule_and_a_box_over_one_atom_give_the_series_stiffness_and_over_m
         (Vec3::new(0.0, 0.0, 2.0), Vec3::new(0.0, 0.2, 0.0)),
     ];
     for (shaft_m, side_m) in shapes {
-        let mut tissue = regular(&IdmsParams::seed());
+        let mut tissue = regular(&seed());
         assert!(tissue.caps().shafts && tissue.caps().plates);
         let mut forces = [0.0; 2];
         for (force, z) in forces.iter_mut().zip([1.495, 1.49]) {
@@ -74,7 +74,7 @@ fn s4_p30_a_capsule_and_a_box_over_one_atom_give_the_series_stiffness_and_over_m
         assert!((slope - series).abs() < 0.01 * series, "{slope} {series}");
     }
     let lying = |shaft_m: Vec3, side_m: Vec3| {
-        let mut tissue = regular(&IdmsParams::seed());
+        let mut tissue = regular(&seed());
         let tool = Tool {
             shaft_m,
             side_m,
@@ -125,7 +125,7 @@ fn w19_face_contact_has_no_dead_zone() {
 
 #[test]
 fn s4_20_energy_is_taken_from_the_user_over_a_closed_press() {
-    for params in [IdmsParams::seed(), face(0.0), face(1.5)] {
+    for params in [seed(), face(0.0), face(1.5)] {
         let mut tissue = regular(&params);
         for n in 0..3000 {
             let t = f64::from(n) * 1e-3;
@@ -177,7 +177,7 @@ fn s4_21_relaxing_before_freezing_leaves_no_dent() {
                 at_once,
             }),
             rest,
-            ..IdmsParams::seed()
+            ..seed()
         })
     };
     let dent = |mut tissue: Idms| {

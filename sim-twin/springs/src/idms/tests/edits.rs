@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn e16_stiffening_in_contact_keeps_the_force_and_takes_energy_out() {
-    for params in [face(0.0), IdmsParams::seed()] {
+    for params in [face(0.0), seed()] {
         let mut tissue = regular(&IdmsParams {
             relax_s: 0.5,
             ..params
@@ -75,7 +75,7 @@ fn bad_edits_are_refused_and_change_nothing() {
 #[test]
 fn thaw_continues_bit_for_bit_and_refuses_another_size() {
     let rest = IdmsParams::default().rest;
-    for params in [IdmsParams { rest, ..face(1.5) }, IdmsParams::seed()] {
+    for params in [IdmsParams { rest, ..face(1.5) }, seed()] {
         let mut tissue = regular(&params);
         let pose = |n: u32| {
             let t = f64::from(n) * 1e-3;
@@ -122,7 +122,7 @@ fn a_tool_that_goes_through_is_pushed_back_to_its_side() {
 #[test]
 fn lattice_errors_name_what_is_wrong() {
     let good = fixture::regular();
-    let new = |lattice: &Lattice| Idms::new(lattice, &IdmsParams::seed()).err();
+    let new = |lattice: &Lattice| Idms::new(lattice, &seed()).err();
     let mut bad = good.clone();
     bad.atoms[3].position_m.y = f64::NAN;
     assert!(matches!(
@@ -178,7 +178,7 @@ proptest! {
             (prop::num::f64::ANY, prop::num::f64::ANY, -3.0..3.0_f64, prop::num::f64::ANY), 1..12),
         seed_mode in any::<bool>(),
     ) {
-        let mut tissue = regular(&if seed_mode { IdmsParams::seed() } else { face(1.5) });
+        let mut tissue = regular(&if seed_mode { seed() } else { face(1.5) });
         let mut reactions = [Reaction::default(); 2];
         for (a, b, z, c) in raw {
             let wild = Tool { radius_m: c, ..sphere(a, b, z) };

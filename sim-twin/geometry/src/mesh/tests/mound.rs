@@ -2,8 +2,8 @@
 //!
 //! Source: ours. A block of 90 x 90 x 29 mm on uneven axes, cut into tetrahedra, its inner nodes moved
 //! by a seeded chance so that no two cells are alike, and its top pressed into a shallow dome, 4 mm
-//! lower at the corners. `scenes/mound.msh` is the text of [`msh`], made by
-//! `cargo run -p palpate-geometry --example mound`.
+//! lower at the corners. `scenes/mound.msh` is the text of [`msh`], printed by
+//! `cargo test -p palpate-geometry -- --ignored --nocapture the_mesh_in_print`.
 
 use crate::mesh::hex::{HexError, HexMesh, Side};
 use crate::mesh::parts::Parts;
@@ -29,7 +29,7 @@ const LUMP: u32 = 2;
 ///
 /// # Errors
 /// None: the axes ascend.
-pub fn parts() -> Result<Parts, HexError> {
+fn parts() -> Result<Parts, HexError> {
     let mut block = HexMesh::block([&X_MM, &Y_MM, &Z_MM])?;
     let low_mm = Vec3::new(X_MM[0], Y_MM[0], Z_MM[0]);
     let mut state = SEED;
@@ -65,7 +65,7 @@ pub fn parts() -> Result<Parts, HexError> {
 ///
 /// # Errors
 /// As [`parts`].
-pub fn msh() -> Result<String, HexError> {
+fn msh() -> Result<String, HexError> {
     let parts = parts()?;
     let mut text = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n".to_owned();
     // Writing to a string cannot fail.
@@ -120,9 +120,15 @@ mod tests {
     use crate::mesh::file::msh::read;
 
     #[test]
+    #[ignore = "prints the file of the scene"]
+    fn the_mesh_in_print() {
+        print!("{}", msh().unwrap());
+    }
+
+    #[test]
     fn the_file_of_the_scene_is_this_one_and_is_sound() {
         let text = msh().unwrap();
-        let file = include_str!("../../../../scenes/mound.msh");
+        let file = include_str!("../../../../../scenes/mound.msh");
         assert!(
             text == file,
             "make scenes/mound.msh anew, as the head of this file says"

@@ -1,7 +1,8 @@
 //! Displacements at which a solid is in balance, for the cases in closed form.
 
-use palpate_fem::Solid;
-use palpate_fem::sparse::BlockMatrix;
+use super::truth::solve;
+use crate::solid::{Solid, mask};
+use crate::sparse::BlockMatrix;
 use palpate_twin::Vec3;
 use palpate_twin::conjugate::norm;
 
@@ -16,14 +17,14 @@ pub(crate) fn equilibrium<const N: usize, const P: usize>(
         let mut residual: Vec<Vec3> = loads.iter().map(|load| -load).collect();
         solid.add_forces(&u, &mut residual);
         let scale = norm(&residual).max(norm(loads));
-        solid.mask(&mut residual);
+        mask(&solid.fixed, &mut residual);
         if norm(&residual) < 1e-10 * scale {
             return u;
         }
         matrix.clear();
         solid.add_stiffness(&u, &mut matrix);
         matrix.fix(&solid.fixed);
-        let (step, _) = matrix.solve(&residual, 1e-8, 10_000);
+        let (step, _) = solve(&matrix, &residual, 1e-8, 10_000);
         for (u, step) in u.iter_mut().zip(&step) {
             *u -= step;
         }
@@ -43,9 +44,9 @@ pub(crate) fn small<const N: usize, const P: usize>(
     let mut pulls = rest;
     matrix.multiply(&u, &mut pulls);
     let mut missing: Vec<Vec3> = loads.iter().zip(&pulls).map(|(a, b)| a - b).collect();
-    solid.mask(&mut missing);
+    mask(&solid.fixed, &mut missing);
     matrix.fix(&solid.fixed);
-    let (step, solved) = matrix.solve(&missing, 1e-9, 20_000);
+    let (step, solved) = solve(&matrix, &missing, 1e-9, 20_000);
     assert!(solved.residual < 1e-8, "{solved:?}");
     for (u, step) in u.iter_mut().zip(&step) {
         *u += step;

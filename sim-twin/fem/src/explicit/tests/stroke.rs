@@ -1,11 +1,11 @@
 //! The stroke of the block test against the static solution at places along it.
 
 use super::*;
-use palpate_fem::{Press, Settings, Solid, Support, Volumetric};
+use crate::tests::truth::{Press, Settings};
+use crate::{Solid, Support, Volumetric};
 use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
-use palpate_scene::{Body, load};
-use palpate_twin::law::{Family, Material};
+use palpate_twin::law::Family;
 
 const RADIUS_M: f64 = 5e-3;
 const DEPTH_M: f64 = 5e-3;
@@ -48,13 +48,27 @@ fn truth_n(x_m: f64, cell_m: f64) -> f64 {
     2.0 * force_n
 }
 
-/// Presses the scene `block`, strokes it 20 mm at 20 mm/s; greatest error at places along it.
-fn error_along(places_m: &[f64], cell_m: f64) -> f64 {
-    let Body::Block(block) = load("block").expect("a scene").body else {
-        panic!("the scene is a block")
+/// The scene `block` in numbers: its cells, fine where it is stroked.
+fn block() -> Explicit {
+    let zone = Zone {
+        cell_m: 0.0014,
+        levels: 4,
+        centre_m: [0.01, 0.0],
+        half_m: [0.018, 0.008],
+        depth_m: 0.0055,
     };
-    let (nested, stuff) = block.grids().expect("it builds");
-    let mut tissue = Explicit::new(&nested, &stuff, &block.params).expect("it builds");
+    let half = Vec3::new(0.05, 0.05, 0.0);
+    let nested = Nested::new(-half - Vec3::z() * 0.1, half, &zone).expect("in range");
+    let params = Params {
+        classes: CLASSES,
+        ..Params::default()
+    };
+    Explicit::new(&nested, &even(&nested, 5e3), &params).expect("it builds")
+}
+
+/// Presses the block, strokes it 20 mm at 20 mm/s; greatest error at places along it.
+fn error_along(places_m: &[f64], cell_m: f64) -> f64 {
+    let mut tissue = block();
     let mut worst = 0.0_f64;
     let mut next = places_m.iter().peekable();
     for step in 0..=1400 {

@@ -1,37 +1,37 @@
-//! The static solution of a press: the offline truth that faster solvers are judged by, in tests and
-//! examples; no session reaches it.
+//! The static solution of a press: the offline truth that faster solvers are judged by.
 //!
 //! Source: Newton's method with a backtracking line search on the energy (Nocedal and Wright 2006,
 //! algorithm 3.1), linear systems by conjugate gradients to a tolerance that follows the residual
 //! (Eisenstat and Walker 1996). A press advances in increments, each begun from the last two.
 
-use super::probe::{Sphere, Surface};
-use super::solid::Solid;
-use super::sparse::BlockMatrix;
+use crate::element::Deformed;
+use crate::probe::{Sphere, Surface};
+use crate::solid::{Solid, mask};
+use crate::sparse::{BlockMatrix, Krylov};
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::Vec3;
-use palpate_twin::conjugate::{dot, norm};
+use palpate_twin::conjugate::{Solved, dot, norm};
 
 /// Shortest increment over the one that was asked for.
 const SHORTEST: f64 = 0.02;
 
 /// How hard to try; all without units.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Residual over the contact forces at which an increment is solved.
-    pub tolerance: f64,
+    pub(crate) tolerance: f64,
     /// Newton iterations an increment.
-    pub iterations_max: usize,
+    pub(crate) iterations_max: usize,
     /// Conjugate-gradient iterations a Newton step.
-    pub krylov_max: usize,
+    pub(crate) krylov_max: usize,
     /// Largest increment of a press over the sphere's radius.
-    pub increment: f64,
+    pub(crate) increment: f64,
     /// Contact stiffness over shear modulus a shortest face edge.
-    pub contact_stiffness: f64,
+    pub(crate) contact_stiffness: f64,
     /// Updates of the contact multipliers at each reported depth.
-    pub augmentations: usize,
+    pub(crate) augmentations: usize,
     /// Gauss points along each edge of a face, 1 to 4.
-    pub order: usize,
+    pub(crate) order: usize,
 }
 
 impl Default for Settings {
@@ -50,7 +50,7 @@ impl Default for Settings {
 
 /// Why a press has no solution here.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum PressError {
+pub(crate) enum PressError {
     /// Newton's method did not settle.
     #[error("at depth {depth_m} m the residual stayed at {residual} after {iterations} iterations")]
     Stalled {
@@ -75,28 +75,28 @@ pub enum PressError {
 
 /// What a press says at one depth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Touch {
+pub(crate) struct Touch {
     /// Depth of the sphere's lowest point below the surface at rest \[m\].
-    pub depth_m: f64,
+    pub(crate) depth_m: f64,
     /// Force on the sphere \[N\], of the part of the block that the mesh holds.
-    pub force_n: Vec3,
+    pub(crate) force_n: Vec3,
     /// Force on the supports \[N\].
-    pub support_n: Vec3,
+    pub(crate) support_n: Vec3,
     /// What Newton's method left unbalanced \[N\]; the three sum to zero but for rounding.
-    pub unbalanced_n: Vec3,
+    pub(crate) unbalanced_n: Vec3,
     /// Touched area at rest \[m^2\].
-    pub area_m2: f64,
+    pub(crate) area_m2: f64,
     /// Elastic energy \[J\].
-    pub energy_j: f64,
+    pub(crate) energy_j: f64,
     /// Newton iterations spent.
-    pub iterations: usize,
+    pub(crate) iterations: usize,
     /// Conjugate-gradient iterations spent.
-    pub krylov: usize,
+    pub(crate) krylov: usize,
 }
 
 /// A sphere that is pressed into the top of a solid.
 #[derive(Debug, Clone)]
-pub struct Press {
+pub(crate) struct Press {
     solid: Solid,
     surface: Surface,
     settings: Settings,
@@ -114,7 +114,7 @@ pub struct Press {
 impl Press {
     /// A sphere of `radius_m` above the place `over_m` \[m\] of the top of `mesh`, just touching.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         (solid, mesh): (Solid, &HexMesh),
         over_m: [f64; 2],
         radius_m: f64,
@@ -148,18 +148,12 @@ impl Press {
         }
     }
 
-    /// Displacements of the nodes \[m\].
-    #[must_use]
-    pub fn displacements_m(&self) -> Vec<Vec3> {
-        self.u.iter().map(|u| u * self.solid.length_m).collect()
-    }
-
     /// Presses on to `depth_m`, in increments that halve where one finds no equilibrium.
     ///
     /// # Errors
     /// If even a small increment finds none; the press then stands at the last depth that did. If
     /// the depth, or the sphere that was given, is out of range.
-    pub fn to(&mut self, depth_m: f64) -> Result<Touch, PressError> {
+    pub(crate) fn to(&mut self, depth_m: f64) -> Result<Touch, PressError> {
         self.check(depth_m)?;
         let goal = depth_m / self.solid.length_m;
         let largest = self.settings.increment * self.radius;
@@ -260,7 +254,7 @@ impl Press {
             .add_forces(&places(&self.solid, u), &self.sphere(), &mut residual);
         let scale = norm(&residual);
         self.solid.add_forces(u, &mut residual);
-        self.solid.mask(&mut residual);
+        mask(&self.solid.fixed, &mut residual);
         (residual, scale)
     }
 
@@ -290,13 +284,16 @@ impl Press {
         self.solid.add_stiffness(&self.u, &mut self.matrix);
         let at = self.places();
         let sphere = self.sphere();
-        self.surface.add_stiffness(&at, &sphere, &mut self.matrix);
+        let matrix = &mut self.matrix;
+        self.surface.each_slope(&at, &sphere, |row, column, block| {
+            matrix.add(row, column, &block);
+        });
         self.matrix.fix(&self.solid.fixed);
         let load: Vec<Vec3> = residual.iter().map(|r| -r).collect();
         let forcing = relative
             .clamp(1e-5, 0.03)
             .max(0.1 * self.settings.tolerance / relative);
-        let (step, solved) = self.matrix.solve(&load, forcing, self.settings.krylov_max);
+        let (step, solved) = solve(&self.matrix, &load, forcing, self.settings.krylov_max);
         self.spent.0 += 1;
         self.spent.1 += solved.iterations;
         step
@@ -364,4 +361,38 @@ impl Press {
 
 fn places(solid: &Solid, u: &[Vec3]) -> Vec<Vec3> {
     solid.nodes.iter().zip(u).map(|(x, u)| x + u).collect()
+}
+
+/// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
+pub(crate) fn solve(
+    a: &BlockMatrix,
+    b: &[Vec3],
+    tolerance: f64,
+    limit: usize,
+) -> (Vec<Vec3>, Solved) {
+    let mut x = vec![Vec3::zeros(); b.len()];
+    let solved = a.solve_in(&mut Krylov::new(b.len()), b, &mut x, tolerance, limit);
+    (x, solved)
+}
+
+impl<const N: usize, const P: usize> Solid<N, P> {
+    /// Elastic energy at the displacements `u`; infinite if a cell is inverted.
+    pub(crate) fn energy(&self, u: &[Vec3]) -> f64 {
+        let energy = |cell: usize| {
+            let (points, moved) = (self.points(cell), self.moved(cell, u));
+            Deformed::new(&points, &self.laws[cell], &moved).energy()
+        };
+        (0..self.cells.len()).map(energy).sum()
+    }
+
+    /// Adds the energy's gradient in the displacements to `forces`.
+    pub(crate) fn add_forces(&self, u: &[Vec3], forces: &mut [Vec3]) {
+        for cell in 0..self.cells.len() {
+            let (points, moved) = (self.points(cell), self.moved(cell, u));
+            let deformed = Deformed::new(&points, &self.laws[cell], &moved);
+            for (&node, force) in self.cells[cell].iter().zip(deformed.forces()) {
+                forces[node as usize] += force;
+            }
+        }
+    }
 }

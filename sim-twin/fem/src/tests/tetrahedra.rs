@@ -3,14 +3,12 @@
 //! Run with `--nocapture` for the numbers. The cases are those of `continuum.rs`, where their sources
 //! stand.
 
-mod balance;
-
-use balance::{bordered, equilibrium, small};
+use super::balance::{bordered, equilibrium, small};
+use super::{elastic, even, uncut, with};
+use crate::implicit::{Implicit, Params};
+use crate::{Solid, Volumetric};
 use nalgebra::{Matrix3, Rotation3};
-use palpate_fem::implicit::{Implicit, Params};
-use palpate_fem::{Solid, Volumetric};
 use palpate_geometry::mesh::TetMesh;
-use palpate_geometry::mesh::grade::even;
 use palpate_geometry::mesh::hex::HexMesh;
 use palpate_geometry::mesh::quadratic::Quadratic;
 use palpate_twin::law::{Family, Material, Moduli};
@@ -32,7 +30,7 @@ fn moduli(cells: usize, young_pa: f64, poisson: f64) -> Vec<Moduli> {
 
 /// Hexahedra cut into tetrahedra.
 fn cut(mesh: &HexMesh) -> Quadratic {
-    Quadratic::new(&TetMesh::from_hex(mesh, &[]))
+    Quadratic::new(&TetMesh::from_parts(&uncut(mesh)))
 }
 
 fn block(size_m: [f64; 3], cells: [u32; 3]) -> HexMesh {
@@ -229,8 +227,8 @@ fn swing(cells: u32, steps: u32) -> f64 {
         damping_hz: 0.0,
         ..Params::default()
     };
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
-    let mut tissue = Implicit::of_tets(&mesh, matter, &[], &held, &params).expect("valid");
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
+    let mut tissue = Implicit::of_tets(&mesh, &with(matter, &[]), &held, &params).expect("valid");
     let half_s = 2.0 * 0.1 / 5.0_f64.sqrt();
     let wave = |x: &Vec3| Vec3::z() * (1e-5 * (0.5 * PI * x.z / 0.1).sin());
     let start: Vec<Vec3> = mesh.nodes_m.iter().map(wave).collect();

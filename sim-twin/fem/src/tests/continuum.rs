@@ -2,13 +2,13 @@
 //!
 //! Run with `--nocapture` for the numbers. Sources stand with each case.
 
-mod balance;
-
-use balance::{bordered, equilibrium, small};
+use super::balance::{bordered, equilibrium, small};
+use super::truth::{Press, Settings};
+use super::{elastic, even, pressure_wave_mps};
+use crate::implicit::{Implicit, Params};
+use crate::{Solid, Support, Volumetric};
 use nalgebra::{Matrix3, Rotation3};
-use palpate_fem::implicit::{Implicit, Params};
-use palpate_fem::{Press, Settings, Solid, Support, Volumetric};
-use palpate_geometry::mesh::grade::{Grading, even};
+use palpate_geometry::mesh::grade::Grading;
 use palpate_geometry::mesh::hex::{HexMesh, Side};
 use palpate_twin::law::{Family, Material, Moduli};
 use palpate_twin::{Tissue, Vec3};
@@ -107,13 +107,13 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
     let mut supports = vec![Support::Fixed(Side::ZMin)];
     supports.extend([Side::XMin, Side::XMax, Side::YMin, Side::YMax].map(Support::Sliding));
     let (moduli, densities) = (moduli(&mesh, 5e3, 0.45), vec![1e3; mesh.cells.len()]);
-    let matter = (Family::NeoHookean, &moduli[..], &densities[..]);
+    let matter = elastic(Family::NeoHookean, &moduli, &densities);
     let params = Params {
         tolerance: 1e-9,
         damping_hz,
         ..Params::default()
     };
-    let tissue = Implicit::new(&mesh, matter, &supports, &params).expect("valid");
+    let tissue = Implicit::new(&mesh, &matter, &supports, &params).expect("valid");
     (mesh, tissue)
 }
 
@@ -121,9 +121,8 @@ fn column(cells: u32, width_m: f64, damping_hz: f64) -> (HexMesh, Implicit) {
 /// `2 L / c`, and what is left of its energy.
 fn swing(cells: u32, steps: u32) -> (f64, f64) {
     let (mesh, mut tissue) = column(cells, 0.1 / f64::from(cells), 0.0);
-    let speed_mps = Material::new(5e3, 0.45, 1e3)
-        .expect("in range")
-        .pressure_wave_mps();
+    let material = Material::new(5e3, 0.45, 1e3).expect("in range");
+    let speed_mps = pressure_wave_mps(&material);
     let half_s = 2.0 * 0.1 / speed_mps;
     let wave = |x: &Vec3| Vec3::z() * (1e-5 * (0.5 * PI * x.z / 0.1).sin());
     let start: Vec<Vec3> = mesh.nodes_m.iter().map(wave).collect();

@@ -1,8 +1,0 @@
-//! The mesh of the scene `mound`: `cargo run -p palpate-geometry --example mound > scenes/mound.msh`.
-
-use std::error::Error;
-
-fn main() -> Result<(), Box<dyn Error>> {
-    print!("{}", palpate_geometry::mesh::mound::msh()?);
-    Ok(())
-}
