@@ -4,7 +4,6 @@
 
 use libfuzzer_sys::fuzz_target;
 use palpate_voxel::edits::topology;
-use palpate_voxel::links::Links;
 use palpate_scene::{load, Body, Scene};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use std::sync::OnceLock;

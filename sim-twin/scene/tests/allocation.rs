@@ -11,7 +11,6 @@ use palpate_voxel::carve::Scoop;
 use palpate_voxel::elements::{Elements, Frame, Seed};
 use palpate_voxel::exact::{Control, Exact};
 use palpate_voxel::knife::{Blade, Sweep};
-use palpate_voxel::links::Links;
 use palpate_voxel::matter::Matter;
 use palpate_voxel::surgery::Surgery;
 use palpate_voxel::tear::{TearRule, Tearing};

@@ -13,7 +13,6 @@
 use crate::cells::Cells;
 use crate::elements::Elements;
 use crate::knife::{Blade, Sweep, tough_j};
-use crate::links::Links;
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;

@@ -3,8 +3,7 @@
 //! Source: seed-001 section 3.2.1 "sparse alternative": a hash grid of fixed size. Room is made once; an element
 //! that moves costs one look at its old and its new cell. Answers are in the order of slots.
 
-use crate::elements::Elements;
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 

@@ -15,7 +15,7 @@
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
 
 use crate::Linked;
-use crate::links::{Links, NONE};
+use crate::elements::NONE;
 use crate::touch::{Grip, Rod, TOOLS};
 use palpate_twin::Vec3;
 use palpate_twin::contact::jaw_axis;

@@ -9,9 +9,8 @@
 //! in no strict order, so one may have to go a second time; where all end is the same, since it is the least
 //! motion that keeps all limits whatever the order.
 
-use crate::elements::{Elements, to_f64};
+use crate::elements::{Elements, NONE, to_f64};
 use crate::front::Front;
-use crate::links::{Links, NONE};
 use palpate_twin::law::Real;
 
 /// An element that is held by somebody, and the place where it must be.

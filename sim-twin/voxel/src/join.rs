@@ -7,8 +7,7 @@
 //! to rest beside its new neighbours first, and within one piece only elements that rest beside each other are joined.
 
 use crate::cells::Cells;
-use crate::elements::{Elements, to_f64};
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE, to_f64};
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;

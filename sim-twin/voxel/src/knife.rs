@@ -8,7 +8,6 @@
 
 use crate::cells::{Cells, reach_m};
 use crate::elements::{Elements, to_f64};
-use crate::links::Links;
 use palpate_twin::Vec3;
 use palpate_twin::edits::Change;
 use palpate_twin::edits::Direction;

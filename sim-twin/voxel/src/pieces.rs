@@ -8,8 +8,7 @@
 //!
 //! Links never cross objects: a join of two has the smaller one take the other's number, of equal ones the first.
 
-use crate::elements::Elements;
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use crate::strands::Strands;
 use crate::walk::Walk;
 use palpate_twin::edits::Change;

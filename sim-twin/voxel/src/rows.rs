@@ -7,8 +7,7 @@
 //! [`LinkedParams::still`]: crate::LinkedParams::still
 
 use crate::Linked;
-use crate::elements::colour_of;
-use crate::links::NONE;
+use crate::elements::{NONE, colour_of};
 use crate::sweep;
 use crate::sweep::BATCH;
 use palpate_twin::Vec3;
@@ -255,12 +254,6 @@ impl Linked {
             self.awake.set_word(nth, word);
         }
         self.stir_m[..runs].fill(0.0);
-    }
-
-    /// Runs that the last sweep looked at: what it cost.
-    #[must_use]
-    pub fn runs_awake(&self) -> usize {
-        self.awake.count()
     }
 
     /// Finds the bounds of a run; gives the energy of the links up from its elements \[J\].

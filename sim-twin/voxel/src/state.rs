@@ -10,12 +10,10 @@
 use crate::Linked;
 use crate::blade::Held;
 use crate::cling::Cling;
-use crate::elements::{Elements, to_f64};
+use crate::elements::{Elements, NONE, to_f64};
 use crate::knife::Blade;
-use crate::links::{Links, NONE};
 use crate::operate::Act;
 use crate::params::LinkedParams;
-use crate::propagation::Propagation;
 use crate::touch::{Rod, TOOLS};
 use crate::weave::Run;
 use palpate_twin::Vec3;
@@ -386,7 +384,6 @@ pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
         omega,
         still,
         deep,
-        propagation,
         friction,
         jaw_friction,
         tears,
@@ -403,11 +400,8 @@ pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
         curette_share,
     ];
     let choices = [
-        match propagation {
-            Propagation::Exact => 0,
-            Propagation::Chain(lists) => 1 + lists as u64,
-            Propagation::Ordered(measure) => 1 << 8 | measure as u64,
-        },
+        // of exact propagation, when there was another
+        0,
         u64::from(tears),
         undo as u64,
         u64::from(elements.slots()),

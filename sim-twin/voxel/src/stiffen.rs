@@ -7,7 +7,6 @@
 //! the stiffness of their elements as it is then; an undo of a stroke leaves it.
 
 use crate::Linked;
-use crate::links::Links;
 use palpate_twin::edits::Direction;
 use palpate_twin::stiffen::{Stiffening, checked};
 use palpate_twin::twin::{Edit, EditError, EditReport};

@@ -10,7 +10,6 @@ use crate::elements::Elements;
 use crate::exact::{Control, Exact};
 use crate::join::{Glue, carried, to_store_j};
 use crate::knife::{Crossing, Knife, Sweep, stored_j};
-use crate::links::Links;
 use crate::pieces::Pieces;
 use crate::surface::Surface;
 use crate::tear::{Pulled, Tearing};

@@ -17,7 +17,6 @@ use crate::lanes::{
     Course, Lanes, NO_RANGES, Ranges, Row, Spots, WIDE, Ways, lanes, larger, largest, smaller,
     smallest, ways,
 };
-use crate::links::Links;
 use crate::plain::{NO_PLAIN, Plain};
 use crate::weave::{Run, Weave};
 use palpate_twin::edits::Direction;

@@ -9,10 +9,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::elements::{Elements, to_f64};
+use crate::elements::{Elements, NONE, to_f64};
 use crate::exact::{Control, Exact, Infeasible, Moved};
 use crate::knife::tough_j;
-use crate::links::{Links, NONE};
 use palpate_twin::edits::Change;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;

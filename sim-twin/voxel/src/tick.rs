@@ -7,9 +7,8 @@
 
 use crate::Linked;
 use crate::blade::Drawn;
-use crate::elements::colour_of;
+use crate::elements::{NONE, colour_of};
 use crate::exact::Control;
-use crate::links::{Links, NONE};
 use crate::operate::Act;
 use crate::touch::{Gave, Rod, TOOLS, give_way};
 use palpate_twin::Vec3;
@@ -386,7 +385,7 @@ impl Linked {
     pub(super) fn gather(&mut self) {
         self.chain.clear();
         let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
-        self.propagator.each_change(|(element, _, _)| {
+        self.propagator.changes().for_each(|(element, _, _)| {
             if !in_chain[element as usize] {
                 in_chain[element as usize] = true;
                 chain.push((element, elements.moved_m(element)));

@@ -3,13 +3,11 @@
 //! Source: ours; DESIGN "Tissue has five methods".
 
 use crate::cling::Cling;
-use crate::elements::Elements;
+use crate::elements::{Elements, NONE};
 use crate::exact::{Control, Exact};
-use crate::links::{Links, NONE};
 use crate::marks::Marks;
 use crate::operate::Act;
 use crate::params::{LinkedError, LinkedParams};
-use crate::propagation::Propagator;
 use crate::rows::{ZONE, Zone};
 use crate::skin::Skin;
 use crate::state;
@@ -33,7 +31,7 @@ pub struct Linked {
     pub(super) elements: Elements<f32>,
     pub(super) weave: Weave,
     pub(super) params: LinkedParams,
-    pub(super) propagator: Propagator<f32>,
+    pub(super) propagator: Exact<f32>,
     /// Least spacing \[m\].
     pub(super) spacing_m: f64,
     /// Way of a sweep below which a run is still \[m\].
@@ -117,7 +115,7 @@ impl Linked {
         #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
         let still_m = params.still * spacing_m as f32;
         let mut tissue = Self {
-            propagator: Propagator::new(params.propagation, elements.slots()),
+            propagator: Exact::new(elements.slots()),
             spacing_m,
             still_m,
             rods: [None; TOOLS],

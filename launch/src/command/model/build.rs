@@ -11,7 +11,6 @@ use palpate_geometry::volume::phantom;
 use palpate_geometry::volume::phantom::Phantom;
 use palpate_scene as scene;
 use palpate_scene::{Body, LinkedVoxels};
-use palpate_voxel::links::Links as _;
 use serde::Serialize;
 
 use super::volume;

@@ -5,7 +5,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::Linked;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use palpate_twin::{Edit, Instrument, Reaction, Tissue, Tool, Vec3};
 

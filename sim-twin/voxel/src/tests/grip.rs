@@ -5,7 +5,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::cling::Cling;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::{Linked, LinkedParams};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 

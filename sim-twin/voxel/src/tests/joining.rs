@@ -7,7 +7,6 @@ use crate::exact::{Control, Exact};
 use crate::join::{Glue, may_join};
 use crate::knife::{Blade, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::surgery::Surgery;
 use crate::tear::{TearRule, Tearing};
 use palpate_twin::Vec3;
@@ -32,7 +31,7 @@ fn halves(limits: Limits, by_m: [f64; 3]) -> (Elements<f64>, Surgery) {
     assert_eq!((done.links, done.pieces), (64, 1));
     for element in 0..elements.slots() {
         if elements.site(element)[0] > 3 {
-            elements.place(element, by_m).expect("there");
+            elements.place(element, by_m);
         }
     }
     surgery.follow_all(&elements);
@@ -157,7 +156,7 @@ fn tp_07_the_search_ends_where_the_limits_do() {
         let mut pair: Elements<f64> = block([2, 1, 1], wide);
         pair.cut(0, Direction::Right);
         let right = pair.at_site([1, 0, 0]).expect("there");
-        pair.place(right, by_m).expect("there");
+        pair.place(right, by_m);
         let mut cells = Cells::new(&pair);
         let mut glue = Glue::new(&pair);
         glue.survey(&pair, &mut cells, all());
@@ -215,7 +214,7 @@ fn a_ring_that_no_rest_can_have_is_not_made() {
     // the last element where the right neighbour of the first but one would be
     let last = elements.at_site([8, 0, 0]).expect("there");
     let first = elements.at_site([0, 0, 0]).expect("there");
-    elements.place(last, [-9.0, 0.0, 0.0]).expect("there");
+    elements.place(last, [-9.0, 0.0, 0.0]);
     let mut surgery = Surgery::new(&mut elements, 100);
     let before = elements.clone();
     // only that they are one piece forbids it

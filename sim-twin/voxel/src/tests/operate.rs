@@ -4,7 +4,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::edits::topology;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use crate::{Linked, LinkedParams};
 use palpate_twin::edits::{Change, Part};

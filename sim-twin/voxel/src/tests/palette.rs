@@ -5,7 +5,6 @@ use super::operate::out_j;
 use super::press::{ball, slab};
 use crate::Linked;
 use crate::limits::Limits;
-use crate::links::Links;
 use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
 /// A sheet in x and z that stands on its held lowest row, 1 mm a side of an element, its top at z = 0.

@@ -8,7 +8,6 @@ use crate::elements::Elements;
 use crate::exact::{Control, Exact};
 use crate::knife::{Blade, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::surgery::Surgery;
 use crate::tear::{TearRule, Tearing};
 use crate::walk::Walk;
@@ -66,7 +65,7 @@ fn wander(elements: &mut Elements<f32>, surgery: &mut Surgery, draw: &mut Draw, 
     for &member in walk.piece(elements, element) {
         let at = elements.moved_m(member);
         let to = std::array::from_fn(|axis| (f64::from(at[axis]) + by[axis]).clamp(-8.0, 8.0));
-        elements.place(member, to).expect("there");
+        elements.place(member, to);
         surgery.follow(elements, member);
     }
 }

@@ -9,7 +9,6 @@ use super::press::slab;
 use super::soak::assert_pieces;
 use crate::edits::topology;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use crate::walk::Walk;
 use crate::{Linked, LinkedParams};
