@@ -21,7 +21,7 @@ use crate::lab::{self, PERIOD};
 use crate::progress::Progress;
 use crate::report;
 
-/// Measure, and write `bench.json`, and of linked volumes a page and their curves. Ctrl-C ends it with the parts that were whole by then.
+/// Measure, and write `bench.json`, and of linked volumes a page. Ctrl-C ends it with the parts that were whole by then.
 ///
 /// # Errors
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
@@ -46,7 +46,6 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     output::write(&folder.join("bench.json"), &(json.clone() + "\n"))?;
     if let Some(linked) = &report.linked {
         output::write(&folder.join("report.html"), &report::linked(linked))?;
-        output::write(&folder.join("curves.csv"), &linked.curves_csv())?;
     }
     let stdout = match (arguments.json, arguments.quiet) {
         (true, _) => json + "\n",
