@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of ours that a crate may depend on; development dependencies are free.
-const KNOWS: [(&str, &[&str]); 12] = [
+const KNOWS: [(&str, &[&str]); 13] = [
     ("sim-twin", &[]),
     ("sim-twin/geometry", &["palpate-twin"]),
     ("sim-twin/fem", &["palpate-geometry", "palpate-twin"]),
@@ -46,6 +46,7 @@ const KNOWS: [(&str, &[&str]); 12] = [
         ],
     ),
     ("tests", &[]),
+    ("tests/reference", &["palpate-twin", "palpate-voxel"]),
 ];
 
 /// Files that may contain `unsafe`, each use with a `// SAFETY:` comment (clippy checks those).
