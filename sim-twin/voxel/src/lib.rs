@@ -11,22 +11,22 @@
 //! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
 
 mod blade;
-pub mod carve;
-pub mod cells;
+mod carve;
+mod cells;
 mod cling;
 pub mod edits;
 pub mod elements;
 pub mod exact;
 mod front;
-pub mod join;
-pub mod knife;
+mod join;
+mod knife;
 mod lanes;
 pub mod limits;
 mod marks;
 pub mod matter;
 mod operate;
 pub mod params;
-pub mod pieces;
+mod pieces;
 mod plain;
 mod rows;
 mod skin;
@@ -34,9 +34,9 @@ mod state;
 mod stiffen;
 mod strands;
 pub mod surface;
-pub mod surgery;
+mod surgery;
 mod sweep;
-pub mod tear;
+mod tear;
 #[cfg(test)]
 mod tests;
 mod tick;

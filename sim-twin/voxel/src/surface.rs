@@ -56,7 +56,8 @@ pub struct Surface {
     uses: Vec<u8>,
     touched: List,
     loose: List,
-    looked: u64,
+    /// Elements that were looked at so far.
+    pub(super) looked: u64,
 }
 
 /// Slots, each once.
@@ -247,12 +248,6 @@ impl Surface {
     #[must_use]
     pub fn faces(&self) -> &[[u32; 3]] {
         &self.faces
-    }
-
-    /// Elements that were looked at so far.
-    #[must_use]
-    pub const fn looked(&self) -> u64 {
-        self.looked
     }
 
     /// Notes that one end of a link changed, right after it did and before anything else does: what is

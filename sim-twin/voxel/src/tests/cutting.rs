@@ -2,7 +2,7 @@
 
 use super::{Draw, block};
 use crate::carve::Scoop;
-use crate::cells::Cells;
+use crate::cells::{Cells, Extent};
 use crate::elements::{Elements, Frame, Seed};
 use crate::exact::{Control, Exact};
 use crate::knife::{Blade, Knife, Sweep};
@@ -87,7 +87,7 @@ fn tp_02_a_cut_takes_what_it_crosses_and_nothing_else() {
         );
         // the ways of those that are left do not cross the sheet an even number of times
         assert_eq!(
-            (pieces, surgery.pieces().live().len()),
+            (pieces, surgery.watch.pieces.live.len()),
             (1, 2),
             "seed {seed}"
         );
@@ -96,7 +96,7 @@ fn tp_02_a_cut_takes_what_it_crosses_and_nothing_else() {
             surgery.undo(&mut elements);
         }
         assert_eq!(links(&elements), before);
-        assert_eq!(surgery.pieces().live().len(), 1);
+        assert_eq!(surgery.watch.pieces.live.len(), 1);
     }
 }
 
@@ -303,18 +303,18 @@ fn tp_01_the_cost_of_carving_does_not_know_the_size_of_the_volume() {
         let mut surgery = Surgery::new(&mut elements, 10_000);
         let top = f64::from(n - 1);
         let before = (
-            surgery.cells().looked(),
-            surgery.pieces().looked(),
-            surgery.surface().looked(),
+            surgery.watch.cells.looked,
+            surgery.watch.pieces.strands.looked,
+            surgery.surface().looked,
         );
         let down = Vec3::new(8.0, 8.0, top);
         let scoop = Scoop::ball(down + Vec3::z() * 4.0, down, 3.0);
         let taken = surgery.carve(&mut elements, &scoop).elements;
         assert!(taken > 40);
         let after = (
-            surgery.cells().looked(),
-            surgery.pieces().looked(),
-            surgery.surface().looked(),
+            surgery.watch.cells.looked,
+            surgery.watch.pieces.strands.looked,
+            surgery.surface().looked,
         );
         (
             taken,
@@ -342,17 +342,17 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
     };
     let mut costs = Vec::new();
     for x in [2.2, 9.2, 15.2] {
-        let before = surgery.pieces().looked();
+        let before = surgery.watch.pieces.strands.looked;
         assert_eq!(
             surgery.cut(&mut elements, &slice(x), f64::INFINITY).pieces,
             1
         );
-        costs.push(surgery.pieces().looked() - before);
+        costs.push(surgery.watch.pieces.strands.looked - before);
     }
     // every row is cut: each has its own strand of 20 elements and those beside it asked again, six links each
     assert!(costs[0] < 64 * 2 * 6 * 20 + 1200, "{costs:?}");
     assert!(costs[1..].iter().all(|&cost| cost <= costs[0]), "{costs:?}");
-    let live = surgery.pieces().live().to_vec();
+    let live = surgery.watch.pieces.live.to_vec();
     assert_eq!(
         live.iter()
             .map(|&(_, count)| count)
@@ -388,8 +388,8 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
     for _ in 0..3 {
         surgery.undo(&mut elements);
     }
-    assert_eq!(surgery.pieces().live().len(), 1);
-    assert_eq!(surgery.pieces().live()[0].1, 1280);
+    assert_eq!(surgery.watch.pieces.live.len(), 1);
+    assert_eq!(surgery.watch.pieces.live[0].1, 1280);
 }
 
 /// A piece that comes apart is found by strands: fewer links are followed than there are elements, let alone six of each.
@@ -397,12 +397,12 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
 fn cl_01_what_comes_apart_is_found_without_asking_every_element() {
     let mut elements: Elements<f32> = block([40, 20, 20], Limits::MEDIUM);
     let mut surgery = Surgery::new(&mut elements, 10_000);
-    let before = surgery.pieces().looked();
+    let before = surgery.watch.pieces.strands.looked;
     let middle = (Vec3::new(0.0, 9.5, 0.0), Vec3::y());
-    let done = surgery.part(&mut elements, (&middle.0, &middle.1));
-    let looked = surgery.pieces().looked() - before;
+    let done = surgery.part(&mut elements, &middle.0, &middle.1);
+    let looked = surgery.watch.pieces.strands.looked - before;
     assert_eq!((done.links, done.pieces), (800, 1));
-    assert_eq!(surgery.pieces().live(), [(0, 8000), (1, 8000)]);
+    assert_eq!(surgery.watch.pieces.live, [(0, 8000), (1, 8000)]);
     assert!(looked < u64::from(elements.slots()), "{looked}");
 }
 
@@ -425,7 +425,7 @@ fn a_cut_that_parts_nothing_is_cheap() {
         };
         let done = surgery.cut(&mut elements, &sweep, f64::INFINITY);
         assert_eq!((done.links, done.pieces), (28, 0));
-        surgery.pieces().looked()
+        surgery.watch.pieces.strands.looked
     };
     let small = cost(96, 16);
     assert_eq!(small, cost(128, 40));
@@ -454,7 +454,11 @@ fn cells_know_where_elements_are() {
         let mut at = || Vec3::new(draw.around(12.0), draw.around(12.0), draw.around(12.0));
         let (a, b) = (at(), at());
         let (low, high) = (a.inf(&b), a.sup(&b));
-        cells.near((&low, &high), &mut found);
+        let extent = Extent {
+            low_m: low,
+            high_m: high,
+        };
+        cells.near(&extent, &mut found);
         assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
         for element in 0..elements.slots() {
             let at_m = elements.at_m(element);

@@ -116,7 +116,7 @@ fn rn_02_the_surface_is_kept_up_with_edits() {
     let mut surgery = Surgery::new(&mut elements, 100_000);
     let mut draw = Draw::new(9);
     for round in 0..60 {
-        let before = surgery.surface().looked();
+        let before = surgery.surface().looked;
         let mut at = || {
             Vec3::new(
                 draw.share() * 13.0,
@@ -136,10 +136,10 @@ fn rn_02_the_surface_is_kept_up_with_edits() {
             }
             _ => {
                 surgery.undo(&mut elements);
-                surgery.join(&mut elements, (p, 2.0))
+                surgery.join(&mut elements, p, 2.0)
             }
         };
-        let looked = surgery.surface().looked() - before;
+        let looked = surgery.surface().looked - before;
         if round % 3 < 2 {
             let ends = surgery.ends().len() as u64;
             assert!(looked <= 27 * ends, "{looked} {ends} {done:?}");

@@ -1,5 +1,6 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
+mod allocation;
 mod cutting;
 mod feel;
 mod grip;
@@ -16,12 +17,15 @@ mod storage;
 mod sweeps;
 mod wild;
 
+use super::carve::Scoop;
 use super::elements::{Elements, Frame, Seed};
 use super::exact::Control;
+use super::knife::Sweep;
 use super::limits::Limits;
 use super::matter::Matter;
+use super::surgery::{Stroke, Surgery};
 use palpate_twin::Vec3;
-use palpate_twin::edits::Direction;
+use palpate_twin::edits::{Change, Direction, Part};
 use palpate_twin::law::Real;
 
 /// A name, and which sites are inside.
@@ -174,5 +178,58 @@ impl<R: Real> Elements<R> {
             self.neighbour(e, to)
                 .is_some_and(|n| !self.alive(n) || self.neighbour(n, to.opposite()) != Some(e))
         })
+    }
+}
+
+impl Surgery {
+    /// Takes a blade through the volume: cuts all links that it crosses, until that would cost more than
+    /// `budget_j` \[J\].
+    pub(super) fn cut<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        sweep: &Sweep,
+        budget_j: f64,
+    ) -> Stroke {
+        self.draw(elements, sweep, |crossings| {
+            let mut paid_j = 0.0;
+            let dear = crossings.iter().position(|crossing| {
+                paid_j += crossing.tough_j;
+                paid_j > budget_j
+            });
+            dear.map_or((crossings.len(), 1.0), |count| {
+                (count, crossings[count].way)
+            })
+        })
+    }
+
+    /// Takes out the elements that a round tool comes over.
+    pub(super) fn carve<R: Real>(&mut self, elements: &mut Elements<R>, scoop: &Scoop) -> Stroke {
+        self.scoop(elements, scoop, |met| (met.len(), 1.0))
+    }
+
+    /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06).
+    pub(super) fn join<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        centre_m: Vec3,
+        radius_m: f64,
+    ) -> Stroke {
+        self.join_within(elements, centre_m, radius_m, f64::INFINITY)
+    }
+
+    /// Takes out one element, as a stroke.
+    pub(super) fn carve_one<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        element: u32,
+    ) -> Stroke {
+        let links = Direction::ALL.into_iter().filter_map(|to| {
+            let other = elements.neighbour(element, to)?;
+            Some(Change::Cut { element, to, other })
+        });
+        let changes: Vec<Change> = links
+            .chain([Change::Free { element }, Change::Take { element }])
+            .collect();
+        self.apply(elements, Part::Begins, &changes)
     }
 }

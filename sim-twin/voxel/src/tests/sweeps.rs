@@ -5,7 +5,7 @@ use super::{Draw, matter};
 use crate::elements::Elements;
 use crate::limits::Limits;
 use crate::matter::Matter;
-use crate::sweep::{BATCH, pass_one, pass_runs};
+use crate::sweep::{pass_one, pass_runs};
 use crate::weave::Weave;
 use palpate_twin::{Reaction, Tissue as _, Vec3};
 
@@ -16,10 +16,10 @@ fn fu_10_a_small_poke_costs_by_what_moves() {
         let mut tissue = slab([size; 3], vec![matter(Limits::LOOSE)], |_| 0);
         let mut felt = [Reaction::default()];
         for _ in 0..3 {
-            tissue.step(&[ball(Vec3::z() * 1.9e-3, 2e-3)], 1e-3, &mut felt);
+            tissue.step(&[ball(Vec3::z() * 1.7e-3, 2e-3)], 1e-3, &mut felt);
         }
         assert!(felt[0].contacts > 0);
-        tissue.awake.count()
+        tissue.pace.awake.count()
     };
     let [small, large] = [24, 48].map(woken);
     assert!(small > 0 && large <= small + small / 4, "{small} {large}");
@@ -75,9 +75,8 @@ fn rows_and_one_by_one(mut rows: Elements<f32>) {
             .zip(&weave.runs)
             .filter(|(_, run)| run.colour == sweep % 2)
         {
-            let mut farthest = [0.0; BATCH];
-            let ways = (&mut spare_m[..], &mut farthest);
-            let rows_j = pass_runs(&mut rows, &weave, (&[index], 1.3), ways);
+            let swept = pass_runs(&mut rows, &weave, &[index], 1.3, &mut spare_m);
+            let (rows_j, farthest) = (swept.lost_j, swept.farthest_m);
             spare_m[index as usize] -= farthest[0];
             for &beside in weave.beside(index as usize) {
                 spare_m[beside as usize] -= farthest[0];

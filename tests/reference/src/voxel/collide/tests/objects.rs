@@ -4,23 +4,14 @@ use crate::voxel::bodies::Draw;
 use crate::voxel::collide::grid::Grid;
 use crate::voxel::collide::occupancy::{Hit, Occupancy, Rule};
 use crate::voxel::collide::shell;
-use palpate_twin::Vec3;
+use palpate_twin::{Edit, Tissue as _, Vec3};
 use palpate_voxel::elements::{Elements, Frame, Seed};
-use palpate_voxel::knife::{Blade, Sweep};
 use palpate_voxel::matter::Matter;
-use palpate_voxel::surgery::Surgery;
 use palpate_voxel::walk::Walk;
-
-/// A blade along y at a place of the plane of x and z.
-fn blade(x: f64, z: f64) -> Blade {
-    Blade {
-        from_m: Vec3::new(x, -50.0, z),
-        to_m: Vec3::new(x + 0.3, 50.0, z),
-    }
-}
+use palpate_voxel::{Linked, LinkedParams};
 
 /// Which objects meet which if each goes a cell to the right, by the ids of their elements; every object is a body.
-fn hits(elements: &Elements<f64>) -> std::collections::BTreeSet<(u32, u32)> {
+fn hits(elements: &Elements<f32>) -> std::collections::BTreeSet<(u32, u32)> {
     let grid = Grid::new(Vec3::repeat(-9.5), 1.0, [32; 3]).expect("small");
     let mut map = Occupancy::hashed(grid);
     let mut bodies = std::collections::BTreeMap::new();
@@ -68,33 +59,40 @@ fn lv_06_objects_that_touch_hit_each_other_and_ids_stay_unique() {
         })
         .collect();
     let matters = vec![Matter::of_young("test", 2e3, 0.0)];
-    let mut elements = Elements::<f64>::new(frame, matters, &seeds).expect("fit");
-    let mut surgery = Surgery::new(&mut elements, 10_000);
-    assert_eq!(hits(&elements), [(4, 7)].into());
+    let elements = Elements::<f32>::new(frame, matters, &seeds).expect("fit");
+    let mut tissue = Linked::new(elements, LinkedParams::default()).expect("fit");
+    assert_eq!(hits(tissue.elements()), [(4, 7)].into());
     // the left one is parted, and its parts get ids that nobody has
-    let sweep = |x| Sweep {
-        before: blade(x, 20.0),
-        after: blade(x, -20.0),
-    };
     let mut draw = Draw::new(5);
-    for round in 0..40 {
-        let x = [0.3, 1.3, 3.3, 4.3][draw.below(4) as usize];
-        match draw.below(3) {
-            0 => surgery.cut(&mut elements, &sweep(x), f64::INFINITY),
-            1 => surgery.undo(&mut elements),
-            _ => surgery.join(&mut elements, (Vec3::new(x, 1.5, 1.5), 4.0)),
+    let mut most = 0;
+    for round in 0..60 {
+        let edit = match draw.below(4) {
+            0 | 1 => Edit::Cut {
+                point_m: Vec3::x() * [0.3, 1.3, 3.3, 4.3][draw.below(4) as usize],
+                normal: Vec3::x(),
+            },
+            2 => Edit::Undo,
+            _ => Edit::Redo,
         };
+        tissue.edit(&edit).expect("can");
+        let elements = tissue.elements();
         let mut walk = Walk::new(elements.slots());
         let mut of_object = std::collections::BTreeMap::new();
         for element in 0..elements.slots() {
-            let first = walk.piece(&elements, element).iter().min().copied();
+            let first = walk.piece(elements, element).iter().min().copied();
             let known = *of_object.entry(elements.object(element)).or_insert(first);
             assert_eq!(known, first, "round {round}: one id, one piece");
         }
-        let pieces = surgery.pieces().live();
-        assert_eq!(pieces.len(), of_object.len(), "round {round}");
-        let found = hits(&elements);
+        let pieces: std::collections::BTreeSet<_> = of_object.values().collect();
+        assert_eq!(
+            pieces.len(),
+            of_object.len(),
+            "round {round}: one piece, one id"
+        );
+        most = most.max(pieces.len());
+        let found = hits(elements);
         // slices lie in a row: each but the last hits the next
         assert_eq!(found.len(), pieces.len() - 1, "round {round}: {found:?}");
     }
+    assert!(most > 3, "{most}");
 }
