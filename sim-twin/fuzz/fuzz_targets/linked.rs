@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use palpate_scene::{Body, Scene, load};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use palpate_voxel::edits::topology;
-use palpate_voxel::links::Links;
+use palpate_scene::{load, Body, Scene};
+use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use std::sync::OnceLock;
 
 const TEXT: &str = "name = \"fuzz\"\n[linked]\nsize_m = [0.016, 0.014, 0.01]\nspacing_m = 0.002\nfriction = 0.3\n\

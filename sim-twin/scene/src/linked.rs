@@ -13,7 +13,6 @@ use palpate_twin::Vec3;
 use palpate_twin::shape::Shape;
 use palpate_voxel::elements::{Elements, ElementsError, Frame, Seed};
 use palpate_voxel::limits::Limits;
-use palpate_voxel::links::Links;
 use palpate_voxel::matter::Matter;
 use palpate_voxel::{Linked, LinkedError, LinkedParams};
 

@@ -5,7 +5,6 @@
 
 use palpate_geometry::mesh::Painted;
 use palpate_voxel::elements::Elements;
-use palpate_voxel::links::Links;
 use palpate_voxel::surface::Surface;
 
 /// The surface of a volume where its elements are, with their colours and materials; elements without a triangle are

@@ -18,7 +18,6 @@ use palpate_geometry::volume::{GridError, VolumeFileError};
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
 use palpate_voxel::elements::{Elements, ElementsError, Frame, Seed};
-use palpate_voxel::links::Links;
 use palpate_voxel::matter::Matter;
 use palpate_voxel::{Linked, LinkedParams};
 

@@ -7,14 +7,8 @@ use palpate_fem::explicit::{Explicit, Params, Stuff};
 use palpate_geometry::mesh::nested::{Nested, Zone};
 use palpate_twin::law::{Material, Viscosity};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
-use palpate_voxel::carve::Scoop;
 use palpate_voxel::elements::{Elements, Frame, Seed};
-use palpate_voxel::exact::{Control, Exact};
-use palpate_voxel::knife::{Blade, Sweep};
-use palpate_voxel::links::Links;
 use palpate_voxel::matter::Matter;
-use palpate_voxel::surgery::Surgery;
-use palpate_voxel::tear::{TearRule, Tearing};
 use palpate_voxel::{Linked, LinkedParams};
 
 thread_local! {
@@ -164,49 +158,6 @@ fn linked() -> Elements<f32> {
         })
         .collect();
     Elements::new(frame, vec![Matter::of_young("fat", 2e3, 0.45)], &seeds).expect("fit")
-}
-
-#[test]
-fn surgery_allocates_nothing() {
-    let mut elements = linked();
-    let mut surgery = Surgery::new(&mut elements, 500);
-    let mut exact = Exact::new(elements.slots());
-    let mut tearing = Tearing::new(elements.slots(), TearRule::default());
-    let before = ALLOCATIONS.get();
-    let (mut links, mut torn, mut undone) = (0, 0, 0);
-    for round in 0..60_u32 {
-        let control = |element, x| Control {
-            element,
-            to_m: [x, 0.0, 0.0],
-        };
-        let controls = [control(0, 0.0), control(elements.slots() - 1, 2e-2)];
-        let (pulled, _) =
-            surgery.pull(&mut elements, (&mut tearing, &mut exact), (&controls, 1e-3));
-        torn += pulled.torn;
-        let shift = 1e-3 * f64::from(round % 12);
-        let edge = |z| Blade {
-            from_m: Vec3::new(shift + 3e-4, -1e-2, z),
-            to_m: Vec3::new(shift + 4e-4, 3e-2, z),
-        };
-        let sweep = Sweep {
-            before: edge(2e-2),
-            after: edge(-1e-2),
-        };
-        links += surgery.cut(&mut elements, &sweep, f64::INFINITY).links;
-        let at = Vec3::new(shift, 5e-3, 1e-2);
-        surgery.carve(&mut elements, &Scoop::ball(at, at, 1.5e-3));
-        if round % 4 == 0 {
-            undone += surgery.undo(&mut elements).links;
-            undone += surgery.redo(&mut elements).links;
-        }
-        links += surgery.join(&mut elements, (at, 1e-2)).links;
-        surgery.pin(&mut elements, &Scoop::ball(at, at, 3e-3), round % 2 == 0);
-    }
-    assert_eq!(ALLOCATIONS.get() - before, 0);
-    assert!(
-        links > 100 && torn > 0 && undone > 0,
-        "{links} {torn} {undone}"
-    );
 }
 
 #[test]

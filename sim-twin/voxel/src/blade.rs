@@ -86,7 +86,8 @@ impl Held {
         &self,
         edge: &Blade,
         share: f64,
-        (met, spacing_m): (&[T], f64),
+        met: &[T],
+        spacing_m: f64,
         of: impl Fn(&T) -> (f64, f64),
     ) -> f64 {
         let far = self.from(edge);
@@ -123,11 +124,7 @@ impl Held {
     }
 
     /// Goes with its tool from one edge to another, the proxy to a share of a sweep from where it is.
-    pub(super) fn draw(
-        &mut self,
-        (was, now): (&Blade, &Blade),
-        to: Option<(&Sweep, f64)>,
-    ) -> Drawn {
+    pub(super) fn draw(&mut self, was: &Blade, now: &Blade, to: Option<(&Sweep, f64)>) -> Drawn {
         let before = self.from(was);
         let after = self.from(now);
         let way = [before[0] - after[0], before[1] - after[1]];

@@ -13,35 +13,33 @@
 use crate::cells::Cells;
 use crate::elements::Elements;
 use crate::knife::{Blade, Sweep, tough_j};
-use crate::links::Links;
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;
 
 /// A motion of a round tool: a ball if its axis has no length, a rod otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scoop {
+pub(super) struct Scoop {
     /// What the axis sweeps.
-    pub axis: Sweep,
+    pub(super) axis: Sweep,
     /// Radius \[m\].
-    pub radius_m: f64,
+    pub(super) radius_m: f64,
 }
 
 /// An element that a ball comes over.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Met {
+pub(super) struct Met {
     /// Which.
-    pub element: u32,
+    pub(super) element: u32,
     /// How far along its way the ball meets it, 0 to 1.
-    pub way: f64,
+    pub(super) way: f64,
     /// What taking it out costs \[J\].
-    pub tough_j: f64,
+    pub(super) tough_j: f64,
 }
 
 impl Scoop {
     /// A ball's motion from one place to another \[m\].
-    #[must_use]
-    pub const fn ball(before_m: Vec3, after_m: Vec3, radius_m: f64) -> Self {
+    pub(super) const fn ball(before_m: Vec3, after_m: Vec3, radius_m: f64) -> Self {
         Self {
             axis: Sweep {
                 before: Blade {
@@ -58,8 +56,7 @@ impl Scoop {
     }
 
     /// Whether the tool comes over a place \[m\].
-    #[must_use]
-    pub fn holds(&self, at_m: &Vec3) -> bool {
+    pub(super) fn holds(&self, at_m: &Vec3) -> bool {
         let (before, after) = (self.axis.before, self.axis.after);
         let (p, q, r, s) = (before.from_m, before.to_m, after.from_m, after.to_m);
         let far2 = far2_m2([p, q, s], at_m).min(far2_m2([p, s, r], at_m));
@@ -67,7 +64,7 @@ impl Scoop {
     }
 
     /// Lists what a ball meets of what [`Scoop::find`] found, in the order in which it does.
-    pub fn meet<R: Real>(&self, elements: &Elements<R>, found: &[u32], met: &mut Vec<Met>) {
+    pub(super) fn meet<R: Real>(&self, elements: &Elements<R>, found: &[u32], met: &mut Vec<Met>) {
         met.clear();
         met.extend(found.iter().map(|&element| Met {
             element,
@@ -125,12 +122,16 @@ impl Scoop {
     }
 
     /// Lists the elements that the tool comes over, in order; none if it is nowhere.
-    pub fn find<R: Real>(&self, elements: &Elements<R>, cells: &mut Cells, found: &mut Vec<u32>) {
+    pub(super) fn find<R: Real>(
+        &self,
+        elements: &Elements<R>,
+        cells: &mut Cells,
+        found: &mut Vec<u32>,
+    ) {
         found.clear();
-        let (low_m, high_m) = self.axis.corners_m(self.radius_m);
         let usable = (0.0..f64::INFINITY).contains(&self.radius_m) && self.axis.is_finite();
         if usable {
-            cells.near((&low_m, &high_m), found);
+            cells.near(&self.axis.extent(self.radius_m), found);
             found.retain(|&element| self.holds(&elements.at_m(element)));
         }
     }

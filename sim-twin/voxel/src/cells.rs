@@ -3,30 +3,54 @@
 //! Source: seed-001 section 3.2.1 "sparse alternative": a hash grid of fixed size. Room is made once; an element
 //! that moves costs one look at its old and its new cell. Answers are in the order of slots.
 
-use crate::elements::Elements;
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 
 /// The cell of no element.
 const NOWHERE: [i32; 3] = [i32::MIN; 3];
 
+/// A box along the axes of the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Extent {
+    /// Its least corner \[m\].
+    pub(super) low_m: Vec3,
+    /// The most of it \[m\].
+    pub(super) high_m: Vec3,
+}
+
+impl Extent {
+    /// So far around a place \[m\].
+    pub(super) fn around(at_m: &Vec3, reach_m: f64) -> Self {
+        let by = Vec3::repeat(reach_m);
+        Self {
+            low_m: at_m - by,
+            high_m: at_m + by,
+        }
+    }
+
+    /// Whether a place is in it.
+    pub(super) fn holds(&self, at_m: &Vec3) -> bool {
+        (0..3).all(|axis| (self.low_m[axis]..=self.high_m[axis]).contains(&at_m[axis]))
+    }
+}
+
 /// The cells of a volume.
 #[derive(Debug, Clone)]
-pub struct Cells {
+pub(super) struct Cells {
     pitch_m: f64,
     /// First slot of a bucket.
     head: Vec<u32>,
     /// The next slot of the same bucket.
     next: Vec<u32>,
     cell: Vec<[i32; 3]>,
-    looked: u64,
+    /// Elements that were looked at so far.
+    pub(super) looked: u64,
 }
 
 impl Cells {
     /// The cells of a volume as it is; as wide as its largest spacing.
-    #[must_use]
-    pub fn new<R: Real>(elements: &Elements<R>) -> Self {
+    pub(super) fn new<R: Real>(elements: &Elements<R>) -> Self {
         let slots = elements.slots() as usize;
         let spacing_m = elements.frame().spacing_m;
         let mut cells = Self {
@@ -41,27 +65,19 @@ impl Cells {
     }
 
     /// Width of a cell \[m\].
-    #[must_use]
-    pub const fn pitch_m(&self) -> f64 {
+    pub(super) const fn pitch_m(&self) -> f64 {
         self.pitch_m
     }
 
-    /// Elements that were looked at so far.
-    #[must_use]
-    pub const fn looked(&self) -> u64 {
-        self.looked
-    }
-
     /// The cell of a place.
-    #[must_use]
-    pub fn of(&self, at_m: &Vec3) -> [i32; 3] {
+    pub(super) fn of(&self, at_m: &Vec3) -> [i32; 3] {
         // beyond the numbers of cells all is one cell
         #[expect(clippy::cast_possible_truncation, reason = "saturates")]
         std::array::from_fn(|axis| ((at_m[axis] / self.pitch_m).floor() as i32).max(-i32::MAX))
     }
 
     /// Brings one element up to date, moved, gone or back.
-    pub fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
+    pub(super) fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
         let slot = element as usize;
         let cell = if elements.alive(element) {
             self.of(&elements.at_m(element))
@@ -83,22 +99,22 @@ impl Cells {
     }
 
     /// Brings all up to date.
-    pub fn follow_all<R: Real>(&mut self, elements: &Elements<R>) {
+    pub(super) fn follow_all<R: Real>(&mut self, elements: &Elements<R>) {
         for element in 0..elements.slots() {
             self.follow(elements, element);
         }
     }
 
     /// Lists the elements of all cells that a box meets, in order.
-    pub fn near(&mut self, corners_m: (&Vec3, &Vec3), found: &mut Vec<u32>) {
-        self.gather(corners_m, found);
+    pub(super) fn near(&mut self, extent: &Extent, found: &mut Vec<u32>) {
+        self.gather(extent, found);
         found.sort_unstable();
     }
 
     /// Lists the same as they come.
-    pub fn gather(&mut self, (low_m, high_m): (&Vec3, &Vec3), found: &mut Vec<u32>) {
+    pub(super) fn gather(&mut self, extent: &Extent, found: &mut Vec<u32>) {
         found.clear();
-        let (low, high) = (self.of(low_m), self.of(high_m));
+        let (low, high) = (self.of(&extent.low_m), self.of(&extent.high_m));
         let wide: [i64; 3] = std::array::from_fn(|a| i64::from(high[a]) - i64::from(low[a]) + 1);
         if wide.iter().any(|&n| n <= 0) {
             return;
@@ -162,8 +178,7 @@ impl Cells {
 }
 
 /// The farthest that two linked elements can be from each other \[m\], whatever their material.
-#[must_use]
-pub fn reach_m<R: Real>(elements: &Elements<R>) -> f64 {
+pub(super) fn reach_m<R: Real>(elements: &Elements<R>) -> f64 {
     use crate::elements::to_f64;
     let kinds = u8::try_from(elements.bonds().matters().len()).unwrap_or(u8::MAX);
     let pairs = (0..kinds).flat_map(|a| (0..kinds).map(move |b| (a, b)));

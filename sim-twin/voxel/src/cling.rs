@@ -15,7 +15,8 @@
 //! Symbols: `r` from where an element is held to where it is \[m\], `k` the spring \[N/m\].
 
 use crate::Linked;
-use crate::links::{Links, NONE};
+use crate::cells::Extent;
+use crate::elements::NONE;
 use crate::touch::{Grip, Rod, TOOLS};
 use palpate_twin::Vec3;
 use palpate_twin::contact::jaw_axis;
@@ -58,6 +59,42 @@ impl Cling {
     }
 }
 
+/// What tools touch and hold. Room is made once.
+#[derive(Debug, Clone)]
+pub(super) struct Contact {
+    pub(super) rods: [Option<Rod>; TOOLS],
+    /// Force on every tool at the end of the last step \[N\].
+    pub(super) felt_n: [Vec3; TOOLS],
+    /// Whether the jaws of a tool were closed.
+    pub(super) closed: [bool; TOOLS],
+    /// Elements that tools touch or might, by colour.
+    pub(super) touched: [Vec<u32>; 2],
+    /// Those of them that are pinned.
+    pub(super) fixed: Vec<u32>,
+    /// What is tied to tools, and where in that list an element is.
+    pub(super) clings: Vec<Cling>,
+    pub(super) cling_of: Vec<u32>,
+    /// Slots that may be near a tool; see [`Linked::find_near`].
+    pub(super) near: Vec<u32>,
+}
+
+impl Contact {
+    /// Of a volume that nothing touches.
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            rods: [None; TOOLS],
+            felt_n: [Vec3::zeros(); TOOLS],
+            closed: [false; TOOLS],
+            touched: std::array::from_fn(|_| Vec::with_capacity(slots)),
+            // twice: two tools may touch the same before that is seen
+            fixed: Vec::with_capacity(TOOLS * slots),
+            clings: Vec::with_capacity(slots),
+            cling_of: vec![NONE; slots],
+            near: Vec::with_capacity(slots),
+        }
+    }
+}
+
 /// What letting go of what pulls too much took.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Slipped {
@@ -70,21 +107,25 @@ pub(super) struct Slipped {
 impl Linked {
     /// What ties an element, if anything does.
     pub(super) fn grip(&self, element: u32) -> Option<Grip> {
-        let cling = self.clings.get(self.cling_of[element as usize] as usize)?;
-        let rod = self.rods[cling.tool].as_ref()?;
+        let cling = self
+            .contact
+            .clings
+            .get(self.contact.cling_of[element as usize] as usize)?;
+        let rod = self.contact.rods[cling.tool].as_ref()?;
         Some(cling.grip(rod))
     }
 
     /// Energy of all ties \[J\].
     pub(super) fn clung_j(&self) -> f64 {
         let grips = self
+            .contact
             .clings
             .iter()
             .filter(|c| self.elements.alive(c.element));
         grips
             .filter_map(|c| {
                 Some(
-                    c.grip(self.rods[c.tool].as_ref()?)
+                    c.grip(self.contact.rods[c.tool].as_ref()?)
                         .energy_j(&self.elements.at_m(c.element)),
                 )
             })
@@ -93,12 +134,12 @@ impl Linked {
 
     /// Lets go of tools that are gone, and of what tools are no more there for, leapt away from or have opened their jaws on.
     pub(super) fn let_go(&mut self, tools: &[Tool], rods: &[Option<Rod>; TOOLS]) {
-        for (own, now) in self.rods.iter_mut().zip(rods) {
+        for (own, now) in self.contact.rods.iter_mut().zip(rods) {
             // what a tool pressed that is gone is lost, not given to the hand
             *own = own.filter(|_| now.is_some());
         }
-        for index in (0..self.clings.len()).rev() {
-            let cling = self.clings[index];
+        for index in (0..self.contact.clings.len()).rev() {
+            let cling = self.contact.clings[index];
             let closed = |tool: &Tool| tool.jaws.is_some_and(|jaws| jaws.closed);
             let at_m = self.elements.at_m(cling.element);
             let near = |rod: &Rod| (cling.place_m(rod) - at_m).norm() <= LEAP * self.spacing_m;
@@ -113,21 +154,21 @@ impl Linked {
     }
 
     fn tie(&mut self, cling: Cling) {
-        let at = &mut self.cling_of[cling.element as usize];
+        let at = &mut self.contact.cling_of[cling.element as usize];
         if *at == NONE {
             // no more than slots
-            *at = u32::try_from(self.clings.len()).unwrap_or(NONE);
-            self.clings.push(cling);
+            *at = u32::try_from(self.contact.clings.len()).unwrap_or(NONE);
+            self.contact.clings.push(cling);
         } else {
-            self.clings[*at as usize] = cling;
+            self.contact.clings[*at as usize] = cling;
         }
     }
 
     fn untie(&mut self, index: usize) {
-        let gone = self.clings.swap_remove(index);
-        self.cling_of[gone.element as usize] = NONE;
-        if let Some(moved) = self.clings.get(index) {
-            self.cling_of[moved.element as usize] = u32::try_from(index).unwrap_or(NONE);
+        let gone = self.contact.clings.swap_remove(index);
+        self.contact.cling_of[gone.element as usize] = NONE;
+        if let Some(moved) = self.contact.clings.get(index) {
+            self.contact.cling_of[moved.element as usize] = u32::try_from(index).unwrap_or(NONE);
         }
     }
 
@@ -139,8 +180,8 @@ impl Linked {
         for index in 0..TOOLS {
             let jaws = tools.get(index).and_then(|tool| tool.jaws);
             let closed = jaws.is_none_or(|jaws| jaws.closed);
-            let was = std::mem::replace(&mut self.closed[index], closed);
-            let (Some(jaws), Some(rod)) = (jaws, self.rods[index]) else {
+            let was = std::mem::replace(&mut self.contact.closed[index], closed);
+            let (Some(jaws), Some(rod)) = (jaws, self.contact.rods[index]) else {
                 continue;
             };
             if !closed || was {
@@ -148,21 +189,9 @@ impl Linked {
             }
             taken = true;
             let half_m = 0.5 * jaws.opening_m.max(0.0);
-            let axis = jaw_axis(&rod.shaft_m);
-            let reach = Vec3::repeat(half_m + rod.radius_m);
-            let (low_m, high_m) = (rod.from_m - reach, rod.from_m + reach);
-            let mut zone = 0;
-            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
-                for run in runs {
-                    for slot in self.near(run, (&low_m, &high_m)) {
-                        self.grasp_one((index, &rod), (&axis, half_m), slot);
-                    }
-                }
-                zone = met + 1;
-            }
-            for nth in 0..self.weave.loose.len() {
-                let slot = self.weave.loose[nth] as usize;
-                self.grasp_one((index, &rod), (&axis, half_m), slot);
+            self.find_near(&Extent::around(&rod.from_m, half_m + rod.radius_m));
+            for nth in 0..self.contact.near.len() {
+                self.grasp_one(index, &rod, half_m, self.contact.near[nth]);
             }
         }
         if taken {
@@ -172,18 +201,22 @@ impl Linked {
         }
     }
 
-    fn grasp_one(&mut self, (tool, rod): (usize, &Rod), (axis, half_m): (&Vec3, f64), slot: usize) {
-        let element = u32::try_from(slot).unwrap_or(NONE);
+    /// Ties an element to jaws that are open by twice `half_m`, if it is between them.
+    fn grasp_one(&mut self, tool: usize, rod: &Rod, half_m: f64, element: u32) {
         if !self.elements.alive(element) || self.elements.pinned(element) {
             return;
         }
         let from_tool = self.elements.at_m(element) - rod.from_m;
-        let along_m = from_tool.dot(axis);
+        let axis = jaw_axis(&rod.shaft_m);
+        let along_m = from_tool.dot(&axis);
         let between = along_m.clamp(-half_m, half_m);
         if (from_tool - axis * between).norm() > rod.radius_m {
             return;
         }
-        let other = self.clings.get(self.cling_of[slot] as usize);
+        let other = self
+            .contact
+            .clings
+            .get(self.contact.cling_of[element as usize] as usize);
         if other.is_some_and(|other| other.grasped()) {
             return;
         }
@@ -202,17 +235,17 @@ impl Linked {
     /// the energy of what they lose by it \[J\].
     pub(super) fn turn_ties(&mut self) -> f64 {
         let mut lost_j = 0.0;
-        for index in 0..self.clings.len() {
-            let cling = self.clings[index];
-            let Some(rod) = self.rods[cling.tool].filter(|_| !cling.grasped()) else {
+        for index in 0..self.contact.clings.len() {
+            let cling = self.contact.clings[index];
+            let Some(rod) = self.contact.rods[cling.tool].filter(|_| !cling.grasped()) else {
                 continue;
             };
             let at_m = self.elements.at_m(cling.element);
             let (_, out) = rod.depth_m(&at_m);
             let was = cling.grip(&rod).stretch_m(&at_m);
             let across = was - out * out.dot(&was);
-            self.clings[index].arm_m = at_m - rod.from_m - across;
-            self.clings[index].free = out;
+            self.contact.clings[index].arm_m = at_m - rod.from_m - across;
+            self.contact.clings[index].free = out;
             lost_j += 0.5 * rod.stiffness_npm * (was.norm_squared() - across.norm_squared());
         }
         lost_j
@@ -222,16 +255,17 @@ impl Linked {
     /// followed the tools, beyond that cone: what merely was not there yet has not slipped.
     pub(super) fn slip(&mut self, followed: bool) -> Slipped {
         let mut slipped = Slipped::default();
-        for index in 0..self.clings.len() {
-            let cling = self.clings[index];
-            let Some(rod) = self.rods[cling.tool] else {
+        for index in 0..self.contact.clings.len() {
+            let cling = self.contact.clings[index];
+            let Some(rod) = self.contact.rods[cling.tool] else {
                 continue;
             };
             let at_m = self.elements.at_m(cling.element);
             let mut r = cling.grip(&rod).stretch_m(&at_m);
+            let k = rod.stiffness_npm;
             if !cling.grasped() {
                 let bears_m = self.params.friction * rod.depth_m(&at_m).0.max(0.0);
-                self.slip_one(index, (&rod, r, bears_m), &mut slipped);
+                self.slip_one(index, k, r, bears_m, &mut slipped);
                 continue;
             }
             if let Some(friction) = self.params.jaw_friction.filter(|_| followed) {
@@ -239,19 +273,22 @@ impl Linked {
                 let squeezed = axis * r.dot(&axis);
                 // what squeezes it, as the grip counts it; jaws that pull it apart hold nothing by rubbing
                 let grips_m = (cling.share * r.dot(&axis)).max(0.0);
-                let across = (&rod, r - squeezed, friction * grips_m);
-                r = squeezed + self.slip_one(index, across, &mut slipped);
+                let (across, bears_m) = (r - squeezed, friction * grips_m);
+                r = squeezed + self.slip_one(index, k, across, bears_m, &mut slipped);
             }
-            self.slip_one(index, (&rod, r, self.spacing_m), &mut slipped);
+            self.slip_one(index, k, r, self.spacing_m, &mut slipped);
         }
         slipped
     }
 
-    /// Lets go of what is stretched along `r` beyond what is borne; gives what is left of it \[m\].
+    /// Lets go of what a spring of `k` \[N/m\] is stretched along `r` beyond what is borne; gives what is left of it
+    /// \[m\].
     fn slip_one(
         &mut self,
         index: usize,
-        (rod, r, bears_m): (&Rod, Vec3, f64),
+        k: f64,
+        r: Vec3,
+        bears_m: f64,
         slipped: &mut Slipped,
     ) -> Vec3 {
         let far_m = r.norm();
@@ -259,8 +296,8 @@ impl Linked {
             return r;
         }
         let kept = r * (bears_m / far_m);
-        self.clings[index].arm_m += r - kept;
-        let (way_m, k) = (far_m - bears_m, rod.stiffness_npm);
+        self.contact.clings[index].arm_m += r - kept;
+        let way_m = far_m - bears_m;
         slipped.lost_j += k * way_m * bears_m;
         slipped.excess_j += 0.5 * k * way_m * way_m;
         kept
@@ -272,10 +309,10 @@ impl Linked {
             return 0.0;
         }
         let mut lost_j = 0.0;
-        for index in (0..self.clings.len()).rev() {
-            let cling = self.clings[index];
+        for index in (0..self.contact.clings.len()).rev() {
+            let cling = self.contact.clings[index];
             let at_m = self.elements.at_m(cling.element);
-            let Some(rod) = self.rods[cling.tool].filter(|_| !cling.grasped()) else {
+            let Some(rod) = self.contact.rods[cling.tool].filter(|_| !cling.grasped()) else {
                 continue;
             };
             if rod.depth_m(&at_m).0 <= 0.0 {
@@ -284,14 +321,14 @@ impl Linked {
             }
         }
         for colour in 0..2 {
-            for nth in 0..self.touched[colour].len() {
-                let element = self.touched[colour][nth];
-                if self.cling_of[element as usize] != NONE {
+            for nth in 0..self.contact.touched[colour].len() {
+                let element = self.contact.touched[colour][nth];
+                if self.contact.cling_of[element as usize] != NONE {
                     continue;
                 }
                 let at_m = self.elements.at_m(element);
                 let met = (0..TOOLS).find_map(|tool| {
-                    let rod = self.rods[tool]?;
+                    let rod = self.contact.rods[tool]?;
                     let (depth_m, out) = rod.depth_m(&at_m);
                     (depth_m > 0.0).then_some((tool, rod, out))
                 });
@@ -311,11 +348,16 @@ impl Linked {
 
     /// Adds what ties do to what a tool feels.
     pub(super) fn add_ties(&self, index: usize, felt: &mut Reaction) {
-        let Some(rod) = &self.rods[index] else {
+        let Some(rod) = &self.contact.rods[index] else {
             return;
         };
         let axis = jaw_axis(&rod.shaft_m);
-        for cling in self.clings.iter().filter(|cling| cling.tool == index) {
+        for cling in self
+            .contact
+            .clings
+            .iter()
+            .filter(|cling| cling.tool == index)
+        {
             let at_m = self.elements.at_m(cling.element);
             let grip = cling.grip(rod);
             let force_n = grip.stretch_m(&at_m) * rod.stiffness_npm;

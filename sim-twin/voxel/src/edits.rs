@@ -5,27 +5,28 @@
 //! forgotten, and nothing is allocated. [`EditLog::hash`] is of the links as they are and not of the way there, so that
 //! both ends of a network can compare it.
 
-use crate::links::Links;
+use crate::elements::Elements;
 use crate::walk::Walk;
 use palpate_twin::edits::{Change, Direction, link_weight};
+use palpate_twin::law::Real;
 
 /// Integers of a log without changes.
 const LOG: usize = 4;
 
 /// Makes a change, if it can be made just now; whether it was.
-fn make(change: Change, links: &mut impl Links, walk: &mut Walk) -> bool {
+fn make<R: Real>(change: Change, links: &mut Elements<R>, walk: &mut Walk) -> bool {
     match change {
         Change::Cut { element, to, other } => {
             links.neighbour(element, to) == Some(other) && links.cut(element, to)
         }
-        Change::Join { element, to, other } => links.join(element, to, other).is_ok(),
+        Change::Join { element, to, other } => links.join(element, to, other),
         Change::Take { element } => {
             let linked = |to: &Direction| links.neighbour(element, *to).is_some();
             !links.pinned(element) && !Direction::ALL.iter().any(linked) && links.carve(element)
         }
         Change::Put { element } => links.revive(element),
-        Change::Hold { element } => links.pin(element, true),
-        Change::Free { element } => links.pin(element, false),
+        Change::Hold { element } => links.hold(element, true),
+        Change::Free { element } => links.hold(element, false),
         Change::Carry { element, by } => {
             let by = by.map(i32::from);
             let piece = walk.piece(links, element);
@@ -41,7 +42,7 @@ fn make(change: Change, links: &mut impl Links, walk: &mut Walk) -> bool {
 /// One number for which elements are there, linked and held: the same however that came about, and, but for
 /// one chance in 2^64, no other.
 #[must_use]
-pub fn topology(links: &impl Links) -> u64 {
+pub fn topology<R: Real>(links: &Elements<R>) -> u64 {
     let mut hash = 0_u64;
     for element in (0..links.slots()).filter(|&e| links.alive(e)) {
         hash = hash.wrapping_add(Change::Put { element }.weight());
@@ -77,7 +78,7 @@ pub struct EditLog {
 impl EditLog {
     /// A log of at most so many changes; 0 keeps none.
     #[must_use]
-    pub fn new(links: &impl Links, changes: usize) -> Self {
+    pub fn new<R: Real>(links: &Elements<R>, changes: usize) -> Self {
         Self {
             ring: vec![(0, Change::Take { element: 0 }); changes],
             first: 0,
@@ -110,7 +111,12 @@ impl EditLog {
 
     /// Makes a change by which another log went back, or forth again, and goes so itself; whether it could be made.
     /// One that this log does not know is noted as any.
-    pub(super) fn retrace(&mut self, links: &mut impl Links, change: Change, back: bool) -> bool {
+    pub(super) fn retrace<R: Real>(
+        &mut self,
+        links: &mut Elements<R>,
+        change: Change,
+        back: bool,
+    ) -> bool {
         let made = self.apply(links, change);
         let nth = if back {
             self.done.checked_sub(1)
@@ -138,7 +144,7 @@ impl EditLog {
     }
 
     /// Makes a change and notes it; whether it could be made. What was undone is forgotten then.
-    pub fn make(&mut self, links: &mut impl Links, change: Change) -> bool {
+    pub fn make<R: Real>(&mut self, links: &mut Elements<R>, change: Change) -> bool {
         let made = self.apply(links, change);
         if made {
             self.note(change);
@@ -146,7 +152,7 @@ impl EditLog {
         made
     }
 
-    fn apply(&mut self, links: &mut impl Links, change: Change) -> bool {
+    fn apply<R: Real>(&mut self, links: &mut Elements<R>, change: Change) -> bool {
         let made = make(change, links, &mut self.walk);
         if made {
             self.hash = self.hash.wrapping_add(change.weight());
@@ -155,11 +161,11 @@ impl EditLog {
     }
 
     /// Frees an element, cuts its links and takes it out, if it is there; tells every change.
-    pub fn carve<L: Links>(
+    pub fn carve<R: Real>(
         &mut self,
-        links: &mut L,
+        links: &mut Elements<R>,
         element: u32,
-        mut told: impl FnMut(&mut L, Change),
+        mut told: impl FnMut(&mut Elements<R>, Change),
     ) -> bool {
         for to in Direction::ALL {
             if let Some(other) = links.neighbour(element, to) {
@@ -201,7 +207,11 @@ impl EditLog {
     }
 
     /// Takes the last stroke back and tells every change that this took; how many it were.
-    pub fn undo<L: Links>(&mut self, links: &mut L, mut told: impl FnMut(&mut L, Change)) -> usize {
+    pub fn undo<R: Real>(
+        &mut self,
+        links: &mut Elements<R>,
+        mut told: impl FnMut(&mut Elements<R>, Change),
+    ) -> usize {
         let mut count = 0;
         let mut stroke = None;
         while self.done > 0 {
@@ -223,7 +233,11 @@ impl EditLog {
     }
 
     /// Makes the last stroke that was undone again, and tells its changes; how many it were.
-    pub fn redo<L: Links>(&mut self, links: &mut L, mut told: impl FnMut(&mut L, Change)) -> usize {
+    pub fn redo<R: Real>(
+        &mut self,
+        links: &mut Elements<R>,
+        mut told: impl FnMut(&mut Elements<R>, Change),
+    ) -> usize {
         let mut count = 0;
         let mut stroke = None;
         while self.undone > 0 {

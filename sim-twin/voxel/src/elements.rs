@@ -6,7 +6,6 @@
 //! one distance each. Displacements are from rest, so that a link at rest pulls at nothing
 //! and single precision is enough for what is felt.
 
-use crate::links::{JoinError, Links, NONE, PlaceError, joinable};
 use crate::matter::{Bonds, Matter, MatterError};
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
@@ -76,6 +75,9 @@ pub enum ElementsError {
 /// Most elements of a volume.
 const COUNT_MAX: usize = 100_000_000;
 
+/// Stands for no element in tables of neighbours.
+pub(super) const NONE: u32 = u32::MAX;
+
 /// Bits of [`Elements::marks`].
 const ALIVE: u8 = 1;
 const PINNED: u8 = 2;
@@ -89,14 +91,14 @@ pub struct Elements<R> {
     made: Vec<[i32; 3]>,
     /// The site where it rests now: another one after a piece was joined elsewhere.
     site: Vec<[i32; 3]>,
-    /// From rest \[m\], by axis.
-    pub(super) moved_m: [Vec<R>; 3],
+    /// From rest \[m\], by axis and slot.
+    pub moved_m: [Vec<R>; 3],
     pub(super) neighbour: [Vec<u32>; 6],
     pub(super) matter: Vec<u8>,
     /// Stiffness over that of the material, by slot.
     pub(super) stiffened: Vec<R>,
     object: Vec<u32>,
-    colour: Vec<[u8; 4]>,
+    pub(super) colour: Vec<[u8; 4]>,
     marks: Vec<u8>,
 }
 
@@ -159,11 +161,6 @@ impl<R: Real> Elements<R> {
             .made
             .binary_search_by_key(&order(site), |&site| order(site));
         found.ok().and_then(|slot| u32::try_from(slot).ok())
-    }
-
-    fn set(&mut self, element: u32, to: Direction, other: u32) {
-        self.neighbour[to.index()][element as usize] = other;
-        self.neighbour[to.opposite().index()][other as usize] = element;
     }
 
     /// Where the lattice is at rest.
@@ -235,7 +232,7 @@ impl<R: Real> Elements<R> {
     }
 
     /// Gives it to another object.
-    pub fn set_object(&mut self, element: u32, object: u32) {
+    pub(super) fn set_object(&mut self, element: u32, object: u32) {
         self.object[element as usize] = object;
     }
 
@@ -243,27 +240,6 @@ impl<R: Real> Elements<R> {
     #[must_use]
     pub fn colour(&self, element: u32) -> [u8; 4] {
         self.colour[element as usize]
-    }
-
-    /// Paints it.
-    pub fn set_colour(&mut self, element: u32, colour: [u8; 4]) {
-        self.colour[element as usize] = colour;
-    }
-
-    /// Whether it is held where it is (row TP-09).
-    #[must_use]
-    pub fn pinned(&self, element: u32) -> bool {
-        self.marks[element as usize] & PINNED != 0
-    }
-
-    /// Holds it where it is, or lets it go.
-    pub fn pin(&mut self, element: u32, held: bool) {
-        let mark = &mut self.marks[element as usize];
-        *mark = if held {
-            *mark | PINNED
-        } else {
-            *mark & !PINNED
-        };
     }
 
     /// Integers of a snapshot of so many slots.
@@ -322,26 +298,129 @@ impl<R: Real> Elements<R> {
         }
         changed
     }
+}
 
-    /// The largest overstep of a limit by any link \[m\]; 0 or less if all are kept.
+/// Links: who is beside whom. A slot is an element's number for life. Links are symmetric always: who is linked to the
+/// right has a neighbour that is linked to the left.
+impl<R: Real> Elements<R> {
+    /// One more than the highest slot that was ever used.
     #[must_use]
-    pub fn worst_m(&self) -> R {
-        let mut worst = -R::of(f64::MAX);
-        for element in 0..self.slots() {
-            for to in Direction::UP {
-                let Some(other) = self.neighbour(element, to) else {
-                    continue;
-                };
-                let pair = [self.matter(element), self.matter(other)];
-                for along in 0..3 {
-                    let (least, most) = self.bonds.range_m(pair, to, along);
-                    let moved_m = &self.moved_m[along];
-                    let apart = moved_m[other as usize] - moved_m[element as usize];
-                    worst = worst.max(apart - most).max(least - apart);
-                }
-            }
+    pub fn slots(&self) -> u32 {
+        // at most COUNT_MAX
+        u32::try_from(self.site.len()).unwrap_or(NONE)
+    }
+
+    /// Whether an element is there.
+    #[must_use]
+    pub fn alive(&self, element: u32) -> bool {
+        self.marks
+            .get(element as usize)
+            .is_some_and(|mark| mark & ALIVE != 0)
+    }
+
+    /// Number of elements that are there.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        (0..self.slots()).filter(|&e| self.alive(e)).count()
+    }
+
+    /// Its neighbour in a direction; none of an element that is not there.
+    #[must_use]
+    pub fn neighbour(&self, element: u32, to: Direction) -> Option<u32> {
+        let neighbour = self.neighbour[to.index()].get(element as usize);
+        neighbour.copied().filter(|&n| n != NONE)
+    }
+
+    /// Cuts a link on both sides; whether there was one.
+    pub fn cut(&mut self, element: u32, to: Direction) -> bool {
+        let Some(other) = self.neighbour(element, to) else {
+            return false;
+        };
+        self.neighbour[to.index()][element as usize] = NONE;
+        self.neighbour[to.opposite().index()][other as usize] = NONE;
+        true
+    }
+
+    /// Links two elements, if both are there and lack a neighbour there; whether they do. The caller knows that they are
+    /// near enough.
+    pub fn join(&mut self, element: u32, to: Direction, other: u32) -> bool {
+        let free = |end, to| self.alive(end) && self.neighbour(end, to).is_none();
+        let can = element != other && free(element, to) && free(other, to.opposite());
+        if can {
+            self.set(element, to, other);
         }
-        worst
+        can
+    }
+
+    fn set(&mut self, element: u32, to: Direction, other: u32) {
+        self.neighbour[to.index()][element as usize] = other;
+        self.neighbour[to.opposite().index()][other as usize] = element;
+    }
+
+    /// Takes an element out, with its links; whether it was there.
+    pub fn carve(&mut self, element: u32) -> bool {
+        if !self.alive(element) {
+            return false;
+        }
+        for to in Direction::ALL {
+            self.cut(element, to);
+        }
+        self.marks[element as usize] &= !ALIVE;
+        true
+    }
+
+    /// Puts an element back where it was, without links; whether it was gone.
+    pub fn revive(&mut self, element: u32) -> bool {
+        if self.alive(element) || element >= self.slots() {
+            return false;
+        }
+        self.marks[element as usize] |= ALIVE;
+        true
+    }
+
+    /// Whether it is held where it is (row TP-09).
+    #[must_use]
+    pub fn pinned(&self, element: u32) -> bool {
+        self.marks[element as usize] & PINNED != 0
+    }
+
+    /// Holds it where it is, or lets it go.
+    pub fn pin(&mut self, element: u32, held: bool) {
+        let mark = &mut self.marks[element as usize];
+        *mark = if held {
+            *mark | PINNED
+        } else {
+            *mark & !PINNED
+        };
+    }
+
+    /// Holds an element that is there, or lets it go; whether that changed anything.
+    pub fn hold(&mut self, element: u32, held: bool) -> bool {
+        let changes = self.alive(element) && self.pinned(element) != held;
+        if changes {
+            self.pin(element, held);
+        }
+        changes
+    }
+
+    /// Whether [`Elements::carry`] can number an element's rest from so many sites further on.
+    pub(super) fn carries(&self, element: u32, by: [i32; 3]) -> bool {
+        let slot = element as usize;
+        (0..3).all(|axis| {
+            let far = (self.site[slot][axis] - self.made[slot][axis]).saturating_add(by[axis]);
+            far.abs() <= CARRY_MAX
+        })
+    }
+
+    /// Has an element rest at another site of the lattice; it stays where it is.
+    pub(super) fn carry(&mut self, element: u32, by: [i32; 3]) {
+        let slot = element as usize;
+        for (axis, &steps) in by.iter().enumerate() {
+            self.site[slot][axis] += steps;
+            let way_m = f64::from(steps) * self.frame.spacing_m[axis];
+            let moved_m = &mut self.moved_m[axis][slot];
+            *moved_m = R::of(to_f64(*moved_m) - way_m);
+        }
     }
 }
 
@@ -389,97 +468,5 @@ fn in_rows(seeds: &[Seed], matters: usize) -> Result<Vec<Seed>, ElementsError> {
     match seeds.windows(2).find(|pair| pair[0].site == pair[1].site) {
         Some(pair) => Err(ElementsError::Twice(pair[0].site)),
         None => Ok(seeds),
-    }
-}
-
-impl<R: Real> Links for Elements<R> {
-    fn slots(&self) -> u32 {
-        // at most COUNT_MAX
-        u32::try_from(self.site.len()).unwrap_or(NONE)
-    }
-
-    fn alive(&self, element: u32) -> bool {
-        self.marks
-            .get(element as usize)
-            .is_some_and(|mark| mark & ALIVE != 0)
-    }
-
-    fn neighbour(&self, element: u32, to: Direction) -> Option<u32> {
-        let neighbour = self.neighbour[to.index()].get(element as usize);
-        neighbour.copied().filter(|&n| n != NONE)
-    }
-
-    fn cut(&mut self, element: u32, to: Direction) -> bool {
-        let Some(other) = self.neighbour(element, to) else {
-            return false;
-        };
-        self.neighbour[to.index()][element as usize] = NONE;
-        self.neighbour[to.opposite().index()][other as usize] = NONE;
-        true
-    }
-
-    fn join(&mut self, element: u32, to: Direction, other: u32) -> Result<(), JoinError> {
-        joinable(self, element, to, other)?;
-        self.set(element, to, other);
-        Ok(())
-    }
-
-    fn carve(&mut self, element: u32) -> bool {
-        if !self.alive(element) {
-            return false;
-        }
-        for to in Direction::ALL {
-            self.cut(element, to);
-        }
-        self.marks[element as usize] &= !ALIVE;
-        true
-    }
-
-    fn revive(&mut self, element: u32) -> bool {
-        if self.alive(element) || element >= self.slots() {
-            return false;
-        }
-        self.marks[element as usize] |= ALIVE;
-        true
-    }
-
-    fn pinned(&self, element: u32) -> bool {
-        self.alive(element) && self.marks[element as usize] & PINNED != 0
-    }
-
-    fn pin(&mut self, element: u32, held: bool) -> bool {
-        let changes = self.alive(element) && Self::pinned(self, element) != held;
-        if changes {
-            Self::pin(self, element, held);
-        }
-        changes
-    }
-
-    fn place(&mut self, element: u32, moved_m: [f64; 3]) -> Result<(), PlaceError> {
-        if !self.alive(element) {
-            return Err(PlaceError::Gone(element));
-        }
-        for (own, to) in self.moved_m.iter_mut().zip(moved_m) {
-            own[element as usize] = R::of(to);
-        }
-        Ok(())
-    }
-
-    fn carries(&self, element: u32, by: [i32; 3]) -> bool {
-        let slot = element as usize;
-        (0..3).all(|axis| {
-            let far = (self.site[slot][axis] - self.made[slot][axis]).saturating_add(by[axis]);
-            far.abs() <= CARRY_MAX
-        })
-    }
-
-    fn carry(&mut self, element: u32, by: [i32; 3]) {
-        let slot = element as usize;
-        for (axis, &steps) in by.iter().enumerate() {
-            self.site[slot][axis] += steps;
-            let way_m = f64::from(steps) * self.frame.spacing_m[axis];
-            let moved_m = &mut self.moved_m[axis][slot];
-            *moved_m = R::of(to_f64(*moved_m) - way_m);
-        }
     }
 }

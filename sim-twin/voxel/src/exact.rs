@@ -9,9 +9,8 @@
 //! in no strict order, so one may have to go a second time; where all end is the same, since it is the least
 //! motion that keeps all limits whatever the order.
 
-use crate::elements::{Elements, to_f64};
+use crate::elements::{Elements, NONE, to_f64};
 use crate::front::Front;
-use crate::links::{Links, NONE};
 use palpate_twin::law::Real;
 
 /// An element that is held by somebody, and the place where it must be.
@@ -84,12 +83,7 @@ impl<R: Real> Log<R> {
     }
 
     /// Moves an element and notes where it was \[m\].
-    pub(super) fn put(
-        &mut self,
-        elements: &mut Elements<R>,
-        (axis, element): (usize, u32),
-        to_m: R,
-    ) {
+    pub(super) fn put(&mut self, elements: &mut Elements<R>, element: u32, axis: usize, to_m: R) {
         let slot = &mut elements.moved_m[axis][element as usize];
         self.0.push(Was {
             axis,
@@ -186,7 +180,7 @@ impl<R: Real> Exact<R> {
         let mut moved = Moved::default();
         for axis in 0..3 {
             for up in [true, false] {
-                if let Err(why) = self.pass(elements, controls, (axis, up), &mut moved) {
+                if let Err(why) = self.pass(elements, controls, axis, up, &mut moved) {
                     self.restore(elements);
                     return Err(why);
                 }
@@ -211,11 +205,12 @@ impl<R: Real> Exact<R> {
         &mut self,
         elements: &mut Elements<R>,
         controls: &[Control<R>],
-        (axis, up): (usize, bool),
+        axis: usize,
+        up: bool,
         moved: &mut Moved,
     ) -> Result<(), Infeasible> {
         let sense = if up { R::one() } else { -R::one() };
-        self.seed(elements, controls, (axis, sense));
+        self.seed(elements, controls, axis, sense);
         let Some(&(top_m, _)) = self.seeds.last() else {
             return Ok(());
         };
@@ -232,20 +227,20 @@ impl<R: Real> Exact<R> {
             let next_m = self.seeds.last().map(|&(to_m, _)| to_m);
             if next_m.is_some_and(|to_m| self.front.is_next(to_m)) {
                 if let Some((to_m, element)) = self.seeds.pop() {
-                    self.start(elements, pass, (to_m, element));
+                    self.start(elements, pass, element, to_m);
                 }
                 continue;
             }
             let Some(element) = self.front.pop() else {
                 break;
             };
-            self.ask(elements, pass, element, (moved, &mut why));
+            self.ask(elements, pass, element, moved, &mut why);
         }
         why.map_or(Ok(()), Err)
     }
 
     /// Lists the controls that go this way.
-    fn seed(&mut self, elements: &Elements<R>, controls: &[Control<R>], (axis, sense): (usize, R)) {
+    fn seed(&mut self, elements: &Elements<R>, controls: &[Control<R>], axis: usize, sense: R) {
         self.seeds.clear();
         for control in controls.iter().filter(|c| usable(elements, c)) {
             let to_m = sense * control.to_m[axis];
@@ -262,11 +257,11 @@ impl<R: Real> Exact<R> {
     }
 
     /// Puts a control where it must be.
-    fn start(&mut self, elements: &mut Elements<R>, pass: Pass<R>, (to_m, element): (R, u32)) {
+    fn start(&mut self, elements: &mut Elements<R>, pass: Pass<R>, element: u32, to_m: R) {
         // the same element may be listed twice
         if to_m > pass.sense * elements.moved_m[pass.axis][element as usize] {
             self.was
-                .put(elements, (pass.axis, element), pass.sense * to_m);
+                .put(elements, element, pass.axis, pass.sense * to_m);
         }
         self.front.push(element, to_m);
     }
@@ -277,7 +272,8 @@ impl<R: Real> Exact<R> {
         elements: &mut Elements<R>,
         pass: Pass<R>,
         element: u32,
-        (moved, why): (&mut Moved, &mut Option<Infeasible>),
+        moved: &mut Moved,
+        why: &mut Option<Infeasible>,
     ) {
         let (axis, slot) = (pass.axis, element as usize);
         let at_m = pass.sense * elements.moved_m[axis][slot];
@@ -310,7 +306,7 @@ impl<R: Real> Exact<R> {
             }
             if self.front.push(other, to_m) {
                 moved.moved += 1;
-                self.was.put(elements, (axis, other), pass.sense * to_m);
+                self.was.put(elements, other, axis, pass.sense * to_m);
             } else {
                 elements.moved_m[axis][other as usize] = pass.sense * to_m;
             }

@@ -6,7 +6,7 @@
 //! through a table by slot, so nothing is allocated, and one that must go farther than was known changes
 //! buckets.
 
-use crate::links::NONE;
+use crate::elements::NONE;
 use palpate_twin::law::Real;
 
 /// Buckets of the ring, the bits of a word.

@@ -6,16 +6,15 @@
 //! nor may it close a loop of links whose places at rest disagree: a piece that was moved before it is glued is carried
 //! to rest beside its new neighbours first, and within one piece only elements that rest beside each other are joined.
 
-use crate::cells::Cells;
-use crate::elements::{Elements, to_f64};
-use crate::links::{Links, NONE};
+use crate::cells::{Cells, Extent};
+use crate::elements::{Elements, NONE, to_f64};
 use palpate_twin::Vec3;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;
 
 /// A search for who may be joined.
 #[derive(Debug, Clone)]
-pub struct Glue {
+pub(super) struct Glue {
     /// Elements of a neighbourhood that lack a neighbour, by object, then by the site where they rest.
     open: Vec<u32>,
     /// Elements near one place.
@@ -28,8 +27,7 @@ pub struct Glue {
 
 impl Glue {
     /// Room for a volume; it does not grow.
-    #[must_use]
-    pub fn new<R: Real>(elements: &Elements<R>) -> Self {
+    pub(super) fn new<R: Real>(elements: &Elements<R>) -> Self {
         Self {
             open: Vec::with_capacity(elements.slots() as usize),
             near: Vec::with_capacity(elements.slots() as usize),
@@ -44,17 +42,15 @@ impl Glue {
     }
 
     /// Lists who may be a partner of elements within a ball.
-    pub fn survey<R: Real>(
+    pub(super) fn survey<R: Real>(
         &mut self,
         elements: &Elements<R>,
         cells: &mut Cells,
-        (centre_m, radius_m): (Vec3, f64),
+        centre_m: &Vec3,
+        radius_m: f64,
     ) {
-        let reach_m = Vec3::repeat(radius_m + self.give_m + cells.pitch_m());
-        cells.gather(
-            (&(centre_m - reach_m), &(centre_m + reach_m)),
-            &mut self.open,
-        );
+        let reach_m = radius_m + self.give_m + cells.pitch_m();
+        cells.gather(&Extent::around(centre_m, reach_m), &mut self.open);
         self.open.retain(|&element| {
             let lacks = |to: &Direction| elements.neighbour(element, *to).is_none();
             elements.alive(element) && Direction::ALL.iter().any(lacks)
@@ -65,18 +61,18 @@ impl Glue {
     }
 
     /// Finds out anew who belongs to which object.
-    pub fn regroup<R: Real>(&mut self, elements: &Elements<R>) {
+    pub(super) fn regroup<R: Real>(&mut self, elements: &Elements<R>) {
         self.open
             .sort_unstable_by_key(|&e| (elements.object(e), elements.site(e), e));
     }
 
     /// The nearest of those surveyed that may be linked to an element in a direction.
-    #[must_use]
-    pub fn partner<R: Real>(
+    pub(super) fn partner<R: Real>(
         &mut self,
         elements: &Elements<R>,
         cells: &mut Cells,
-        (element, to): (u32, Direction),
+        element: u32,
+        to: Direction,
     ) -> Option<u32> {
         if !elements.alive(element) || elements.neighbour(element, to).is_some() {
             return None;
@@ -86,14 +82,13 @@ impl Glue {
         let mut try_one = |other: u32| {
             let far = (elements.at_m(other) - expected_m).norm_squared();
             // ties go to the lower slot
-            if (far, other) < best && may_join(elements, (element, to), other) {
+            if (far, other) < best && may_join(elements, element, to, other) {
                 best = (far, other);
             }
         };
         if self.by_cells {
-            let reach_m = Vec3::repeat(self.give_m * (1.0 + 1e-9));
-            let box_m = (&(expected_m - reach_m), &(expected_m + reach_m));
-            cells.gather(box_m, &mut self.near);
+            let near = Extent::around(&expected_m, self.give_m * (1.0 + 1e-9));
+            cells.gather(&near, &mut self.near);
             self.near.iter().for_each(|&other| try_one(other));
             return (best.1 != NONE).then_some(best.1);
         }
@@ -121,10 +116,10 @@ fn expected_m<R: Real>(elements: &Elements<R>, element: u32, to: Direction) -> V
 
 /// Whether two elements lack each other, and a link between them would keep its limits where they are and close no
 /// loop that disagrees at rest.
-#[must_use]
-pub fn may_join<R: Real>(
+pub(super) fn may_join<R: Real>(
     elements: &Elements<R>,
-    (element, to): (u32, Direction),
+    element: u32,
+    to: Direction,
     other: u32,
 ) -> bool {
     let free = other != element
@@ -136,8 +131,7 @@ pub fn may_join<R: Real>(
     }
     let linked = |d: &Direction| elements.neighbour(element, *d) == Some(other);
     let one = elements.object(element) == elements.object(other);
-    if Direction::ALL.iter().any(linked) || one && carried(elements, (element, to), other) != [0; 3]
-    {
+    if Direction::ALL.iter().any(linked) || one && carried(elements, element, to, other) != [0; 3] {
         return false;
     }
     let apart_m = elements.at_m(other) - expected_m(elements, element, to);
@@ -149,10 +143,10 @@ pub fn may_join<R: Real>(
 }
 
 /// Energy that a link between two elements would store where they are \[J\].
-#[must_use]
-pub fn to_store_j<R: Real>(
+pub(super) fn to_store_j<R: Real>(
     elements: &Elements<R>,
-    (element, to): (u32, Direction),
+    element: u32,
+    to: Direction,
     other: u32,
 ) -> f64 {
     let k = to_f64(elements.stiffness_npm(element, other, to.axis()));
@@ -160,10 +154,10 @@ pub fn to_store_j<R: Real>(
 }
 
 /// Sites by which `other` must be carried to rest beside `element`.
-#[must_use]
-pub fn carried<R: Real>(
+pub(super) fn carried<R: Real>(
     elements: &Elements<R>,
-    (element, to): (u32, Direction),
+    element: u32,
+    to: Direction,
     other: u32,
 ) -> [i32; 3] {
     let (beside, site) = (to.from(elements.site(element)), elements.site(other));

@@ -6,9 +6,8 @@
 //! which the blade comes to them, so that one which is stopped by what cutting costs has cut the first of
 //! them. An element on the very plane of a triangle counts to the side of its normal.
 
-use crate::cells::{Cells, reach_m};
+use crate::cells::{Cells, Extent, reach_m};
 use crate::elements::{Elements, to_f64};
-use crate::links::Links;
 use palpate_twin::Vec3;
 use palpate_twin::edits::Change;
 use palpate_twin::edits::Direction;
@@ -16,20 +15,20 @@ use palpate_twin::law::Real;
 
 /// Where a blade is: its edge.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Blade {
+pub(super) struct Blade {
     /// One end \[m\].
-    pub from_m: Vec3,
+    pub(super) from_m: Vec3,
     /// The other \[m\].
-    pub to_m: Vec3,
+    pub(super) to_m: Vec3,
 }
 
 /// A motion of a blade, straight between two poses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sweep {
+pub(super) struct Sweep {
     /// Where it was.
-    pub before: Blade,
+    pub(super) before: Blade,
     /// Where it is.
-    pub after: Blade,
+    pub(super) after: Blade,
 }
 
 impl Sweep {
@@ -40,8 +39,7 @@ impl Sweep {
     }
 
     /// How far along its way the blade crosses a link with these ends, 0 to 1; none if it does not.
-    #[must_use]
-    pub fn crosses(&self, ends_m: [Vec3; 2]) -> Option<f64> {
+    pub(super) fn crosses(&self, ends_m: [Vec3; 2]) -> Option<f64> {
         let triangles = self.triangles().into_iter();
         let mut ways = triangles.filter_map(|(corners_m, way)| {
             let shares = pierced(&corners_m, ends_m)?;
@@ -51,8 +49,7 @@ impl Sweep {
     }
 
     /// Unit normal of what it sweeps; zero if that has no area.
-    #[must_use]
-    pub fn normal(&self) -> Vec3 {
+    pub(super) fn normal(&self) -> Vec3 {
         let across =
             (self.after.to_m - self.before.from_m).cross(&(self.after.from_m - self.before.to_m));
         let size = across.norm();
@@ -63,9 +60,8 @@ impl Sweep {
         }
     }
 
-    /// Corners of a box around it, `wider_m` larger on all sides \[m\].
-    #[must_use]
-    pub fn corners_m(&self, wider_m: f64) -> (Vec3, Vec3) {
+    /// A box around it, `wider_m` larger on all sides \[m\].
+    pub(super) fn extent(&self, wider_m: f64) -> Extent {
         let [p, q, r, s] = [
             self.before.from_m,
             self.before.to_m,
@@ -73,10 +69,10 @@ impl Sweep {
             self.after.to_m,
         ];
         let by = Vec3::repeat(wider_m);
-        (
-            p.inf(&q).inf(&r).inf(&s) - by,
-            p.sup(&q).sup(&r).sup(&s) + by,
-        )
+        Extent {
+            low_m: p.inf(&q).inf(&r).inf(&s) - by,
+            high_m: p.sup(&q).sup(&r).sup(&s) + by,
+        }
     }
 
     /// Whether the blade is somewhere, before and after.
@@ -120,23 +116,22 @@ fn pierced(corners_m: &[Vec3; 3], [a, b]: [Vec3; 2]) -> Option<[f64; 3]> {
 
 /// A link that a blade crosses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossing {
+pub(super) struct Crossing {
     /// Its lower end.
-    pub element: u32,
+    pub(super) element: u32,
     /// Where the upper one is, from there.
-    pub to: Direction,
+    pub(super) to: Direction,
     /// The upper end.
-    pub other: u32,
+    pub(super) other: u32,
     /// How far along its way the blade meets it, 0 to 1.
-    pub way: f64,
+    pub(super) way: f64,
     /// What cutting it costs \[J\].
-    pub tough_j: f64,
+    pub(super) tough_j: f64,
 }
 
 impl Crossing {
     /// The cut of it.
-    #[must_use]
-    pub const fn cut(&self) -> Change {
+    pub(super) const fn cut(&self) -> Change {
         Change::Cut {
             element: self.element,
             to: self.to,
@@ -147,7 +142,7 @@ impl Crossing {
 
 /// Room for finding what a blade crosses.
 #[derive(Debug, Clone)]
-pub struct Knife {
+pub(super) struct Knife {
     near: Vec<u32>,
     crossings: Vec<Crossing>,
     /// The longest link \[m\].
@@ -156,8 +151,7 @@ pub struct Knife {
 
 impl Knife {
     /// Room for a volume; it does not grow.
-    #[must_use]
-    pub fn new<R: Real>(elements: &Elements<R>) -> Self {
+    pub(super) fn new<R: Real>(elements: &Elements<R>) -> Self {
         let slots = elements.slots() as usize;
         Self {
             near: Vec::with_capacity(slots),
@@ -172,13 +166,12 @@ impl Knife {
     }
 
     /// What the last [`Knife::find`] found.
-    #[must_use]
-    pub fn crossings(&self) -> &[Crossing] {
+    pub(super) fn crossings(&self) -> &[Crossing] {
         &self.crossings
     }
 
     /// All links that a blade crosses, in the order in which it comes to them. None if it is nowhere.
-    pub fn find<R: Real>(
+    pub(super) fn find<R: Real>(
         &mut self,
         elements: &Elements<R>,
         cells: &mut Cells,
@@ -188,10 +181,9 @@ impl Knife {
         if !sweep.is_finite() {
             return &[];
         }
-        let (low_m, high_m) = sweep.corners_m(self.reach_m);
-        cells.near((&low_m, &high_m), &mut self.near);
+        cells.near(&sweep.extent(self.reach_m), &mut self.near);
         // most of them are on one side of all of it; a little more than that, for rounding
-        let (low_m, high_m) = sweep.corners_m(1e-3 * self.reach_m);
+        let Extent { low_m, high_m } = sweep.extent(1e-3 * self.reach_m);
         let aside = |a: &Vec3, b: &Vec3| {
             (0..3).any(|axis| {
                 let both_low = a[axis] < low_m[axis] && b[axis] < low_m[axis];
@@ -230,15 +222,23 @@ impl Knife {
 }
 
 /// What cutting a link costs \[J\] (row CL-02).
-#[must_use]
-pub fn tough_j<R: Real>(elements: &Elements<R>, element: u32, to: Direction, other: u32) -> f64 {
+pub(super) fn tough_j<R: Real>(
+    elements: &Elements<R>,
+    element: u32,
+    to: Direction,
+    other: u32,
+) -> f64 {
     let (own, beside) = (elements.matter(element), elements.matter(other));
     elements.bonds().of(own, beside, to.axis()).tough_j
 }
 
 /// Energy that is stored in a link \[J\]: a cut takes it out.
-#[must_use]
-pub fn stored_j<R: Real>(elements: &Elements<R>, element: u32, to: Direction, other: u32) -> f64 {
+pub(super) fn stored_j<R: Real>(
+    elements: &Elements<R>,
+    element: u32,
+    to: Direction,
+    other: u32,
+) -> f64 {
     let stiffness_npm = elements.stiffness_npm(element, other, to.axis());
     let (own, beside) = (elements.moved_m(element), elements.moved_m(other));
     let apart = own.into_iter().zip(beside).map(|(a, b)| to_f64(b - a));

@@ -107,9 +107,12 @@ fn read<const N: usize>(there: &[Cell<f32>; N]) -> [f32; N] {
     found
 }
 
-/// A run, the share of the way that its elements go, and its place in the list.
+/// A run, its links, the share of the way that its elements go, and its place in the list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Course<'a> {
+    pub(super) weave: &'a Weave,
+    /// What its links are like, if it is plain.
+    pub(super) plain: &'a Plain,
     pub(super) run: &'a Run,
     pub(super) omega: f32,
     pub(super) place: usize,
@@ -195,11 +198,10 @@ pub(super) fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
 
 /// Stiffness of the links of some elements by direction \[N/m\].
 #[inline(always)]
-fn stiff<const N: usize, const PLAIN: bool>(
-    (weave, plain): (&Weave, &Plain),
-    run: &Run,
-    begin: usize,
-) -> [[f32; N]; 6] {
+fn stiff<const N: usize, const PLAIN: bool>(on: Course<'_>, begin: usize) -> [[f32; N]; 6] {
+    let Course {
+        weave, plain, run, ..
+    } = on;
     let mut stiffness = [[0.0; N]; 6];
     for d in 0..6 {
         stiffness[d] = if PLAIN {
@@ -230,22 +232,30 @@ pub(super) const NO_RANGES: Ranges = Ranges([[(0.0, 0.0); 6]; 3]);
 impl Ranges {
     /// Those of a plain run; of others what any bond leaves.
     #[inline(always)]
-    pub(super) fn of<const PLAIN: bool>(
-        elements: &Elements<f32>,
-        (weave, plain): (&Weave, &Plain),
-    ) -> Self {
+    pub(super) fn of<const PLAIN: bool>(elements: &Elements<f32>, on: Course<'_>) -> Self {
         let mut ranges = NO_RANGES;
         for along in 0..3 {
             for d in 0..6 {
                 ranges.0[along][d] = if PLAIN {
-                    plain.range_m(elements, d, along)
+                    on.plain.range_m(elements, d, along)
                 } else {
-                    (-weave.room[d / 2][along], weave.room[d / 2][along])
+                    (-on.weave.room[d / 2][along], on.weave.room[d / 2][along])
                 };
             }
         }
         ranges
     }
+}
+
+/// What pulls at some elements.
+#[derive(Debug, Clone, Copy)]
+struct Pull<const N: usize> {
+    /// The share of the pull that they go \[m/N\].
+    gain: [f32; N],
+    /// Stiffness of their links by direction \[N/m\].
+    stiffness: [[f32; N]; 6],
+    /// Sum of the six, if it is asked for \[N/m\].
+    sum: [f32; N],
 }
 
 /// Where lanes go along one axis of the world.
@@ -265,11 +275,16 @@ struct Way<const N: usize> {
 /// plain run is cut short at the limits.
 #[inline(always)]
 fn way<const N: usize, const LOOK: bool, const PLAIN: bool>(
-    (spots, axis): (&Spots<'_, N>, usize),
-    (weave, ranges): (&Weave, &[(f32, f32); 6]),
-    (run, begin): (&Run, usize),
-    (gain, stiffness): (&[f32; N], &[[f32; N]; 6]),
+    spots: &Spots<'_, N>,
+    axis: usize,
+    ranges: &[(f32, f32); 6],
+    with: &Pull<N>,
 ) -> Way<N> {
+    let Pull {
+        gain,
+        stiffness,
+        sum,
+    } = with;
     let own = read(spots.own[axis]);
     let mut pull = [0.0_f32; N];
     let (mut least, mut most) = ([f32::NEG_INFINITY; N], [f32::INFINITY; N]);
@@ -293,10 +308,6 @@ fn way<const N: usize, const LOOK: bool, const PLAIN: bool>(
         short_j: [0.0; N],
         spare_m: [f32::INFINITY; N],
     };
-    let mut sum = [0.0; N];
-    if LOOK && PLAIN {
-        sum = lanes(&weave.sum, run.start + begin);
-    }
     for i in 0..N {
         let gone = gain[i] * pull[i];
         let mut gone = if gone.abs() >= LEAST_M { gone } else { 0.0 };
@@ -348,21 +359,27 @@ impl<const N: usize> Ways<N> {
 #[inline(always)]
 pub(super) fn ways<const N: usize, const LOOK: bool, const PLAIN: bool>(
     spots: &Spots<'_, N>,
-    (links, ranges): ((&Weave, &Plain), &Ranges),
-    Course { run, omega, .. }: Course<'_>,
+    ranges: &Ranges,
+    on: Course<'_>,
     lane: Lanes,
 ) -> Ways<N> {
     let mut gain = *spots.gain;
     let share: [f32; N] = lanes(&SHARES, WIDE - lane.done);
     for i in 0..N {
         // who looks finds those that are done where they went; others find them where they were, and go there again
-        gain[i] *= if LOOK { omega * share[i] } else { omega };
+        gain[i] *= if LOOK { on.omega * share[i] } else { on.omega };
     }
-    let stiffness = stiff::<N, PLAIN>(links, run, lane.begin);
-    let with = (&gain, &stiffness);
-    let x = way::<N, LOOK, PLAIN>((spots, 0), (links.0, &ranges.0[0]), (run, lane.begin), with);
-    let y = way::<N, LOOK, PLAIN>((spots, 1), (links.0, &ranges.0[1]), (run, lane.begin), with);
-    let z = way::<N, LOOK, PLAIN>((spots, 2), (links.0, &ranges.0[2]), (run, lane.begin), with);
+    let mut with = Pull {
+        gain,
+        stiffness: stiff::<N, PLAIN>(on, lane.begin),
+        sum: [0.0; N],
+    };
+    if LOOK && PLAIN {
+        with.sum = lanes(&on.weave.sum, on.run.start + lane.begin);
+    }
+    let x = way::<N, LOOK, PLAIN>(spots, 0, &ranges.0[0], &with);
+    let y = way::<N, LOOK, PLAIN>(spots, 1, &ranges.0[1], &with);
+    let z = way::<N, LOOK, PLAIN>(spots, 2, &ranges.0[2], &with);
     let mut ways = Ways {
         to_m: [x.to_m, y.to_m, z.to_m],
         far_m: [0.0; N],

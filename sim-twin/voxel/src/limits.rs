@@ -32,10 +32,8 @@ pub struct LimitError {
 }
 
 impl Limits {
-    /// Nothing gives (seed-001 L345).
-    pub const RIGID: Self = Self::even(1.0, 1.0, 0.0);
     /// The source's medium: 0.8 to 1.2 of the length; shear ours.
-    pub const MEDIUM: Self = Self::even(0.8, 1.2, 0.2);
+    pub(super) const MEDIUM: Self = Self::even(0.8, 1.2, 0.2);
     /// The source's loose: 0.5 to 2.5 of the length; shear ours.
     pub const LOOSE: Self = Self::even(0.5, 2.5, 0.5);
 

@@ -16,11 +16,13 @@
 
 use crate::Linked;
 use crate::blade::{Drawn, Held, cost_j};
-use crate::carve::Scoop;
+use crate::carve::{Met, Scoop};
+use crate::cells::Extent;
 use crate::cling::Cling;
-use crate::knife::{Blade, Sweep};
-use crate::links::{Links, NONE};
+use crate::exact::Exact;
+use crate::knife::{Blade, Crossing, Sweep};
 use crate::surgery::Stroke;
+use crate::tear::{TearRule, Tearing};
 use crate::touch::TOOLS;
 use palpate_twin::Vec3;
 use palpate_twin::contact::{TOOL_RANGE, usable};
@@ -99,6 +101,32 @@ impl Act {
     }
 }
 
+/// What instruments are at, from step to step.
+#[derive(Debug, Clone)]
+pub(super) struct Wield {
+    /// By tool.
+    pub(super) acts: [Option<Act>; TOOLS],
+    /// An instrument met tissue in the last step: what it does next is part of the same stroke.
+    pub(super) stroking: bool,
+    /// Links broke in the last step that could not follow a pull.
+    pub(super) tore: bool,
+    /// What breaks them, and its own propagation, if the tissue tears.
+    tearing: Option<Box<(Tearing, Exact<f32>)>>,
+}
+
+impl Wield {
+    /// Of no instruments, on a tissue that tears or does not.
+    pub(super) fn new(slots: u32, tears: bool) -> Self {
+        Self {
+            acts: [None; TOOLS],
+            stroking: false,
+            tore: false,
+            tearing: tears
+                .then(|| Box::new((Tearing::new(slots, TearRule::default()), Exact::new(slots)))),
+        }
+    }
+}
+
 /// What instruments did in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Worked {
@@ -117,7 +145,7 @@ impl Linked {
         let (mut met, mut worked) = (false, Worked::default());
         for index in 0..TOOLS {
             let now = tools.get(index).and_then(Act::of);
-            let was = std::mem::replace(&mut self.acts[index], now);
+            let was = std::mem::replace(&mut self.wield.acts[index], now);
             let like = was.filter(|was| now.is_some_and(|now| was.is_like(&now)));
             if like.is_none() {
                 // laid down: what held it is gone
@@ -127,9 +155,9 @@ impl Linked {
                 continue;
             };
             // what is taken up anew begins a stroke
-            self.stroking &= like.is_some();
-            self.surgery.go_on(self.stroking || met);
-            self.acts[index] = Some(now);
+            self.wield.stroking &= like.is_some();
+            self.surgery.go_on(self.wield.stroking || met);
+            self.wield.acts[index] = Some(now);
             let was = like.unwrap_or(now);
             let stroke = match now.instrument {
                 Instrument::Scalpel { .. } | Instrument::Curette => {
@@ -137,7 +165,7 @@ impl Linked {
                     worked.work_j += drawn.work_j;
                     worked.lost_j += drawn.lost_j;
                     worked.drawn[index] = Some(drawn);
-                    self.acts[index] = Some(now);
+                    self.wield.acts[index] = Some(now);
                     stroke
                 }
                 _ => self.work(&was, &now, worked.lost_j),
@@ -148,14 +176,14 @@ impl Linked {
                 self.mend();
             }
         }
-        self.stroking = met;
+        self.wield.stroking = met;
         worked
     }
 
     /// Draws a blade or a curette through the tissue, as far as its tool pulls; the stroke is none if no tissue was
     /// near.
     fn draw(&mut self, was: &Act, now: &mut Act) -> (Option<Stroke>, Drawn) {
-        let (edges, spacing_m) = ((&was.blade, &now.blade), self.spacing_m);
+        let spacing_m = self.spacing_m;
         let mut held = was.held;
         let eased_j = held.retune(&was.blade, now.held.stiffness_npm);
         let ball = matches!(now.instrument, Instrument::Curette).then_some(now.radius_m);
@@ -167,30 +195,29 @@ impl Linked {
         });
         let mut way = 1.0 / share;
         let reach_m = ball.unwrap_or_else(|| self.surgery.knife_reach_m());
-        let (low_m, high_m) = sweep.corners_m(reach_m);
         // a blade that stays cuts nothing, and a curette takes what comes into it
-        let near = (ahead.is_some() || ball.is_some()) && self.follow_near((&low_m, &high_m));
+        let near = (ahead.is_some() || ball.is_some()) && self.follow_near(&sweep.extent(reach_m));
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         let stroke = near.then(|| {
             let Some(radius_m) = ball else {
                 let across = sweep.normal();
                 return surgery.draw(elements, &sweep, |crossings| {
-                    let met = (crossings, spacing_m);
-                    way = held.way(&now.blade, share, met, |c| (c.way, cost_j(c, &across)));
+                    let cost = |c: &Crossing| (c.way, cost_j(c, &across));
+                    way = held.way(&now.blade, share, crossings, spacing_m, cost);
                     (crossings.partition_point(|c| c.way <= way), way)
                 });
             };
             let axis = sweep;
             surgery.scoop(elements, &Scoop { axis, radius_m }, |met| {
                 if ahead.is_some() {
-                    way = held.way(&now.blade, share, (met, spacing_m), |m| {
-                        (m.way, paid_share * m.tough_j)
-                    });
+                    let cost = |m: &Met| (m.way, paid_share * m.tough_j);
+                    way = held.way(&now.blade, share, met, spacing_m, cost);
                 }
                 (met.partition_point(|m| m.way <= way), way)
             })
         });
-        let mut drawn = held.draw(edges, ahead.is_some().then_some((&sweep, way)));
+        let to = ahead.is_some().then_some((&sweep, way));
+        let mut drawn = held.draw(&was.blade, &now.blade, to);
         drawn.lost_j += eased_j;
         now.held = held;
         (stroke, drawn)
@@ -210,8 +237,7 @@ impl Linked {
             Instrument::Glue { reach_m } => reach_m + surgery.glue_reach_m(),
             _ => now.radius_m,
         };
-        let (low_m, high_m) = sweep.corners_m(reach_m);
-        if !self.follow_near((&low_m, &high_m)) {
+        if !self.follow_near(&sweep.extent(reach_m)) {
             return None;
         }
         // a link that stores energy is paid from what hands have lost in the tissue
@@ -219,62 +245,46 @@ impl Linked {
         let (elements, surgery) = (&mut self.elements, &mut self.surgery);
         Some(match now.instrument {
             Instrument::Blunt | Instrument::Scalpel { .. } | Instrument::Curette => return None,
-            Instrument::Glue { reach_m } => surgery.join_within(elements, (to_m, reach_m), paid_j),
+            Instrument::Glue { reach_m } => surgery.join_within(elements, to_m, reach_m, paid_j),
             Instrument::Tack => surgery.pin(elements, &ball, true),
             Instrument::Untack => surgery.pin(elements, &ball, false),
         })
     }
 
-    /// Tells the surgery where elements are that may be in a box; whether there are any.
-    fn follow_near(&mut self, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
-        let (mut any, mut zone) = (false, 0);
-        while let Some((met, runs)) = self.zone_near(zone, (low_m, high_m)) {
-            for run in runs {
-                for slot in self.near(run, (low_m, high_m)) {
-                    // no more than slots
-                    let element = u32::try_from(slot).unwrap_or(NONE);
-                    any |= self.is_in(element, (low_m, high_m));
-                    self.surgery.follow(&self.elements, element);
-                }
-            }
-            zone = met + 1;
-        }
-        for &element in &self.weave.loose {
-            any |= self.is_in(element, (low_m, high_m));
+    /// Tells the surgery where elements are that may be in a box; whether there are any: a tool in the hole that it made
+    /// goes on with its stroke.
+    fn follow_near(&mut self, extent: &Extent) -> bool {
+        self.find_near(extent);
+        let mut any = false;
+        for &element in &self.contact.near {
+            any |= extent.holds(&self.elements.at_m(element));
             self.surgery.follow(&self.elements, element);
         }
         any
-    }
-
-    /// Whether the place of an element is in a box; a tool in the hole that it made goes on with its stroke.
-    fn is_in(&self, element: u32, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
-        let at_m = self.elements.at_m(element);
-        let within = |axis: usize| (low_m[axis]..=high_m[axis]).contains(&at_m[axis]);
-        (0..3).all(within)
     }
 
     /// Breaks links that jaws pull farther than they go (row TP-05), if the tissue tears; what moves then is seen
     /// to by later steps. A tear that goes on from the step before is one stroke with it. Gives the energy that
     /// was in them \[J\].
     pub(super) fn tear(&mut self, dt_s: f64, goes_on: bool) -> f64 {
-        let Some(tearing) = &mut self.tearing else {
+        let Some(tearing) = &mut self.wield.tearing else {
             return 0.0;
         };
-        let (clings, cling_of) = (&self.clings, &self.cling_of);
-        self.controls.retain(|control| {
+        let (clings, cling_of) = (&self.contact.clings, &self.contact.cling_of);
+        self.chain.controls.retain(|control| {
             let cling = clings.get(cling_of[control.element as usize] as usize);
             cling.is_some_and(Cling::grasped)
         });
-        self.surgery.go_on(self.stroking || goes_on);
+        self.surgery.go_on(self.wield.stroking || goes_on);
         let (tearing, exact) = (&mut tearing.0, &mut tearing.1);
         let elements = &mut self.elements;
         let (_, stroke) = self
             .surgery
-            .pull(elements, (tearing, exact), (&self.controls, dt_s));
+            .pull(elements, tearing, exact, &self.chain.controls, dt_s);
         exact.restore(elements);
-        self.tore = stroke.links > 0;
+        self.wield.tore = stroke.links > 0;
         self.mend();
-        for &element in self.touched.iter().flatten() {
+        for &element in self.contact.touched.iter().flatten() {
             self.weave.gain[element as usize] = 0.0;
         }
         -stroke.stored_j
@@ -291,7 +301,7 @@ impl Linked {
             fits &= self.fits(end);
             self.weave.renew(&self.elements, end);
             let run = self.weave.run_of[end as usize];
-            if let Some(spare_m) = self.spare_m.get_mut(run as usize) {
+            if let Some(spare_m) = self.pace.spare_m.get_mut(run as usize) {
                 // it was not asked of links that were not there and of elements that were held
                 *spare_m = -1.0;
             }
@@ -300,11 +310,11 @@ impl Linked {
         let carried = |change: &Change| matches!(change, Change::Carry { .. });
         if !fits || self.surgery.changes().iter().any(carried) {
             self.weave.lay(&self.elements);
-            self.drift_m.fill(0.0);
+            self.pace.drift_m.fill(0.0);
             self.survey_all();
-            self.spare_m.fill(-1.0);
+            self.pace.spare_m.fill(-1.0);
             let wake_m = self.wake_m();
-            self.stir_m.fill(wake_m);
+            self.pace.stir_m.fill(wake_m);
             self.restir();
         }
         self.show_rest();
@@ -334,21 +344,21 @@ impl Linked {
         let stroke = match *edit {
             Edit::Cut { point_m, normal } => {
                 let normal = checked(&point_m, &normal)?;
-                surgery.part(elements, (&point_m, &normal))
+                surgery.part(elements, &point_m, &normal)
             }
-            Edit::Replay(changes, part) => surgery.apply(elements, (part, changes)),
+            Edit::Replay(changes, part) => surgery.apply(elements, part, changes),
             Edit::Undo => surgery.undo(elements),
             Edit::Redo => surgery.redo(elements),
             Edit::Stiffen { .. } | Edit::Scale { .. } => return Err(EditError::Kind(edit.kind())),
         };
-        (self.stroking, self.tore) = (false, false);
+        (self.wield.stroking, self.wield.tore) = (false, false);
         // what presses an element that was taken out is gone
         let freed_j = pressed_j - self.contact_j();
         let energy_j = stroke.stored_j - freed_j;
         self.mend();
-        self.ledger.edit_j += energy_j;
-        self.ledger.contact_j -= freed_j;
-        self.ledger.elastic_j += stroke.stored_j;
+        self.account.ledger.edit_j += energy_j;
+        self.account.ledger.contact_j -= freed_j;
+        self.account.ledger.elastic_j += stroke.stored_j;
         Ok(EditReport {
             elements: stroke.links + stroke.elements,
             energy_j,

@@ -2,8 +2,6 @@
 //!
 //! Source: seed-001 section 3.4.3 (stability of the gain) and 3.4.6 (two stages a tick).
 
-use crate::propagation::Propagation;
-
 /// Choices of [`super::Linked`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkedParams {
@@ -18,8 +16,6 @@ pub struct LinkedParams {
     /// Depth of an element in a tool, over the spacing, from which the chain is asked to move it out
     /// with all that must follow; greater than 0.
     pub deep: f32,
-    /// How whoever must follow then is found.
-    pub propagation: Propagation,
     /// Coulomb's coefficient of what tools press, 0 or more.
     pub friction: f64,
     /// Coulomb's coefficient of smooth jaws, 0 or more (seed-004 row S4-P12): an element that they have slips where it is
@@ -42,7 +38,6 @@ impl Default for LinkedParams {
             omega: 1.7,
             still: 1e-6,
             deep: 0.1,
-            propagation: Propagation::Exact,
             friction: 0.0,
             jaw_friction: None,
             tears: false,

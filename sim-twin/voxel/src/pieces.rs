@@ -8,8 +8,7 @@
 //!
 //! Links never cross objects: a join of two has the smaller one take the other's number, of equal ones the first.
 
-use crate::elements::Elements;
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use crate::strands::Strands;
 use crate::walk::Walk;
 use palpate_twin::edits::Change;
@@ -205,13 +204,13 @@ impl Fronts {
         };
         let mut root = front;
         strands.beside(elements, strand, |other, length| {
-            root = self.meet(root, (other, length));
+            root = self.meet(root, other, length);
         });
         root
     }
 
     /// A front finds a strand of so many elements; the front that this is part of after.
-    fn meet(&mut self, root: u32, (strand, length): (u32, u32)) -> u32 {
+    fn meet(&mut self, root: u32, strand: u32, length: u32) -> u32 {
         if self.seen[strand as usize].by != NONE {
             let met = self.root(self.seen[strand as usize].by);
             return if met == root {
@@ -251,7 +250,8 @@ impl Fronts {
     /// Gives the elements that a front went through to an object.
     fn give<R: Real>(
         &self,
-        (elements, strands): (&mut Elements<R>, &Strands),
+        elements: &mut Elements<R>,
+        strands: &Strands,
         front: u32,
         object: u32,
     ) {
@@ -285,21 +285,20 @@ impl Fronts {
 
 /// The pieces of a volume: every one an object with a number of its own.
 #[derive(Debug, Clone)]
-pub struct Pieces {
+pub(super) struct Pieces {
     /// Numbers and their elements' count, numbers growing.
-    live: Vec<(u32, u32)>,
+    pub(super) live: Vec<(u32, u32)>,
     next: u32,
     /// Ends of cut links since the last [`Pieces::settle`].
     ends: Vec<u32>,
     is_end: Vec<bool>,
-    strands: Strands,
+    pub(super) strands: Strands,
     fronts: Fronts,
 }
 
 impl Pieces {
     /// The pieces of a volume. Parts of an object that are not linked get numbers of their own.
-    #[must_use]
-    pub fn new<R: Real>(elements: &mut Elements<R>) -> Self {
+    pub(super) fn new<R: Real>(elements: &mut Elements<R>) -> Self {
         let slots = elements.slots();
         let mut pieces = Self {
             live: Vec::with_capacity(slots as usize + 1),
@@ -354,11 +353,7 @@ impl Pieces {
 
     /// Counts the elements of all objects anew, where every object is known to be one piece, as after a thaw, in which
     /// links may have changed.
-    pub(super) fn recount<R: Real>(
-        &mut self,
-        elements: &Elements<R>,
-        (next, changed): (u32, bool),
-    ) {
+    pub(super) fn recount<R: Real>(&mut self, elements: &Elements<R>, next: u32, changed: bool) {
         self.next = next;
         if changed {
             self.strands.lay(elements);
@@ -375,30 +370,17 @@ impl Pieces {
         self.ends.clear();
     }
 
-    /// Objects and the number of their elements, in the order of their numbers.
-    #[must_use]
-    pub fn live(&self) -> &[(u32, u32)] {
-        &self.live
-    }
-
     /// Number of elements of an object.
-    #[must_use]
-    pub fn size(&self, object: u32) -> u32 {
+    pub(super) fn size(&self, object: u32) -> u32 {
         let found = self.live.binary_search_by_key(&object, |&(id, _)| id);
         found.map_or(0, |at| self.live[at].1)
     }
 
-    /// Links that were followed so far, from an element or from a strand of them.
-    #[must_use]
-    pub const fn looked(&self) -> u64 {
-        self.strands.looked()
-    }
-
     /// Notes a change that was made; cuts part nothing before [`Pieces::settle`].
-    pub fn note<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) {
+    pub(super) fn note<R: Real>(&mut self, elements: &mut Elements<R>, change: Change) {
         match change {
             Change::Cut { element, to, other } => {
-                self.strands.note_link((element, to), other);
+                self.strands.note_link(element, to, other);
                 for end in [element, other] {
                     if !self.is_end[end as usize] {
                         self.is_end[end as usize] = true;
@@ -408,7 +390,7 @@ impl Pieces {
             }
             Change::Join { element, to, other } => {
                 self.merge(elements, [element, other]);
-                self.strands.note_link((element, to), other);
+                self.strands.note_link(element, to, other);
             }
             Change::Take { element } => {
                 self.strands.note(element);
@@ -425,7 +407,7 @@ impl Pieces {
     }
 
     /// Finds what the cuts since the last time have parted; how many new pieces there are.
-    pub fn settle<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
+    pub(super) fn settle<R: Real>(&mut self, elements: &mut Elements<R>) -> usize {
         let mut ends = std::mem::take(&mut self.ends);
         for &end in &ends {
             self.is_end[end as usize] = false;
@@ -464,7 +446,7 @@ impl Pieces {
             }
             let own = elements.object(front.done.head);
             let object = self.number();
-            self.fronts.give((elements, &self.strands), at, object);
+            self.fronts.give(elements, &self.strands, at, object);
             self.add(own, -i64::from(front.count));
             self.add(object, front.count.into());
             parted += 1;
@@ -513,7 +495,7 @@ impl Pieces {
         let front = u32::from(small == 0);
         let count = self.fronts.fronts[front as usize].count;
         self.fronts
-            .give((elements, &self.strands), front, objects[1 - small]);
+            .give(elements, &self.strands, front, objects[1 - small]);
         self.fronts.clear();
         (small, count)
     }

@@ -7,8 +7,9 @@
 //! [`LinkedParams::still`]: crate::LinkedParams::still
 
 use crate::Linked;
-use crate::elements::colour_of;
-use crate::links::NONE;
+use crate::cells::Extent;
+use crate::elements::{NONE, colour_of};
+use crate::marks::Marks;
 use crate::sweep;
 use crate::sweep::BATCH;
 use palpate_twin::Vec3;
@@ -16,11 +17,11 @@ use palpate_twin::Vec3;
 /// Way of a run's elements, over the spacing, after which its bounds are looked at again.
 const DRIFT: f32 = 0.25;
 /// Runs of a zone: those of a batch.
-pub(super) const ZONE: usize = BATCH;
+const ZONE: usize = BATCH;
 
 /// Where the elements of some runs may be: corners of a box, and how far they may have gone out of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Zone {
+struct Zone {
     least_m: Vec3,
     most_m: Vec3,
     drift_m: f32,
@@ -36,52 +37,95 @@ impl Zone {
     }
 
     /// Whether it may reach into a box.
-    fn meets(&self, (low_m, high_m): (&Vec3, &Vec3)) -> bool {
+    fn meets(&self, extent: &Extent) -> bool {
         let drift_m = f64::from(self.drift_m);
         (0..3).all(|along| {
-            self.most_m[along] + drift_m >= low_m[along]
-                && self.least_m[along] - drift_m <= high_m[along]
+            self.most_m[along] + drift_m >= extent.low_m[along]
+                && self.least_m[along] - drift_m <= extent.high_m[along]
         })
     }
 }
 
+/// Which runs move, how far, and where they are: by run, or as sets of runs. Room is made once.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    /// Farthest way in the last sweep \[m\].
+    pub(super) stir_m: Vec<f32>,
+    /// How far the elements of a run may go before a link of theirs can be at a limit, at least \[m\].
+    pub(super) spare_m: Vec<f32>,
+    /// Least and most displacement by axis when it was last looked at \[m\].
+    bounds: Vec<[(f32, f32); 3]>,
+    /// How far a run's elements may have gone since \[m\].
+    pub(super) drift_m: Vec<f32>,
+    /// Runs of the sweep at hand.
+    pub(super) awake: Marks,
+    /// Runs that went some way in the last sweep.
+    stirring: Marks,
+    /// Runs that moved since the surface was seen.
+    pub(super) moved: Marks,
+    /// Runs whose bounds are to be looked at again.
+    drifted: Marks,
+    /// Where runs are, so many at once.
+    zones: Vec<Zone>,
+}
+
+impl Pace {
+    /// Of as many runs as there are slots, at most.
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            stir_m: vec![0.0; slots],
+            spare_m: vec![-1.0; slots],
+            bounds: vec![[(0.0, 0.0); 3]; slots],
+            drift_m: vec![0.0; slots],
+            awake: Marks::new(slots),
+            stirring: Marks::new(slots),
+            moved: Marks::new(slots),
+            drifted: Marks::new(slots),
+            zones: Vec::with_capacity(slots.div_ceil(ZONE)),
+        }
+    }
+}
+
 impl Linked {
-    /// The runs that may be in a box, in order, by zones: the next ones from a zone on, and that zone.
-    pub(super) fn zone_near(
-        &self,
-        from: usize,
-        corners_m: (&Vec3, &Vec3),
-    ) -> Option<(usize, std::ops::Range<usize>)> {
-        let zone = (from..self.zones.len()).find(|&zone| self.zones[zone].meets(corners_m))?;
-        let runs = ZONE * zone..(ZONE * (zone + 1)).min(self.weave.runs.len());
-        Some((zone, runs))
+    /// Lists the slots that may be in a box: those of runs in order, by zones, and then the loose ones.
+    pub(super) fn find_near(&mut self, extent: &Extent) {
+        let mut near = std::mem::take(&mut self.contact.near);
+        near.clear();
+        for (nth, zone) in self.pace.zones.iter().enumerate() {
+            if !zone.meets(extent) {
+                continue;
+            }
+            for run in ZONE * nth..(ZONE * (nth + 1)).min(self.weave.runs.len()) {
+                // no more than slots
+                let slots = self.near(run, extent);
+                near.extend(slots.map(|slot| u32::try_from(slot).unwrap_or(NONE)));
+            }
+        }
+        near.extend(&self.weave.loose);
+        self.contact.near = near;
     }
 
     /// The part of a run that may be in a box.
-    pub(super) fn near(
-        &self,
-        index: usize,
-        (low_m, high_m): (&Vec3, &Vec3),
-    ) -> std::ops::Range<usize> {
+    fn near(&self, index: usize, extent: &Extent) -> std::ops::Range<usize> {
         let run = &self.weave.runs[index];
         let rest_m = self
             .elements
             .rest_m(u32::try_from(run.start).unwrap_or(NONE));
-        let drift_m = self.drift_m[index];
-        let bounds = self.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
+        let drift_m = self.pace.drift_m[index];
+        let bounds = self.pace.bounds[index].map(|(least, most)| (least - drift_m, most + drift_m));
         let nowhere = run.start..run.start;
         for along in [1, 2] {
             let (least, most) = bounds[along];
-            if rest_m[along] + f64::from(most) < low_m[along]
-                || rest_m[along] + f64::from(least) > high_m[along]
+            if rest_m[along] + f64::from(most) < extent.low_m[along]
+                || rest_m[along] + f64::from(least) > extent.high_m[along]
             {
                 return nowhere;
             }
         }
         let pitch_m = 2.0 * self.elements.frame().spacing_m[0];
         let (least, most) = bounds[0];
-        let from = (low_m.x - f64::from(most) - rest_m.x) / pitch_m;
-        let to = (high_m.x - f64::from(least) - rest_m.x) / pitch_m;
+        let from = (extent.low_m.x - f64::from(most) - rest_m.x) / pitch_m;
+        let to = (extent.high_m.x - f64::from(least) - rest_m.x) / pitch_m;
         if !(from.is_finite() && to.is_finite()) {
             return nowhere;
         }
@@ -124,9 +168,9 @@ impl Linked {
     /// Sweeps the runs of a colour, so many at once; gives the energy that this took out \[J\].
     fn sweep_runs(&mut self, colour: usize) -> f64 {
         let mut lost_j = 0.0;
-        let (mut runs, mut farthest_m) = ([0; BATCH], [0.0; BATCH]);
-        for nth in 0..self.awake.words() {
-            let mut word = self.awake.word(nth) & self.weave.of_colour(nth, colour);
+        let mut runs = [0; BATCH];
+        for nth in 0..self.pace.awake.words() {
+            let mut word = self.pace.awake.word(nth) & self.weave.of_colour(nth, colour);
             let mut count = 0;
             while word != 0 {
                 let index = BATCH * nth + word.trailing_zeros() as usize;
@@ -139,17 +183,19 @@ impl Linked {
             if count == 0 {
                 continue;
             }
-            let batch = (&runs[..count], self.params.omega);
-            let ways = (&mut self.spare_m[..], &mut farthest_m);
-            lost_j += sweep::pass_runs(&mut self.elements, &self.weave, batch, ways);
-            self.swept((nth, batch.0), &farthest_m);
+            let runs = &runs[..count];
+            let (elements, weave) = (&mut self.elements, &self.weave);
+            let spare_m = &mut self.pace.spare_m;
+            let swept = sweep::pass_runs(elements, weave, runs, self.params.omega, spare_m);
+            lost_j += swept.lost_j;
+            self.swept(nth, runs, &swept.farthest_m);
         }
         lost_j
     }
 
     /// Notes how far runs of a word went in a sweep \[m\].
     #[inline]
-    fn swept(&mut self, (word, runs): (usize, &[u32]), farthest_m: &[f32]) {
+    fn swept(&mut self, word: usize, runs: &[u32], farthest_m: &[f32]) {
         let far_m = self.far_m();
         let mut went = 0;
         for (&run, &way_m) in runs.iter().zip(farthest_m) {
@@ -158,22 +204,22 @@ impl Linked {
             }
             let run = run as usize;
             went |= 1 << (run % BATCH);
-            self.stir_m[run] = self.stir_m[run].max(way_m);
-            let drift_m = self.drift_m[run] + way_m;
-            self.drift_m[run] = drift_m;
+            self.pace.stir_m[run] = self.pace.stir_m[run].max(way_m);
+            let drift_m = self.pace.drift_m[run] + way_m;
+            self.pace.drift_m[run] = drift_m;
             // a word's runs are a zone
-            let zone = &mut self.zones[word];
+            let zone = &mut self.pace.zones[word];
             zone.drift_m = zone.drift_m.max(drift_m);
             if drift_m > far_m {
-                self.drifted.add(run);
+                self.pace.drifted.add(run);
             }
-            self.spare_m[run] -= way_m;
+            self.pace.spare_m[run] -= way_m;
             for &beside in self.weave.beside(run) {
-                self.spare_m[beside as usize] -= way_m;
+                self.pace.spare_m[beside as usize] -= way_m;
             }
         }
-        self.stirring.add_word(word, went);
-        self.moved.add_word(word, went);
+        self.pace.stirring.add_word(word, went);
+        self.pace.moved.add_word(word, went);
     }
 
     /// How far a run may go before its bounds are looked at again \[m\].
@@ -188,90 +234,84 @@ impl Linked {
     #[inline]
     pub(super) fn went(&mut self, run: usize, way_m: f32) {
         self.stir(run, way_m);
-        self.drift_m[run] += way_m;
-        let zone = &mut self.zones[run / ZONE];
-        zone.drift_m = zone.drift_m.max(self.drift_m[run]);
-        self.moved.add(run);
-        if self.drift_m[run] > self.far_m() {
-            self.drifted.add(run);
+        self.pace.drift_m[run] += way_m;
+        let zone = &mut self.pace.zones[run / ZONE];
+        zone.drift_m = zone.drift_m.max(self.pace.drift_m[run]);
+        self.pace.moved.add(run);
+        if self.pace.drift_m[run] > self.far_m() {
+            self.pace.drifted.add(run);
         }
     }
 
     /// Lets the next sweep look at a run and those beside it, if this is far enough \[m\].
     #[inline]
     pub(super) fn stir(&mut self, run: usize, way_m: f32) {
-        self.stir_m[run] = self.stir_m[run].max(way_m);
-        self.stirring.add(run);
+        self.pace.stir_m[run] = self.pace.stir_m[run].max(way_m);
+        self.pace.stirring.add(run);
     }
 
     /// Lists who is to be looked at anew, by how far runs went.
     pub(super) fn restir(&mut self) {
-        self.stirring.clear();
+        self.pace.stirring.clear();
         for run in 0..self.weave.runs.len() {
-            if self.stir_m[run] > 0.0 {
-                self.stirring.add(run);
+            if self.pace.stir_m[run] > 0.0 {
+                self.pace.stirring.add(run);
             }
         }
     }
 
     /// Finds the runs that moved in the last sweep, or beside one that did.
     fn wake(&mut self) {
-        if 2 * self.stirring.count() > self.weave.runs.len() {
+        if 2 * self.pace.stirring.count() > self.weave.runs.len() {
             self.wake_most();
         } else {
             self.wake_few();
         }
-        self.stirring.clear();
+        self.pace.stirring.clear();
     }
 
     /// Asks those that moved for those beside them.
     fn wake_few(&mut self) {
-        self.awake.clear();
+        self.pace.awake.clear();
         let mut from = 0;
-        while let Some(run) = self.stirring.next(from) {
+        while let Some(run) = self.pace.stirring.next(from) {
             from = run + 1;
-            if self.stir_m[run] > self.still_m {
-                self.awake.add(run);
+            if self.pace.stir_m[run] > self.still_m {
+                self.pace.awake.add(run);
                 for &beside in self.weave.beside(run) {
-                    self.awake.add(beside as usize);
+                    self.pace.awake.add(beside as usize);
                 }
             }
-            self.stir_m[run] = 0.0;
+            self.pace.stir_m[run] = 0.0;
         }
     }
 
     /// Finds the same, quicker where most moved: asks those that did not whether one beside them has.
     fn wake_most(&mut self) {
         let runs = self.weave.runs.len();
-        self.awake.clear();
+        self.pace.awake.clear();
         for nth in 0..runs.div_ceil(BATCH) {
             let mut word = 0;
             for run in BATCH * nth..runs.min(BATCH * (nth + 1)) {
-                let stirs = |run: usize| self.stir_m[run] > self.still_m;
+                let stirs = |run: usize| self.pace.stir_m[run] > self.still_m;
                 let beside = || self.weave.beside(run).iter();
                 let wakes = stirs(run) || beside().any(|&other| stirs(other as usize));
                 word |= u64::from(wakes) << (run % BATCH);
             }
-            self.awake.set_word(nth, word);
+            self.pace.awake.set_word(nth, word);
         }
-        self.stir_m[..runs].fill(0.0);
-    }
-
-    /// Runs that the last sweep looked at: what it cost.
-    #[must_use]
-    pub fn runs_awake(&self) -> usize {
-        self.awake.count()
+        self.pace.stir_m[..runs].fill(0.0);
     }
 
     /// Finds the bounds of a run; gives the energy of the links up from its elements \[J\].
     pub(super) fn survey(&mut self, index: usize) -> f64 {
         let run = self.weave.runs[index];
         let seen = sweep::survey(&self.elements, &self.weave, &run);
-        self.bounds[index] = seen.bounds_m;
+        self.pace.bounds[index] = seen.bounds_m;
         let ends = [run.start, run.start + run.len - 1]
             .map(|slot| self.elements.rest_m(u32::try_from(slot).unwrap_or(NONE)));
-        let zone = &mut self.zones[index / ZONE];
-        zone.drift_m = zone.drift_m.max(self.drift_m[index]);
+        let zone = &mut self.pace.zones[index / ZONE];
+        zone.drift_m = zone.drift_m.max(self.pace.drift_m[index]);
         for (along, (least, most)) in seen.bounds_m.into_iter().enumerate() {
             let [first, last] = ends.map(|end| end[along]);
             zone.least_m[along] = zone.least_m[along].min(first + f64::from(least));
@@ -284,20 +324,20 @@ impl Linked {
     /// their elements \[J\].
     pub(super) fn survey_all(&mut self) -> f64 {
         let runs = self.weave.runs.len();
-        self.zones.clear();
-        self.zones.resize(runs.div_ceil(ZONE), Zone::empty());
-        self.drifted.clear();
+        self.pace.zones.clear();
+        self.pace.zones.resize(runs.div_ceil(ZONE), Zone::empty());
+        self.pace.drifted.clear();
         (0..runs).map(|run| self.survey(run)).sum()
     }
 
     /// Finds the bounds of runs that have gone far since.
     pub(super) fn survey_far(&mut self) {
         let mut from = 0;
-        while let Some(run) = self.drifted.next(from) {
+        while let Some(run) = self.pace.drifted.next(from) {
             from = run + 1;
-            self.drift_m[run] = 0.0;
+            self.pace.drift_m[run] = 0.0;
             self.survey(run);
         }
-        self.drifted.clear();
+        self.pace.drifted.clear();
     }
 }

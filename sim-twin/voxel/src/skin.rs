@@ -3,8 +3,7 @@
 //! Source: ours (row RN-01). Elements of the surface are listed by run, so that a step looks at those of the runs
 //! that moved only, however large the surface is.
 
-use crate::elements::Elements;
-use crate::links::NONE;
+use crate::elements::{Elements, NONE};
 use crate::marks::Marks;
 use crate::weave::Weave;
 use palpate_twin::Vec3;

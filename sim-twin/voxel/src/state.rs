@@ -10,12 +10,10 @@
 use crate::Linked;
 use crate::blade::Held;
 use crate::cling::Cling;
-use crate::elements::{Elements, to_f64};
+use crate::elements::{Elements, NONE, to_f64};
 use crate::knife::Blade;
-use crate::links::{Links, NONE};
 use crate::operate::Act;
 use crate::params::LinkedParams;
-use crate::propagation::Propagation;
 use crate::touch::{Rod, TOOLS};
 use crate::weave::Run;
 use palpate_twin::Vec3;
@@ -84,10 +82,15 @@ impl Linked {
             numbers.extend(moved_m.iter().map(|&x| to_f64(x)));
         }
         let stiffened = &self.elements.stiffened;
-        for column in [&self.stir_m, &self.spare_m, &self.drift_m, stiffened] {
+        for column in [
+            &self.pace.stir_m,
+            &self.pace.spare_m,
+            &self.pace.drift_m,
+            stiffened,
+        ] {
             numbers.extend(column.iter().map(|&x| to_f64(x)));
         }
-        let books = &self.ledger;
+        let books = &self.account.ledger;
         numbers.extend([
             books.kinetic_j,
             books.elastic_j,
@@ -97,8 +100,8 @@ impl Linked {
             books.edit_j,
             books.mass_j,
             books.residual_j,
-            self.granted_j,
-            self.owed_s,
+            self.account.granted_j,
+            self.account.owed_s,
         ]);
         for index in 0..TOOLS {
             self.write_tool(index, numbers);
@@ -107,26 +110,27 @@ impl Linked {
         integers.reserve(self.integers_max());
         self.elements.write(integers);
         integers.extend([
-            self.steps,
-            self.refused,
-            u64::from(self.stroking) | u64::from(self.tore) << 1,
+            self.account.steps,
+            self.chain.refused,
+            u64::from(self.wield.stroking) | u64::from(self.wield.tore) << 1,
         ]);
         integers.extend(
-            self.acts
+            self.wield
+                .acts
                 .map(|act| act.map_or(0, |act| code(act.instrument))),
         );
-        integers.extend(self.closed.map(u64::from));
-        let touched = &self.touched;
+        integers.extend(self.contact.closed.map(u64::from));
+        let touched = &self.contact.touched;
         integers.extend([
             pair(touched[0].len(), touched[1].len()),
-            pair(self.fixed.len(), self.clings.len()),
+            pair(self.contact.fixed.len(), self.contact.clings.len()),
             self.weave.runs.len() as u64,
         ]);
-        let touched = touched.iter().chain([&self.fixed]).flatten();
+        let touched = touched.iter().chain([&self.contact.fixed]).flatten();
         integers.extend(touched.map(|&element| u64::from(element)));
-        let clings = self.clings.iter();
+        let clings = self.contact.clings.iter();
         integers.extend(clings.map(|cling| pair(cling.tool, cling.element as usize)));
-        for cling in &self.clings {
+        for cling in &self.contact.clings {
             numbers.extend(cling.arm_m.iter().chain(cling.free.iter()));
             numbers.push(cling.share);
         }
@@ -144,7 +148,7 @@ impl Linked {
 
     /// Appends what is known of a tool.
     fn write_tool(&self, index: usize, numbers: &mut Vec<f64>) {
-        numbers.extend(self.felt_n[index].iter());
+        numbers.extend(self.contact.felt_n[index].iter());
         // a rod without a radius is none
         let none = Rod {
             from_m: Vec3::zeros(),
@@ -154,11 +158,11 @@ impl Linked {
             stiffness_npm: 0.0,
             jaw_m: Vec3::zeros(),
         };
-        let rod = self.rods[index].unwrap_or(none);
+        let rod = self.contact.rods[index].unwrap_or(none);
         let vectors = [rod.from_m, rod.shaft_m, rod.jaw_m];
         numbers.extend(vectors.iter().flat_map(|vector| vector.iter()));
         numbers.extend([rod.radius_m, rod.stiffness_npm]);
-        let (blade, held, [radius_m, reach_m]) = match &self.acts[index] {
+        let (blade, held, [radius_m, reach_m]) = match &self.wield.acts[index] {
             Some(act) => (act.blade, act.held, [act.radius_m, reach_m(act.instrument)]),
             None => Default::default(),
         };
@@ -214,15 +218,19 @@ impl Linked {
         let changed =
             self.elements.read(of_elements) || self.unstiffened != self.elements.stiffened;
         if let Some((&[steps, refused, stroking], rest)) = more.split_first_chunk::<3>() {
-            (self.steps, self.refused) = (steps, refused);
-            (self.stroking, self.tore) = (stroking & 1 != 0, stroking & 2 != 0);
+            (self.account.steps, self.chain.refused) = (steps, refused);
+            (self.wield.stroking, self.wield.tore) = (stroking & 1 != 0, stroking & 2 != 0);
             let (codes, closed) = rest.split_at(TOOLS);
             self.read_acts(&snapshot.numbers, codes);
-            for (own, &closed) in self.closed.iter_mut().zip(closed) {
+            for (own, &closed) in self.contact.closed.iter_mut().zip(closed) {
                 *own = closed != 0;
             }
         }
-        let own = self.touched.iter_mut().chain([&mut self.fixed]);
+        let own = self
+            .contact
+            .touched
+            .iter_mut()
+            .chain([&mut self.contact.fixed]);
         for (own, from) in own.zip(lists.touched) {
             own.clear();
             // slots before
@@ -240,7 +248,11 @@ impl Linked {
     fn read_numbers(&mut self, numbers: &[f64]) {
         let slots = self.elements.slots() as usize;
         let columns = self.elements.moved_m.iter_mut();
-        let columns = columns.chain([&mut self.stir_m, &mut self.spare_m, &mut self.drift_m]);
+        let columns = columns.chain([
+            &mut self.pace.stir_m,
+            &mut self.pace.spare_m,
+            &mut self.pace.drift_m,
+        ]);
         let columns = columns.chain([&mut self.elements.stiffened]);
         for (column, from) in columns.zip(numbers.chunks_exact(slots)) {
             for (own, &from) in column.iter_mut().zip(from) {
@@ -264,8 +276,8 @@ impl Linked {
             ],
         ) = numbers[ELEMENT * slots..].first_chunk::<NUMBERS>()
         {
-            (self.granted_j, self.owed_s) = (granted_j, owed_s);
-            self.ledger = Ledger {
+            (self.account.granted_j, self.account.owed_s) = (granted_j, owed_s);
+            self.account.ledger = Ledger {
                 kinetic_j,
                 elastic_j,
                 contact_j,
@@ -280,19 +292,24 @@ impl Linked {
 
     /// Takes what is tied to tools.
     fn read_clings(&mut self, numbers: &[f64], clings: &[u64]) {
-        self.clings.clear();
-        self.cling_of.fill(NONE);
+        self.contact.clings.clear();
+        self.contact.cling_of.fill(NONE);
         let from = self.numbers(0) - Hold::NUMBERS;
         let all = numbers[from..].as_chunks::<CLING>().0;
         for (&[a, b, c, d, e, f, share], &own) in all.iter().zip(clings) {
             let [tool, element] = halves(own);
             // at most as many as slots
-            let index = u32::try_from(self.clings.len()).unwrap_or(NONE);
-            let Some(at) = self.cling_of.get_mut(element).filter(|_| tool < TOOLS) else {
+            let index = u32::try_from(self.contact.clings.len()).unwrap_or(NONE);
+            let Some(at) = self
+                .contact
+                .cling_of
+                .get_mut(element)
+                .filter(|_| tool < TOOLS)
+            else {
                 continue;
             };
             *at = index;
-            self.clings.push(Cling {
+            self.contact.clings.push(Cling {
                 // a slot before
                 element: element as u32,
                 tool,
@@ -308,7 +325,7 @@ impl Linked {
         let tools = &numbers[ELEMENT * self.elements.slots() as usize + NUMBERS..];
         for (index, (tool, &code)) in tools.chunks_exact(TOOL).zip(codes).take(TOOLS).enumerate() {
             let vector = |at: usize| Vec3::from_column_slice(&tool[at..at + 3]);
-            self.felt_n[index] = vector(0);
+            self.contact.felt_n[index] = vector(0);
             let rod = Rod {
                 from_m: vector(3),
                 shaft_m: vector(6),
@@ -317,14 +334,14 @@ impl Linked {
                 radius_m: tool[12],
                 stiffness_npm: tool[13],
             };
-            self.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
+            self.contact.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
             let blade = |at: usize| Blade {
                 from_m: vector(at),
                 to_m: vector(at + 3),
             };
             let own = blade(14);
             let instrument = instrument(code, own.to_m - own.from_m, tool[28]);
-            self.acts[index] = instrument.map(|instrument| Act {
+            self.wield.acts[index] = instrument.map(|instrument| Act {
                 instrument,
                 blade: own,
                 held: Held {
@@ -386,7 +403,6 @@ pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
         omega,
         still,
         deep,
-        propagation,
         friction,
         jaw_friction,
         tears,
@@ -403,11 +419,8 @@ pub(super) fn kin(elements: &Elements<f32>, params: &LinkedParams) -> u64 {
         curette_share,
     ];
     let choices = [
-        match propagation {
-            Propagation::Exact => 0,
-            Propagation::Chain(lists) => 1 + lists as u64,
-            Propagation::Ordered(measure) => 1 << 8 | measure as u64,
-        },
+        // of exact propagation, when there was another
+        0,
         u64::from(tears),
         undo as u64,
         u64::from(elements.slots()),

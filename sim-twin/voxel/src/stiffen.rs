@@ -7,7 +7,6 @@
 //! the stiffness of their elements as it is then; an undo of a stroke leaves it.
 
 use crate::Linked;
-use crate::links::Links;
 use palpate_twin::edits::Direction;
 use palpate_twin::stiffen::{Stiffening, checked};
 use palpate_twin::twin::{Edit, EditError, EditReport};
@@ -42,10 +41,10 @@ impl Linked {
                 self.scale(&change, factor, share);
                 energy_j = 0.0;
             }
-            self.granted_j += energy_j.max(0.0);
+            self.account.granted_j += energy_j.max(0.0);
         }
-        self.ledger.elastic_j += energy_j;
-        self.ledger.edit_j += energy_j;
+        self.account.ledger.elastic_j += energy_j;
+        self.account.ledger.edit_j += energy_j;
         self.reweave();
         Ok(EditReport {
             elements,
@@ -56,7 +55,7 @@ impl Linked {
 
     /// What hands have lost in the tissue, and was not given away to edits \[J\].
     pub(super) fn free_j(&self) -> f64 {
-        (self.ledger.dissipated_j - self.granted_j).max(0.0)
+        (self.account.ledger.dissipated_j - self.account.granted_j).max(0.0)
     }
 
     /// Makes a share of a change to what elements were before; how many it is about, and how much of the whole change
@@ -119,7 +118,7 @@ impl Linked {
                 all.for_each(|end| self.stirred(end, self.wake_m()));
             }
         }
-        for &element in self.touched.iter().flatten() {
+        for &element in self.contact.touched.iter().flatten() {
             self.weave.gain[element as usize] = 0.0;
         }
     }

@@ -6,8 +6,7 @@
 //! elements are asked. An edit has the strands of its ends and those beside them looked at anew: one across strands costs
 //! those of all rows that it cuts, one along them a look each.
 
-use crate::elements::Elements;
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;
 
@@ -43,7 +42,7 @@ pub(super) struct Strands {
     fresh: Vec<u32>,
     is_fresh: Vec<bool>,
     /// Links that were followed so far: the cost.
-    looked: u64,
+    pub(super) looked: u64,
 }
 
 /// The next element of a strand to the right or to the left.
@@ -108,7 +107,7 @@ impl Strands {
     }
 
     /// Notes that a link is there or gone.
-    pub(super) fn note_link(&mut self, (element, to): (u32, Direction), other: u32) {
+    pub(super) fn note_link(&mut self, element: u32, to: Direction, other: u32) {
         for (end, to) in [(element, to), (other, to.opposite())] {
             if to.axis() == 0 {
                 self.note(end);
@@ -139,7 +138,7 @@ impl Strands {
         for nth in 0..self.fresh.len() {
             let strand = self.fresh[nth];
             for to in Direction::ALL {
-                self.each(elements, (strand, to), |strands, other| {
+                self.each(elements, strand, to, |strands, other| {
                     strands.renew(other);
                 });
             }
@@ -158,7 +157,8 @@ impl Strands {
             .sort_unstable_by_key(|&(strand, to)| (strand, to.index()));
         self.aside.dedup();
         for nth in 0..self.aside.len() {
-            self.look_to(elements, self.aside[nth]);
+            let (strand, to) = self.aside[nth];
+            self.look_to(elements, strand, to);
         }
         self.aside.clear();
     }
@@ -188,14 +188,14 @@ impl Strands {
     /// Finds what is beside a strand.
     fn look<R: Real>(&mut self, elements: &Elements<R>, strand: u32) {
         for to in Direction::ALL {
-            self.look_to(elements, (strand, to));
+            self.look_to(elements, strand, to);
         }
     }
 
     /// Finds what is beside a strand in a direction.
-    fn look_to<R: Real>(&mut self, elements: &Elements<R>, (strand, to): (u32, Direction)) {
+    fn look_to<R: Real>(&mut self, elements: &Elements<R>, strand: u32, to: Direction) {
         let mut found = NONE;
-        self.each(elements, (strand, to), |_, other| {
+        self.each(elements, strand, to, |_, other| {
             found = match found {
                 NONE => other,
                 one if one == other => one,
@@ -209,7 +209,8 @@ impl Strands {
     fn each<R: Real>(
         &mut self,
         elements: &Elements<R>,
-        (strand, to): (u32, Direction),
+        strand: u32,
+        to: Direction,
         mut visit: impl FnMut(&mut Self, u32),
     ) {
         let object = elements.object(strand);
@@ -251,7 +252,7 @@ impl Strands {
         for to in Direction::ALL {
             match beside[to.index()] {
                 NONE => {}
-                SEVERAL => self.each(elements, (strand, to), |strands, other| {
+                SEVERAL => self.each(elements, strand, to, |strands, other| {
                     visit(other, strands.length(other));
                 }),
                 one => {
@@ -272,11 +273,6 @@ impl Strands {
             elements.set_object(element, object);
             at = elements.neighbour(element, Direction::Right);
         }
-    }
-
-    /// Links that were followed so far.
-    pub(super) const fn looked(&self) -> u64 {
-        self.looked
     }
 }
 
@@ -300,8 +296,8 @@ mod tests {
                 if let Some(other) = elements.neighbour(element, to).or(other) {
                     // links that were cut are made again
                     let linked = elements.cut(element, to);
-                    if linked || elements.join(element, to, other).is_ok() {
-                        strands.note_link((element, to), other);
+                    if linked || elements.join(element, to, other) {
+                        strands.note_link(element, to, other);
                     }
                 }
             }

@@ -9,8 +9,9 @@
 //! Nothing is found by places at rest: squares and cells are followed by links. After an edit only the elements
 //! around it are looked at again.
 
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE};
 use palpate_twin::edits::Direction;
+use palpate_twin::law::Real;
 
 /// Seen from above, along the normal's axis.
 const UP: u8 = 0;
@@ -55,7 +56,8 @@ pub struct Surface {
     uses: Vec<u8>,
     touched: List,
     loose: List,
-    looked: u64,
+    /// Elements that were looked at so far.
+    pub(super) looked: u64,
 }
 
 /// Slots, each once.
@@ -93,7 +95,7 @@ const fn across(axis: usize) -> [Direction; 2] {
 }
 
 /// The square above an element, right-handed about the axis, if its four links are there.
-fn square(links: &impl Links, element: u32, axis: usize) -> Option<[u32; 4]> {
+fn square<R: Real>(links: &Elements<R>, element: u32, axis: usize) -> Option<[u32; 4]> {
     let [u, v] = across(axis);
     let by_u = links.neighbour(element, u)?;
     let by_v = links.neighbour(element, v)?;
@@ -102,7 +104,7 @@ fn square(links: &impl Links, element: u32, axis: usize) -> Option<[u32; 4]> {
 }
 
 /// Whether the cell above an element is whole.
-fn is_whole(links: &impl Links, element: u32) -> bool {
+fn is_whole<R: Real>(links: &Elements<R>, element: u32) -> bool {
     (0..3).all(|axis| {
         let beyond = links.neighbour(element, Direction::UP[axis]);
         let near = square(links, element, axis);
@@ -117,7 +119,7 @@ fn is_whole(links: &impl Links, element: u32) -> bool {
 
 /// Visits an element and all that share a cell with it and are linked to it by the cell's edges; some more
 /// than once.
-pub(super) fn around(links: &impl Links, element: u32, mut visit: impl FnMut(u32)) {
+pub(super) fn around<R: Real>(links: &Elements<R>, element: u32, mut visit: impl FnMut(u32)) {
     visit(element);
     for first in Direction::ALL {
         let Some(near) = links.neighbour(element, first) else {
@@ -142,25 +144,10 @@ pub(super) fn around(links: &impl Links, element: u32, mut visit: impl FnMut(u32
     }
 }
 
-/// Whether all four cells around a link are whole: what lies inside.
-pub(super) fn is_inside(links: &impl Links, element: u32, to: Direction) -> bool {
-    let low = if to.is_up() {
-        Some(element)
-    } else {
-        links.neighbour(element, to)
-    };
-    let [u, v] = across(to.axis()).map(Direction::opposite);
-    let whole = |corner: Option<u32>| corner.is_some_and(|corner| is_whole(links, corner));
-    let by_u = low.and_then(|low| links.neighbour(low, u));
-    let by_v = low.and_then(|low| links.neighbour(low, v));
-    let both = by_u.and_then(|by_u| links.neighbour(by_u, v));
-    [low, by_u, by_v, both].into_iter().all(whole)
-}
-
 impl Surface {
     /// The surface of a volume.
     #[must_use]
-    pub fn new(links: &impl Links) -> Self {
+    pub fn new<R: Real>(links: &Elements<R>) -> Self {
         let slots = links.slots() as usize;
         let squares = || std::array::from_fn(|_| vec![NONE; slots]);
         let mut surface = Self {
@@ -180,7 +167,7 @@ impl Surface {
     }
 
     /// Makes it anew, all of it.
-    pub fn rebuild(&mut self, links: &impl Links) {
+    pub fn rebuild<R: Real>(&mut self, links: &Elements<R>) {
         self.squares.clear();
         self.faces.clear();
         self.vertices.clear();
@@ -263,21 +250,15 @@ impl Surface {
         &self.faces
     }
 
-    /// Elements that were looked at so far.
-    #[must_use]
-    pub const fn looked(&self) -> u64 {
-        self.looked
-    }
-
     /// Notes that one end of a link changed, right after it did and before anything else does: what is
     /// around it is looked at again by the next [`Surface::update`].
-    pub fn touch(&mut self, links: &impl Links, element: u32) {
+    pub fn touch<R: Real>(&mut self, links: &Elements<R>, element: u32) {
         let touched = &mut self.touched;
         around(links, element, |near| touched.add(near));
     }
 
     /// Brings the surface up to date with all that was touched.
-    pub fn update(&mut self, links: &impl Links) {
+    pub fn update<R: Real>(&mut self, links: &Elements<R>) {
         for nth in 0..self.touched.slots.len() {
             let element = self.touched.slots[nth];
             self.whole[element as usize] = is_whole(links, element);
@@ -305,7 +286,7 @@ impl Surface {
     }
 
     /// Finds what is seen of a square, and adds or takes its triangles.
-    fn look(&mut self, links: &impl Links, element: u32, axis: u8) {
+    fn look<R: Real>(&mut self, links: &Elements<R>, element: u32, axis: u8) {
         let up = Direction::UP[usize::from(axis)];
         let corners = square(links, element, usize::from(axis));
         let above = self.whole[element as usize];
@@ -366,7 +347,7 @@ impl Surface {
     }
 
     /// Takes an element among the vertices, or out of them.
-    fn settle(&mut self, links: &impl Links, element: u32) {
+    fn settle<R: Real>(&mut self, links: &Elements<R>, element: u32) {
         let slot = element as usize;
         let bare = |to: &Direction| links.neighbour(element, *to).is_none();
         let wanted =
@@ -387,7 +368,7 @@ impl Surface {
     }
 
     /// Writes the triangles around an element.
-    fn draw(&mut self, links: &impl Links, element: u32) {
+    fn draw<R: Real>(&mut self, links: &Elements<R>, element: u32) {
         if self.uses[element as usize] == 0 {
             return;
         }

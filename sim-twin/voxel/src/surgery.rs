@@ -10,7 +10,6 @@ use crate::elements::Elements;
 use crate::exact::{Control, Exact};
 use crate::join::{Glue, carried, to_store_j};
 use crate::knife::{Crossing, Knife, Sweep, stored_j};
-use crate::links::Links;
 use crate::pieces::Pieces;
 use crate::surface::Surface;
 use crate::tear::{Pulled, Tearing};
@@ -21,29 +20,29 @@ use palpate_twin::law::Real;
 
 /// What a stroke did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Stroke {
+pub(super) struct Stroke {
     /// Links cut, or made.
-    pub links: usize,
+    pub(super) links: usize,
     /// Elements taken out, put back, held or let go; one that is let go to be taken out counts twice.
-    pub elements: usize,
+    pub(super) elements: usize,
     /// Pieces that were not pieces before.
-    pub pieces: usize,
+    pub(super) pieces: usize,
     /// Joins that were not made since the piece could not be carried to rest beside its new neighbours.
-    pub refused: usize,
+    pub(super) refused: usize,
     /// What cutting cost \[J\].
-    pub tough_j: f64,
+    pub(super) tough_j: f64,
     /// Energy that it put into links \[J\]; negative if it took energy out.
-    pub stored_j: f64,
+    pub(super) stored_j: f64,
     /// Share of a blade's way that was gone before cutting cost too much, 0 to 1.
-    pub way: f64,
+    pub(super) way: f64,
 }
 
 /// What has to know of changes.
 #[derive(Debug, Clone)]
-struct Watch {
-    pieces: Pieces,
+pub(super) struct Watch {
+    pub(super) pieces: Pieces,
     surface: Surface,
-    cells: Cells,
+    pub(super) cells: Cells,
     /// Ends of all that changed in this stroke, each once.
     ends: Vec<u32>,
     is_end: Vec<bool>,
@@ -87,9 +86,9 @@ impl Watch {
 
 /// Edits of a volume, and what follows them.
 #[derive(Debug, Clone)]
-pub struct Surgery {
+pub(super) struct Surgery {
     log: EditLog,
-    watch: Watch,
+    pub(super) watch: Watch,
     knife: Knife,
     glue: Glue,
     found: Vec<u32>,
@@ -106,8 +105,7 @@ const CHANGES: usize = 5;
 impl Surgery {
     /// Surgery on a volume; at most so many changes can be undone, and no more than there is to change.
     /// Unlinked parts of an object become objects of their own.
-    #[must_use]
-    pub fn new<R: Real>(elements: &mut Elements<R>, changes: usize) -> Self {
+    pub(super) fn new<R: Real>(elements: &mut Elements<R>, changes: usize) -> Self {
         let slots = elements.slots() as usize;
         let most = CHANGES * slots + TAKE;
         Self {
@@ -131,51 +129,35 @@ impl Surgery {
     }
 
     /// The log of edits.
-    #[must_use]
-    pub const fn edits(&self) -> &EditLog {
+    pub(super) const fn edits(&self) -> &EditLog {
         &self.log
     }
 
-    /// The pieces.
-    #[must_use]
-    pub const fn pieces(&self) -> &Pieces {
-        &self.watch.pieces
-    }
-
     /// The surface.
-    #[must_use]
-    pub const fn surface(&self) -> &Surface {
+    pub(super) const fn surface(&self) -> &Surface {
         &self.watch.surface
     }
 
-    /// Where elements are.
-    #[must_use]
-    pub const fn cells(&self) -> &Cells {
-        &self.watch.cells
-    }
-
     /// Elements whose links or marks the last stroke changed, each once.
-    #[must_use]
-    pub fn ends(&self) -> &[u32] {
+    pub(super) fn ends(&self) -> &[u32] {
         &self.watch.ends
     }
 
     /// All that changed in the last stroke, or since [`Surgery::forget_changes`], in the order in which it
     /// was done.
-    #[must_use]
-    pub fn changes(&self) -> &[Change] {
+    pub(super) fn changes(&self) -> &[Change] {
         &self.watch.changes
     }
 
     /// Forgets [`Surgery::changes`], as every new stroke does. There is room for as many as there are links,
     /// marks and elements; what would be more is not done.
-    pub fn forget_changes(&mut self) {
+    pub(super) fn forget_changes(&mut self) {
         self.watch.changes.clear();
     }
 
     /// Whether what is done from now on belongs to the stroke before and is undone with it, as long as it
     /// is said again.
-    pub const fn go_on(&mut self, goes_on: bool) {
+    pub(super) const fn go_on(&mut self, goes_on: bool) {
         self.goes_on = goes_on;
     }
 
@@ -190,12 +172,12 @@ impl Surgery {
     }
 
     /// Notes that an element moved.
-    pub fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
+    pub(super) fn follow<R: Real>(&mut self, elements: &Elements<R>, element: u32) {
         self.watch.cells.follow(elements, element);
     }
 
     /// Notes that elements moved, which is not told.
-    pub fn follow_all<R: Real>(&mut self, elements: &Elements<R>) {
+    pub(super) fn follow_all<R: Real>(&mut self, elements: &Elements<R>) {
         self.watch.cells.follow_all(elements);
     }
 
@@ -233,10 +215,11 @@ impl Surgery {
     }
 
     /// Makes changes that another site has made, as a part of what it did; those that cannot be made are left out.
-    pub fn apply<R: Real>(
+    pub(super) fn apply<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
-        (part, changes): (Part, &[Change]),
+        part: Part,
+        changes: &[Change],
     ) -> Stroke {
         if part == Part::Begins {
             self.log.begin();
@@ -265,10 +248,11 @@ impl Surgery {
     }
 
     /// Cuts all links that cross a plane; no element is lost.
-    pub fn part<R: Real>(
+    pub(super) fn part<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
-        (point_m, normal): (&Vec3, &Vec3),
+        point_m: &Vec3,
+        normal: &Vec3,
     ) -> Stroke {
         self.begin();
         let above =
@@ -285,29 +269,9 @@ impl Surgery {
         self.end(elements)
     }
 
-    /// Takes a blade through the volume: cuts all links that it crosses, until that would cost more than
-    /// `budget_j` \[J\].
-    pub fn cut<R: Real>(
-        &mut self,
-        elements: &mut Elements<R>,
-        sweep: &Sweep,
-        budget_j: f64,
-    ) -> Stroke {
-        self.draw(elements, sweep, |crossings| {
-            let mut paid_j = 0.0;
-            let dear = crossings.iter().position(|crossing| {
-                paid_j += crossing.tough_j;
-                paid_j > budget_j
-            });
-            dear.map_or((crossings.len(), 1.0), |count| {
-                (count, crossings[count].way)
-            })
-        })
-    }
-
     /// Takes a blade through as many links as `way` says, which is told all that it may cross, and which share
     /// of its sweep that is.
-    pub fn draw<R: Real>(
+    pub(super) fn draw<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
         sweep: &Sweep,
@@ -326,19 +290,9 @@ impl Surgery {
         self.end(elements)
     }
 
-    /// Takes out the elements that a round tool comes over.
-    pub fn carve<R: Real>(&mut self, elements: &mut Elements<R>, scoop: &Scoop) -> Stroke {
-        self.begin();
-        scoop.find(elements, &mut self.watch.cells, &mut self.found);
-        for nth in 0..self.found.len() {
-            self.take(elements, self.found[nth]);
-        }
-        self.end(elements)
-    }
-
     /// Takes out as many elements as `way` says, which is told all that a ball may come over in the order in which
     /// it does, and which share of its motion that is.
-    pub fn scoop<R: Real>(
+    pub(super) fn scoop<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
         ball: &Scoop,
@@ -358,13 +312,6 @@ impl Surgery {
         self.end(elements)
     }
 
-    /// Takes out one element, as a stroke.
-    pub fn carve_one<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) -> Stroke {
-        self.begin();
-        self.take(elements, element);
-        self.end(elements)
-    }
-
     fn take<R: Real>(&mut self, elements: &mut Elements<R>, element: u32) {
         let watch = &mut self.watch;
         if !watch.has_room(TAKE) {
@@ -376,7 +323,7 @@ impl Surgery {
     }
 
     /// Holds the elements that a round tool comes over where they are, or lets them go (row TP-09).
-    pub fn pin<R: Real>(
+    pub(super) fn pin<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
         scoop: &Scoop,
@@ -396,31 +343,29 @@ impl Surgery {
         self.end(elements)
     }
 
-    /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06).
-    pub fn join<R: Real>(&mut self, elements: &mut Elements<R>, ball: (Vec3, f64)) -> Stroke {
-        self.join_within(elements, ball, f64::INFINITY)
-    }
-
-    /// Joins as [`Surgery::join`] does, but no link that stores more than is left of `budget_j` \[J\].
-    pub fn join_within<R: Real>(
+    /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06), but no link that
+    /// stores more than is left of `budget_j` \[J\].
+    pub(super) fn join_within<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
-        (centre_m, radius_m): (Vec3, f64),
+        centre_m: Vec3,
+        radius_m: f64,
         budget_j: f64,
     ) -> Stroke {
         self.begin();
         let region = Scoop::ball(centre_m, centre_m, radius_m);
         region.find(elements, &mut self.watch.cells, &mut self.found);
         let cells = &mut self.watch.cells;
-        self.glue.survey(elements, cells, (centre_m, radius_m));
+        self.glue.survey(elements, cells, &centre_m, radius_m);
         for nth in 0..self.found.len() {
             for to in Direction::ALL {
-                let from = (self.found[nth], to);
-                let partner = self.glue.partner(elements, &mut self.watch.cells, from);
+                let element = self.found[nth];
+                let cells = &mut self.watch.cells;
+                let partner = self.glue.partner(elements, cells, element, to);
                 let left_j = budget_j - self.watch.stroke.stored_j;
-                let affords = |other: &u32| to_store_j(elements, from, *other) <= left_j;
+                let affords = |other: &u32| to_store_j(elements, element, to, *other) <= left_j;
                 if let Some(other) = partner.filter(affords) {
-                    self.join_one(elements, from, other);
+                    self.join_one(elements, element, to, other);
                 }
             }
         }
@@ -431,10 +376,11 @@ impl Surgery {
     fn join_one<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
-        (element, to): (u32, Direction),
+        element: u32,
+        to: Direction,
         other: u32,
     ) {
-        let by = carried(elements, (element, to), other);
+        let by = carried(elements, element, to, other);
         if by != [0; 3] {
             let objects = [element, other].map(|end| elements.object(end));
             let counts = objects.map(|object| self.watch.pieces.size(object));
@@ -458,15 +404,17 @@ impl Surgery {
     }
 
     /// Moves controls, and tears where that cannot be (row TP-05).
-    pub fn pull<R: Real>(
+    pub(super) fn pull<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
-        (tearing, exact): (&mut Tearing, &mut Exact<R>),
-        (controls, dt_s): (&[Control<R>], f64),
+        tearing: &mut Tearing,
+        exact: &mut Exact<R>,
+        controls: &[Control<R>],
+        dt_s: f64,
     ) -> (Pulled, Stroke) {
         self.begin();
         let (log, watch) = (&mut self.log, &mut self.watch);
-        let pulled = tearing.pull(elements, exact, (controls, dt_s), |elements, change| {
+        let pulled = tearing.pull(elements, exact, controls, dt_s, |elements, change| {
             if watch.has_room(1) && log.make(elements, change) {
                 watch.tell(elements, change);
             }
@@ -478,7 +426,7 @@ impl Surgery {
     }
 
     /// Takes the last stroke back; [`Surgery::changes`] then has what that changed and nothing else.
-    pub fn undo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
+    pub(super) fn undo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
         self.open();
         // a stroke is no longer than the log, which is no longer than this
         self.forget_changes();
@@ -490,7 +438,7 @@ impl Surgery {
     }
 
     /// Makes the last stroke that was taken back again; [`Surgery::changes`] then has what that changed.
-    pub fn redo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
+    pub(super) fn redo<R: Real>(&mut self, elements: &mut Elements<R>) -> Stroke {
         self.open();
         // a stroke is no longer than the log, which is no longer than this
         self.forget_changes();
@@ -545,7 +493,7 @@ impl Surgery {
         self.follow_all(elements);
         // it was a number of 32 bits before
         let next = u32::try_from(next).unwrap_or(u32::MAX);
-        self.watch.pieces.recount(elements, (next, changed));
+        self.watch.pieces.recount(elements, next, changed);
         if changed {
             self.watch.surface.rebuild(elements);
         }

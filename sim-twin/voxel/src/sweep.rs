@@ -17,8 +17,7 @@ use crate::lanes::{
     Course, Lanes, NO_RANGES, Ranges, Row, Spots, WIDE, Ways, lanes, larger, largest, smaller,
     smallest, ways,
 };
-use crate::links::Links;
-use crate::plain::{NO_PLAIN, Plain};
+use crate::plain::NO_PLAIN;
 use crate::weave::{Run, Weave};
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;
@@ -35,43 +34,59 @@ pub(super) struct Went {
 /// Runs that are swept at once, at most: those of a word of [`Marks`](super::marks::Marks).
 pub(super) const BATCH: usize = 64;
 
-/// Moves the elements of runs of one colour; gives the energy of links that this took out \[J\].
+/// What a pass over runs did.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Swept {
+    /// Energy of links that it took out \[J\].
+    pub(super) lost_j: f64,
+    /// Farthest way, by the place in the list \[m\].
+    pub(super) farthest_m: [f32; BATCH],
+}
+
+/// Moves the elements of runs of one colour.
 ///
 /// `spare_m`, by run, is how far its elements may go before a link of theirs can be at a limit \[m\]; it is found
-/// anew when it does not suffice. `farthest_m`, by the place in the list, becomes the farthest way \[m\].
+/// anew when it does not suffice.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn pass_runs(
     elements: &mut Elements<f32>,
     weave: &Weave,
-    (runs, omega): (&[u32], f32),
-    (spare_m, farthest_m): (&mut [f32], &mut [f32; BATCH]),
-) -> f64 {
+    runs: &[u32],
+    omega: f32,
+    spare_m: &mut [f32],
+) -> Swept {
     let mut books = Books::new();
     for (place, &index) in runs.iter().enumerate().take(BATCH) {
         let run = weave.runs.get(index as usize);
         let (Some(run), Some(spare_m)) = (run, spare_m.get_mut(index as usize)) else {
             continue;
         };
-        let on = Course { run, omega, place };
-        let with = (spare_m, &mut books);
-        match (run.len, weave.plain(index)) {
-            (16.., Some(plain)) => {
-                pass_chunks::<16, true>(elements, (weave, plain), on, with);
-            }
-            (16.., None) => pass_chunks::<16, false>(elements, (weave, &NO_PLAIN), on, with),
-            (4.., Some(plain)) => pass_chunks::<4, true>(elements, (weave, plain), on, with),
-            (4.., None) => pass_chunks::<4, false>(elements, (weave, &NO_PLAIN), on, with),
-            _ => pass_chunks::<1, false>(elements, (weave, &NO_PLAIN), on, with),
+        let plain = weave.plain(index);
+        let on = Course {
+            weave,
+            plain: plain.unwrap_or(&NO_PLAIN),
+            run,
+            omega,
+            place,
+        };
+        let books = &mut books;
+        match (run.len, plain.is_some()) {
+            (16.., true) => pass_chunks::<16, true>(elements, on, spare_m, books),
+            (16.., false) => pass_chunks::<16, false>(elements, on, spare_m, books),
+            (4.., true) => pass_chunks::<4, true>(elements, on, spare_m, books),
+            (4.., false) => pass_chunks::<4, false>(elements, on, spare_m, books),
+            // a plain run is longer, or as well done so
+            _ => pass_chunks::<1, false>(elements, on, spare_m, books),
         }
     }
-    for (farthest_m, lanes) in farthest_m
-        .iter_mut()
-        .zip(&books.farthest_m)
-        .take(runs.len())
-    {
-        *farthest_m = largest(lanes);
+    let mut swept = Swept {
+        lost_j: books.lost_j(omega),
+        farthest_m: [0.0; BATCH],
+    };
+    for place in 0..runs.len().min(BATCH) {
+        swept.farthest_m[place] = largest(&books.farthest_m[place]);
     }
-    books.lost_j(omega)
+    swept
 }
 
 /// Does a run, `N` elements at once. The last ones begin where they still fill the lanes, so that some of
@@ -79,13 +94,13 @@ pub(super) fn pass_runs(
 #[inline(always)]
 fn pass_chunks<const N: usize, const PLAIN: bool>(
     elements: &mut Elements<f32>,
-    links: (&Weave, &Plain),
     on: Course<'_>,
-    (spare_m, books): (&mut f32, &mut Books),
+    spare_m: &mut f32,
+    books: &mut Books,
 ) {
     let mut at = 0;
     if *spare_m > 0.0 {
-        at = pass_quick::<N, PLAIN>(elements, links, on, (*spare_m, books));
+        at = pass_quick::<N, PLAIN>(elements, on, *spare_m, books);
     }
     // what is not known to suffice is looked at for all, so that it is known after
     let all = at == 0;
@@ -93,11 +108,11 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
     while at < on.run.len {
         let lane = Lanes::at::<N>(at, on.run.len);
         // no closures here: a closure is not compiled for the vectors of its caller
-        let ranges = Ranges::of::<PLAIN>(elements, links);
-        let Some(spots) = Row::of(elements, links.0, on.run).spots::<N>(lane.begin) else {
+        let ranges = Ranges::of::<PLAIN>(elements, on);
+        let Some(spots) = Row::of(elements, on.weave, on.run).spots::<N>(lane.begin) else {
             return;
         };
-        let ways = ways::<N, true, PLAIN>(&spots, (links, &ranges), on, lane);
+        let ways = ways::<N, true, PLAIN>(&spots, &ranges, on, lane);
         if PLAIN || !ways.beyond(0.0) {
             spots.put(&ways.to_m);
             tally.add(&ways);
@@ -105,7 +120,7 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
             // some are near their limits
             tally.spare_m = [-1.0; N];
             for slot in on.run.start + at..on.run.start + lane.begin + N {
-                let went = pass_one(elements, links.0, slot, on.omega);
+                let went = pass_one(elements, on.weave, slot, on.omega);
                 tally.farthest_m[0] = larger(tally.farthest_m[0], went.farthest_m);
                 books.lost_j += went.lost_j;
             }
@@ -126,55 +141,72 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
 #[inline(always)]
 fn pass_quick<const N: usize, const PLAIN: bool>(
     elements: &mut Elements<f32>,
-    links: (&Weave, &Plain),
     on: Course<'_>,
-    (spare_m, books): (f32, &mut Books),
+    spare_m: f32,
+    books: &mut Books,
 ) -> usize {
     let mut quick = Quick {
         farthest_m: [0.0; N],
         paid_j: [0.0; N],
     };
     let mut at = 0;
-    let row = Row::of(elements, links.0, on.run);
+    let row = Row::of(elements, on.weave, on.run);
     // put where they go once the next ones have been read, which may be some of them again: to read what is on its
     // way to memory takes longer than all the rest
-    let Some(mut there) = row.spots::<N>(0) else {
+    let Some(there) = row.spots::<N>(0) else {
         return 0;
     };
-    let mut to_m = [[0.0; N]; 3];
+    let mut found = Found {
+        there,
+        to_m: [[0.0; N]; 3],
+    };
     let mut rest = on.run.len;
     // few that are left go in narrower lanes, which are read quicker
     while rest > 0 && (N < WIDE || rest > WIDE / 2) {
         let lane = Lanes::at::<N>(at, on.run.len);
-        let Some(spots) = row.spots::<N>(lane.begin) else {
+        let Some(there) = row.spots::<N>(lane.begin) else {
             break;
         };
-        let ways = ways::<N, false, PLAIN>(&spots, (links, &NO_RANGES), on, lane);
+        let ways = ways::<N, false, PLAIN>(&there, &NO_RANGES, on, lane);
         if at > 0 {
-            there.put(&to_m);
+            found.put();
         }
         if ways.beyond(spare_m) {
             quick.tell(on.place, books);
             return at;
         }
-        (to_m, there) = (ways.to_m, spots);
+        let to_m = ways.to_m;
+        found = Found { there, to_m };
         quick.add(&ways);
         at = lane.begin + N;
         rest = on.run.len - at;
     }
-    let held = (&there, &to_m);
     at = match rest {
         0 => {
-            there.put(&to_m);
+            found.put();
             at
         }
         // all of them went in lanes of this width
         _ if N < WIDE => at,
-        1..=4 => quick.end::<4, PLAIN>((&row, held), links, on, (at, spare_m)),
-        _ => quick.end::<8, PLAIN>((&row, held), links, on, (at, spare_m)),
+        1..=4 => quick.end::<4, PLAIN>(&row, &found, on, at, spare_m),
+        _ => quick.end::<8, PLAIN>(&row, &found, on, at, spare_m),
     };
     quick.tell(on.place, books);
     at
+}
+
+/// Where elements go that were found and not put yet.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a, const N: usize> {
+    there: Spots<'a, N>,
+    to_m: [[f32; N]; 3],
+}
+
+impl<const N: usize> Found<'_, N> {
+    #[inline(always)]
+    fn put(&self) {
+        self.there.put(&self.to_m);
+    }
 }
 
 /// What a run did whose limits needed no look, by lane.
@@ -202,18 +234,19 @@ impl<const N: usize> Quick<N> {
     #[inline(always)]
     fn end<const M: usize, const PLAIN: bool>(
         &mut self,
-        (row, (there, to_m)): (&Row<'_>, (&Spots<'_, N>, &[[f32; N]; 3])),
-        links: (&Weave, &Plain),
+        row: &Row<'_>,
+        found: &Found<'_, N>,
         on: Course<'_>,
-        (at, spare_m): (usize, f32),
+        at: usize,
+        spare_m: f32,
     ) -> usize {
         let lane = Lanes::at::<M>(at, on.run.len);
         let Some(spots) = row.spots::<M>(lane.begin) else {
-            there.put(to_m);
+            found.put();
             return at;
         };
-        let ways = ways::<M, false, PLAIN>(&spots, (links, &NO_RANGES), on, lane);
-        there.put(to_m);
+        let ways = ways::<M, false, PLAIN>(&spots, &NO_RANGES, on, lane);
+        found.put();
         if ways.beyond(spare_m) {
             return at;
         }

@@ -9,23 +9,22 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::elements::{Elements, to_f64};
-use crate::exact::{Control, Exact, Infeasible, Moved};
+use crate::elements::{Elements, NONE, to_f64};
+use crate::exact::{Control, Exact, Infeasible, Moved, usable};
 use crate::knife::tough_j;
-use crate::links::{Links, NONE};
 use palpate_twin::edits::Change;
 use palpate_twin::edits::Direction;
 use palpate_twin::law::Real;
 
 /// When links break.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TearRule {
+pub(super) struct TearRule {
     /// Excess below which nothing breaks, over the spacing.
-    pub margin: f64,
+    pub(super) margin: f64,
     /// Time for which it must last \[s\].
-    pub patience_s: f64,
+    pub(super) patience_s: f64,
     /// Most links that break in one call.
-    pub most: usize,
+    pub(super) most: usize,
 }
 
 impl Default for TearRule {
@@ -40,11 +39,11 @@ impl Default for TearRule {
 
 /// What a pull did.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pulled {
+pub(super) struct Pulled {
     /// Links that broke.
-    pub torn: usize,
+    pub(super) torn: usize,
     /// Whether the controls are where they must be.
-    pub moved: Result<Moved, Infeasible>,
+    pub(super) moved: Result<Moved, Infeasible>,
 }
 
 /// Who would have to go where.
@@ -82,7 +81,7 @@ struct Excess {
 
 /// Tears, and remembers for how long it had reason to.
 #[derive(Debug, Clone)]
-pub struct Tearing {
+pub(super) struct Tearing {
     rule: TearRule,
     strained_s: f64,
     due: BinaryHeap<Due>,
@@ -91,13 +90,12 @@ pub struct Tearing {
     pass: u32,
     is_control: Vec<bool>,
     /// From the held element back to the control.
-    chain: Vec<u32>,
+    pub(super) chain: Vec<u32>,
 }
 
 impl Tearing {
     /// Room for a volume of so many slots.
-    #[must_use]
-    pub fn new(slots: u32, rule: TearRule) -> Self {
+    pub(super) fn new(slots: u32, rule: TearRule) -> Self {
         let slots = slots as usize;
         Self {
             rule,
@@ -110,19 +108,14 @@ impl Tearing {
         }
     }
 
-    /// The chain of elements that the last tear was on, the held one first.
-    #[must_use]
-    pub fn chain(&self) -> &[u32] {
-        &self.chain
-    }
-
     /// Moves controls as [`Exact::propagate`] does; where that is refused and the rule says so, breaks links
     /// until it is not. `cut` makes the cuts.
-    pub fn pull<R: Real>(
+    pub(super) fn pull<R: Real>(
         &mut self,
         elements: &mut Elements<R>,
         exact: &mut Exact<R>,
-        (controls, dt_s): (&[Control<R>], f64),
+        controls: &[Control<R>],
+        dt_s: f64,
         mut cut: impl FnMut(&mut Elements<R>, Change),
     ) -> Pulled {
         let mut torn = 0;
@@ -159,11 +152,7 @@ impl Tearing {
         elements: &Elements<R>,
         controls: &[Control<R>],
     ) -> Option<Excess> {
-        let usable = |c: &&Control<R>| {
-            elements.alive(c.element)
-                && !elements.pinned(c.element)
-                && c.to_m.iter().all(R::is_finite)
-        };
+        let usable = |control: &&Control<R>| usable(elements, control);
         self.chain.clear();
         for control in controls.iter().filter(usable) {
             self.is_control[control.element as usize] = true;
@@ -185,7 +174,7 @@ impl Tearing {
                         });
                     }
                 }
-                if let Some(by_m) = self.follow(elements, (axis, up), least_m) {
+                if let Some(by_m) = self.follow(elements, axis, up, least_m) {
                     worst = Some(Excess { by_m, axis, up });
                 }
             }
@@ -201,7 +190,8 @@ impl Tearing {
     fn follow<R: Real>(
         &mut self,
         elements: &Elements<R>,
-        (axis, up): (usize, bool),
+        axis: usize,
+        up: bool,
         mut least_m: f64,
     ) -> Option<f64> {
         let sense = if up { 1.0 } else { -1.0 };
@@ -222,7 +212,7 @@ impl Tearing {
                 if to_m - at_m > least_m {
                     least_m = to_m - at_m;
                     found = Some(least_m);
-                    self.note((element, from));
+                    self.note(element, from);
                 }
                 continue;
             }
@@ -248,7 +238,7 @@ impl Tearing {
     }
 
     /// Writes down the chain that ends at a held element.
-    fn note(&mut self, (held, mut from): (u32, u32)) {
+    fn note(&mut self, held: u32, mut from: u32) {
         self.chain.clear();
         self.chain.push(held);
         while from != NONE && self.chain.len() <= self.told.len() {

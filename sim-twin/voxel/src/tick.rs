@@ -7,11 +7,10 @@
 
 use crate::Linked;
 use crate::blade::Drawn;
-use crate::elements::colour_of;
-use crate::exact::Control;
-use crate::links::{Links, NONE};
+use crate::elements::{NONE, colour_of};
+use crate::exact::{Control, Exact};
 use crate::operate::Act;
-use crate::touch::{Gave, Rod, TOOLS, give_way};
+use crate::touch::{Gave, Pressing, Rod, TOOLS, give_way};
 use palpate_twin::Vec3;
 use palpate_twin::contact::usable;
 use palpate_twin::edits::Direction;
@@ -27,6 +26,32 @@ const RIDES: usize = 2;
 const AUDIT: u64 = 256;
 /// Elements this near a tool, over the spacing, might enter it within a sweep.
 const MARGIN: f64 = 0.5;
+
+/// What moves elements that cannot leave alone, with all that must follow. Room is made once.
+#[derive(Debug, Clone)]
+pub(super) struct Chain {
+    exact: Exact<f32>,
+    pub(super) controls: Vec<Control<f32>>,
+    /// What it moved, and where to \[m\].
+    moved: Vec<(u32, [f32; 3])>,
+    is_moved: Vec<bool>,
+    /// Presses that it could not follow.
+    pub(super) refused: u64,
+}
+
+impl Chain {
+    /// Of so many slots.
+    pub(super) fn new(slots: u32) -> Self {
+        let count = slots as usize;
+        Self {
+            exact: Exact::new(slots),
+            controls: Vec::with_capacity(count),
+            moved: Vec::with_capacity(count),
+            is_moved: vec![false; count],
+            refused: 0,
+        }
+    }
+}
 
 /// Energy that touched elements lost when they gave way \[J\].
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,8 +80,8 @@ impl Linked {
         let presses = |tool: &&Tool| usable(tool) && tool.instrument != Instrument::Curette;
         let rods: [Option<Rod>; TOOLS] =
             std::array::from_fn(|index| tools.get(index).filter(presses).map(Rod::of));
-        let before_j = self.ledger.stored_j();
-        let were = self.rods;
+        let before_j = self.account.ledger.stored_j();
+        let were = self.contact.rods;
         // instruments part what is in their way before it is pressed
         let pressed_j = self.contact_j();
         let worked = self.operate(tools);
@@ -81,20 +106,21 @@ impl Linked {
         let rode = self.ride(&rods);
         let slipped = self.slip(true);
         lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
-        self.ledger.tool_work_j += work_j;
-        self.ledger.dissipated_j += lost_j;
-        self.ledger.edit_j += laid_j;
+        self.account.ledger.tool_work_j += work_j;
+        self.account.ledger.dissipated_j += lost_j;
+        self.account.ledger.edit_j += laid_j;
         // what nobody did is nothing to pay with
-        self.granted_j += laid_j;
-        self.ledger.contact_j = self.tools_j();
-        self.ledger.elastic_j = before_j + work_j + laid_j - lost_j - self.ledger.contact_j;
-        self.steps += 1;
-        if self.steps.is_multiple_of(AUDIT) {
+        self.account.granted_j += laid_j;
+        self.account.ledger.contact_j = self.tools_j();
+        self.account.ledger.elastic_j =
+            before_j + work_j + laid_j - lost_j - self.account.ledger.contact_j;
+        self.account.steps += 1;
+        if self.account.steps.is_multiple_of(AUDIT) {
             self.audit();
         }
         self.survey_far();
         for (index, (met_n, drawn)) in met_n.iter().zip(&worked.drawn).enumerate() {
-            let felt = self.answer(index, (met_n, drawn.as_ref()));
+            let felt = self.answer(index, met_n, drawn.as_ref());
             if let Some(slot) = reactions.get_mut(index) {
                 *slot = felt;
             }
@@ -102,17 +128,17 @@ impl Linked {
     }
 
     /// What a tool feels of a step, in which the motion met a force \[N\] and its blade was drawn so.
-    fn answer(&mut self, index: usize, (met_n, drawn): (&Vec3, Option<&Drawn>)) -> Reaction {
-        let rod = self.rods[index].as_ref();
+    fn answer(&mut self, index: usize, met_n: &Vec3, drawn: Option<&Drawn>) -> Reaction {
+        let rod = self.contact.rods[index].as_ref();
         let mut felt = rod.map_or_else(Reaction::default, |rod| self.felt(index, rod));
-        let was_n = std::mem::replace(&mut self.felt_n[index], felt.force_n);
+        let was_n = std::mem::replace(&mut self.contact.felt_n[index], felt.force_n);
         // the mean over the motion, whose product with the way is the work that was booked
         let mut mean_n = if rod.is_some() {
             0.5 * (was_n + met_n)
         } else {
             Vec3::zeros()
         };
-        if let (Some(act), Some(drawn)) = (&self.acts[index], drawn) {
+        if let (Some(act), Some(drawn)) = (&self.wield.acts[index], drawn) {
             felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
             mean_n += felt.edge_n;
             act.add_to(drawn, &mut felt);
@@ -124,7 +150,7 @@ impl Linked {
     /// Force on every tool now \[N\].
     fn forces_n(&self) -> [Vec3; TOOLS] {
         let of = |index: usize| {
-            let rod = self.rods[index].as_ref()?;
+            let rod = self.contact.rods[index].as_ref()?;
             Some(self.felt(index, rod).force_n)
         };
         std::array::from_fn(|index| of(index).unwrap_or_default())
@@ -132,10 +158,10 @@ impl Linked {
 
     /// Sweeps that are due after this much more time.
     fn sweeps_due(&mut self, dt_s: f64) -> u32 {
-        self.owed_s += dt_s;
+        self.account.owed_s += dt_s;
         // half a sweep's rounding, so that a thousand ticks make a thousand sweeps
-        let due = ((self.owed_s / self.params.sweep_s) + 1e-6).floor();
-        self.owed_s = (self.owed_s - due * self.params.sweep_s).max(0.0);
+        let due = ((self.account.owed_s / self.params.sweep_s) + 1e-6).floor();
+        self.account.owed_s = (self.account.owed_s - due * self.params.sweep_s).max(0.0);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -147,37 +173,28 @@ impl Linked {
 
     /// Finds the elements that tools touch or might touch, and takes them out of the sweeps of rows.
     fn touch(&mut self, rods: &[Option<Rod>; TOOLS]) {
-        for &element in self.touched.iter().flatten() {
+        for &element in self.contact.touched.iter().flatten() {
             self.weave.renew_gain(&self.elements, element);
             let run = self.weave.run_of[element as usize];
-            if let Some(spare) = self.spare_m.get_mut(run as usize) {
+            if let Some(spare) = self.pace.spare_m.get_mut(run as usize) {
                 // it was not asked of elements that sweeps did not move
                 *spare = -1.0;
             }
         }
-        self.touched.iter_mut().for_each(Vec::clear);
-        self.fixed.clear();
-        self.rods = *rods;
+        self.contact.touched.iter_mut().for_each(Vec::clear);
+        self.contact.fixed.clear();
+        self.contact.rods = *rods;
         let margin_m = MARGIN * self.spacing_m;
         for rod in rods.iter().flatten() {
-            let (low_m, high_m) = rod.corners_m(margin_m);
-            let mut zone = 0;
-            while let Some((met, runs)) = self.zone_near(zone, (&low_m, &high_m)) {
-                for run in runs {
-                    for slot in self.near(run, (&low_m, &high_m)) {
-                        self.touch_one(slot, rod, margin_m);
-                    }
-                }
-                zone = met + 1;
-            }
-            for index in 0..self.weave.loose.len() {
-                self.touch_one(self.weave.loose[index] as usize, rod, margin_m);
+            self.find_near(&rod.extent(margin_m));
+            for nth in 0..self.contact.near.len() {
+                self.touch_one(self.contact.near[nth], rod, margin_m);
             }
         }
-        self.fixed.sort_unstable();
-        self.fixed.dedup();
-        for index in 0..self.clings.len() {
-            self.list(self.clings[index].element);
+        self.contact.fixed.sort_unstable();
+        self.contact.fixed.dedup();
+        for index in 0..self.contact.clings.len() {
+            self.list(self.contact.clings[index].element);
         }
     }
 
@@ -187,20 +204,17 @@ impl Linked {
         // without a gain it is in the list already, or has no links to hold it
         if *gain > 0.0 {
             *gain = 0.0;
-            self.touched[colour_of(self.elements.site(element))].push(element);
+            self.contact.touched[colour_of(self.elements.site(element))].push(element);
         }
     }
 
-    fn touch_one(&mut self, slot: usize, rod: &Rod, margin_m: f64) {
-        let Ok(element) = u32::try_from(slot) else {
-            return;
-        };
+    fn touch_one(&mut self, element: u32, rod: &Rod, margin_m: f64) {
         let alive = self.elements.alive(element);
         if !alive || rod.is_far(&self.elements.at_m(element), margin_m) {
             return;
         }
         if self.elements.pinned(element) {
-            self.fixed.push(element);
+            self.contact.fixed.push(element);
         } else {
             self.list(element);
         }
@@ -208,12 +222,17 @@ impl Linked {
 
     /// Energy of all springs of contacts and ties \[J\].
     pub(super) fn contact_j(&self) -> f64 {
-        let touched = self.touched.iter().chain([&self.fixed]).flatten();
+        let touched = self
+            .contact
+            .touched
+            .iter()
+            .chain([&self.contact.fixed])
+            .flatten();
         let pressed_j: f64 = touched
             .filter(|&&element| self.elements.alive(element))
             .map(|&element| {
                 let at_m = self.elements.at_m(element);
-                let rods = self.rods.iter().flatten();
+                let rods = self.contact.rods.iter().flatten();
                 rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
             })
             .sum();
@@ -222,7 +241,7 @@ impl Linked {
 
     /// Whether a tool presses that pressed nothing in the step before: no motion of it did what it does.
     fn laid(&self, were: &[Option<Rod>; TOOLS], index: usize) -> Option<&Rod> {
-        let is = self.rods[index].as_ref();
+        let is = self.contact.rods[index].as_ref();
         is.filter(|_| were[index].is_none())
     }
 
@@ -230,7 +249,12 @@ impl Linked {
     fn laid_j(&self, were: &[Option<Rod>; TOOLS]) -> f64 {
         let laid = (0..TOOLS).filter_map(|index| self.laid(were, index));
         let of = |rod: &Rod| -> f64 {
-            let touched = self.touched.iter().chain([&self.fixed]).flatten();
+            let touched = self
+                .contact
+                .touched
+                .iter()
+                .chain([&self.contact.fixed])
+                .flatten();
             let alive = touched.filter(|&&element| self.elements.alive(element));
             alive
                 .map(|&element| rod.energy_j(&self.elements.at_m(element)))
@@ -241,7 +265,7 @@ impl Linked {
 
     /// Energy of those and of what holds blades \[J\].
     pub(super) fn tools_j(&self) -> f64 {
-        let blades = self.acts.iter().flatten();
+        let blades = self.wield.acts.iter().flatten();
         self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
     }
 
@@ -258,19 +282,20 @@ impl Linked {
 
     /// Touched elements of a colour give way to tools that stay.
     pub(super) fn give(&mut self, colour: usize) -> Rode {
-        let were = self.rods;
+        let were = self.contact.rods;
         self.give_to(colour, &were)
     }
 
     /// Touched elements of a colour give way to tools that were elsewhere before.
     fn give_to(&mut self, colour: usize, were: &[Option<Rod>; TOOLS]) -> Rode {
         let mut rode = Rode::default();
-        for index in 0..self.touched[colour].len() {
-            let element = self.touched[colour][index];
+        for index in 0..self.contact.touched[colour].len() {
+            let element = self.contact.touched[colour][index];
             let slot = element as usize;
-            let tools = (&self.rods, were, self.grip(element));
+            let (rods, grip) = (&self.contact.rods, self.grip(element));
+            let pressing = Pressing { rods, were, grip };
             let at_m = self.elements.at_m(element);
-            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, tools);
+            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, pressing);
             self.stirred(element, gave.farthest_m);
             // one beside the tool goes along with those that it has
             let was_in = |rod: &Rod| rod.depth_m(&at_m).0 > 0.0;
@@ -319,7 +344,7 @@ impl Linked {
     /// Takes a way of an element or of a neighbour from what its run has to spare \[m\].
     fn narrow(&mut self, element: u32, way_m: f32) {
         let run = self.weave.run_of[element as usize];
-        if let Some(spare) = self.spare_m.get_mut(run as usize) {
+        if let Some(spare) = self.pace.spare_m.get_mut(run as usize) {
             *spare -= way_m;
         }
     }
@@ -328,22 +353,27 @@ impl Linked {
     /// and keeps what it did if that cost no energy; gives what it took out \[J\].
     fn unfold(&mut self, dt_s: f64) -> f64 {
         // only a tear of the step before goes on in this one
-        let tore = std::mem::take(&mut self.tore);
-        self.controls.clear();
+        let tore = std::mem::take(&mut self.wield.tore);
+        self.chain.controls.clear();
         let deep_m = f64::from(self.params.deep) * self.spacing_m;
-        for &element in self.touched.iter().flatten() {
+        for &element in self.contact.touched.iter().flatten() {
             let at_m = self.elements.at_m(element);
-            let depths = self.rods.iter().flatten().map(|rod| rod.depth_m(&at_m));
+            let depths = self
+                .contact
+                .rods
+                .iter()
+                .flatten()
+                .map(|rod| rod.depth_m(&at_m));
             let deepest = depths.max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((depth_m, out)) = deepest.filter(|(depth_m, _)| *depth_m > deep_m) {
                 let to_m = at_m + out * depth_m - self.elements.rest_m(element);
                 #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
                 let to_m = std::array::from_fn(|along| to_m[along] as f32);
-                self.controls.push(Control { element, to_m });
+                self.chain.controls.push(Control { element, to_m });
             }
         }
-        for cling in self.clings.iter().filter(|cling| cling.grasped()) {
-            let Some(rod) = &self.rods[cling.tool] else {
+        for cling in self.contact.clings.iter().filter(|cling| cling.grasped()) {
+            let Some(rod) = &self.contact.rods[cling.tool] else {
                 continue;
             };
             let (at_m, place_m) = (self.elements.at_m(cling.element), cling.place_m(rod));
@@ -353,19 +383,22 @@ impl Linked {
                 let to_m = std::array::from_fn(|along| to_m[along] as f32);
                 let element = cling.element;
                 // it may be deep in its tool too
-                self.controls.retain(|control| control.element != element);
-                self.controls.push(Control { element, to_m });
+                self.chain
+                    .controls
+                    .retain(|control| control.element != element);
+                self.chain.controls.push(Control { element, to_m });
             }
         }
-        if self.controls.is_empty() {
+        if self.chain.controls.is_empty() {
             return 0.0;
         }
         if self
-            .propagator
-            .propagate(&mut self.elements, &self.controls)
+            .chain
+            .exact
+            .propagate(&mut self.elements, &self.chain.controls)
             .is_err()
         {
-            self.refused += 1;
+            self.chain.refused += 1;
             return self.tear(dt_s, tore);
         }
         self.dispose()
@@ -376,7 +409,7 @@ impl Linked {
     fn dispose(&mut self) -> f64 {
         self.gather();
         let after_j = self.chain_j() + self.contact_j();
-        self.propagator.restore(&mut self.elements);
+        self.chain.exact.restore(&mut self.elements);
         let before_j = self.chain_j() + self.contact_j();
         self.follow(after_j <= before_j);
         (before_j - after_j).max(0.0)
@@ -384,9 +417,13 @@ impl Linked {
 
     /// Lists what the chain moved, and where to.
     pub(super) fn gather(&mut self) {
-        self.chain.clear();
-        let (chain, in_chain, elements) = (&mut self.chain, &mut self.in_chain, &self.elements);
-        self.propagator.each_change(|(element, _, _)| {
+        self.chain.moved.clear();
+        let (chain, in_chain, elements) = (
+            &mut self.chain.moved,
+            &mut self.chain.is_moved,
+            &self.elements,
+        );
+        self.chain.exact.changes().for_each(|(element, _, _)| {
             if !in_chain[element as usize] {
                 in_chain[element as usize] = true;
                 chain.push((element, elements.moved_m(element)));
@@ -396,8 +433,8 @@ impl Linked {
 
     /// Puts what the chain moved where it put it, if that is to be.
     pub(super) fn follow(&mut self, kept: bool) {
-        for index in 0..self.chain.len() {
-            let (element, to_m) = self.chain[index];
+        for index in 0..self.chain.moved.len() {
+            let (element, to_m) = self.chain.moved[index];
             if kept {
                 let mut way_m = 0.0_f32;
                 for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
@@ -406,19 +443,19 @@ impl Linked {
                 }
                 self.stirred(element, way_m);
             }
-            self.in_chain[element as usize] = false;
+            self.chain.is_moved[element as usize] = false;
         }
     }
 
     /// Energy of all links of the elements that the chain moved, each once \[J\].
     pub(super) fn chain_j(&self) -> f64 {
         let mut sum_j = 0.0;
-        for &(element, _) in &self.chain {
+        for &(element, _) in &self.chain.moved {
             for to in Direction::ALL {
                 let Some(other) = self.elements.neighbour(element, to) else {
                     continue;
                 };
-                let share = if self.in_chain[other as usize] {
+                let share = if self.chain.is_moved[other as usize] {
                     0.25
                 } else {
                     0.5
@@ -434,12 +471,12 @@ impl Linked {
 
     /// Counts the energy of all links anew; what the books had besides is the residual.
     pub(super) fn audit(&mut self) {
-        self.drift_m.fill(0.0);
+        self.pace.drift_m.fill(0.0);
         let mut elastic_j = self.survey_all();
         let loose = self.weave.loose.iter();
         elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
-        self.ledger.residual_j += elastic_j - self.ledger.elastic_j;
-        self.ledger.elastic_j = elastic_j;
+        self.account.ledger.residual_j += elastic_j - self.account.ledger.elastic_j;
+        self.account.ledger.elastic_j = elastic_j;
     }
 
     /// Energy of an element's links to its right, top and front \[J\].
@@ -466,7 +503,13 @@ impl Linked {
     fn felt(&self, index: usize, rod: &Rod) -> Reaction {
         let mut felt = Reaction::default();
         let mut pairs = 0.0;
-        for &element in self.touched.iter().chain([&self.fixed]).flatten() {
+        for &element in self
+            .contact
+            .touched
+            .iter()
+            .chain([&self.contact.fixed])
+            .flatten()
+        {
             let at_m = self.elements.at_m(element);
             let (depth_m, out) = rod.depth_m(&at_m);
             if depth_m <= 0.0 {

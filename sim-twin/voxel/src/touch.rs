@@ -6,6 +6,7 @@
 //! axis: `r = (S r_b + k R) / (S + k)`, `S` the sum of its links' stiffness and `r_b` where they alone would
 //! have it.
 
+use crate::cells::Extent;
 use crate::elements::Elements;
 use crate::sweep;
 use crate::weave::Weave;
@@ -120,8 +121,8 @@ impl Rod {
         0.5 * self.stiffness_npm * depth_m * depth_m
     }
 
-    /// Corners of a box around it, `wider_m` larger on all sides \[m\].
-    pub(super) fn corners_m(&self, wider_m: f64) -> (Vec3, Vec3) {
+    /// A box around it, `wider_m` larger on all sides \[m\].
+    pub(super) fn extent(&self, wider_m: f64) -> Extent {
         let by = Vec3::repeat(self.radius_m + wider_m);
         let edges = [&self.shaft_m, &self.side_m];
         let of = |bound: fn(&Vec3, &Vec3) -> Vec3| {
@@ -132,8 +133,22 @@ impl Rod {
                 .sum::<Vec3>()
                 + self.from_m
         };
-        (of(Vec3::inf) - by, of(Vec3::sup) + by)
+        Extent {
+            low_m: of(Vec3::inf) - by,
+            high_m: of(Vec3::sup) + by,
+        }
     }
+}
+
+/// The tools that an element gives way to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pressing<'a> {
+    /// Where they are.
+    pub(super) rods: &'a [Option<Rod>; TOOLS],
+    /// Where they were before.
+    pub(super) were: &'a [Option<Rod>; TOOLS],
+    /// What ties the element to one of them.
+    pub(super) grip: Option<Grip>,
 }
 
 /// What an element lost and where it is after it gave way to a tool.
@@ -158,7 +173,7 @@ pub(super) fn give_way(
     elements: &mut Elements<f32>,
     weave: &Weave,
     slot: usize,
-    (rods, were, grip): (&[Option<Rod>; TOOLS], &[Option<Rod>; TOOLS], Option<Grip>),
+    Pressing { rods, were, grip }: Pressing<'_>,
 ) -> Gave {
     let sum = f64::from(weave.sum[slot]);
     let free = |element: &u32| !elements.pinned(*element) && sum > 0.0;

@@ -2,8 +2,9 @@
 //!
 //! Source: ours; what [`super::pieces`] and [`super::edits`] know of a piece begins here. Room is made once.
 
-use crate::links::Links;
+use crate::elements::Elements;
 use palpate_twin::edits::Direction;
+use palpate_twin::law::Real;
 
 /// Room for walks over a volume.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ impl Walk {
 
     /// All elements that links connect with one, itself first; none if it is gone. Allocates only if
     /// slots were added since.
-    pub fn piece(&mut self, links: &impl Links, element: u32) -> &[u32] {
+    pub fn piece<R: Real>(&mut self, links: &Elements<R>, element: u32) -> &[u32] {
         self.found.clear();
         self.seen.resize(links.slots() as usize, 0);
         self.walk = self.walk.wrapping_add(1);

@@ -5,8 +5,7 @@
 //! the arrays, so that a sweep goes through memory in order. Elements whose neighbours are elsewhere, such as those
 //! of a join, are loose: they are swept one by one.
 
-use crate::elements::{Elements, colour_of};
-use crate::links::{Links, NONE};
+use crate::elements::{Elements, NONE, colour_of};
 use crate::marks::Marks;
 use crate::plain::{Alike, Plain};
 use palpate_twin::edits::Direction;

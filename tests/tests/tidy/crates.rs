@@ -7,7 +7,7 @@ use super::scan::{product_sources, root};
 use super::signature::without_tests;
 
 /// Crates of ours that a crate may depend on; development dependencies are free.
-pub(crate) const KNOWS: [(&str, &[&str]); 18] = [
+pub(crate) const KNOWS: [(&str, &[&str]); 19] = [
     ("sim-twin", &[]),
     ("sim-twin/geometry", &["palpate-twin"]),
     ("sim-twin/fem", &["palpate-geometry", "palpate-twin"]),
@@ -54,6 +54,7 @@ pub(crate) const KNOWS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("tests", &[]),
+    ("tests/reference", &["palpate-twin", "palpate-voxel"]),
 ];
 
 /// Crates beneath the shell, which every crate of `launch/` may know besides.

@@ -9,7 +9,6 @@ use palpate_twin::edits::{Change, Part};
 use palpate_twin::{Edit, Tissue, Vec3};
 use palpate_voxel::Linked;
 use palpate_voxel::edits;
-use palpate_voxel::links::Links;
 use palpate_voxel::walk::Walk;
 use serde::{Deserialize, Serialize};
 

@@ -83,8 +83,16 @@ proptest! {
             let [x, y, z] = index.map(|along| along as i64);
             [[x + 1, y, z], [x, y + 1, z], [x, y, z + 1]].map(|next| beside([x, y, z], next)).iter().sum::<usize>()
         }).sum();
-        prop_assert_eq!(bonded.link_count(), links);
-        prop_assert_eq!(bonded.one_sided(), None);
+        let mut ends = 0;
+        for element in 0..bonded.slots() {
+            for to in Direction::ALL {
+                if let Some(other) = bonded.neighbour(element, to) {
+                    prop_assert_eq!(bonded.neighbour(other, to.opposite()), Some(element));
+                    ends += 1;
+                }
+            }
+        }
+        prop_assert_eq!(ends, 2 * links);
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::{Draw, block};
 use crate::carve::Scoop;
-use crate::cells::Cells;
+use crate::cells::{Cells, Extent};
 use crate::elements::{Elements, Frame, Seed};
 use crate::exact::{Control, Exact};
 use crate::knife::{Blade, Knife, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use crate::surgery::Surgery;
 use palpate_twin::Vec3;
@@ -88,7 +87,7 @@ fn tp_02_a_cut_takes_what_it_crosses_and_nothing_else() {
         );
         // the ways of those that are left do not cross the sheet an even number of times
         assert_eq!(
-            (pieces, surgery.pieces().live().len()),
+            (pieces, surgery.watch.pieces.live.len()),
             (1, 2),
             "seed {seed}"
         );
@@ -97,7 +96,7 @@ fn tp_02_a_cut_takes_what_it_crosses_and_nothing_else() {
             surgery.undo(&mut elements);
         }
         assert_eq!(links(&elements), before);
-        assert_eq!(surgery.pieces().live().len(), 1);
+        assert_eq!(surgery.watch.pieces.live.len(), 1);
     }
 }
 
@@ -304,18 +303,18 @@ fn tp_01_the_cost_of_carving_does_not_know_the_size_of_the_volume() {
         let mut surgery = Surgery::new(&mut elements, 10_000);
         let top = f64::from(n - 1);
         let before = (
-            surgery.cells().looked(),
-            surgery.pieces().looked(),
-            surgery.surface().looked(),
+            surgery.watch.cells.looked,
+            surgery.watch.pieces.strands.looked,
+            surgery.surface().looked,
         );
         let down = Vec3::new(8.0, 8.0, top);
         let scoop = Scoop::ball(down + Vec3::z() * 4.0, down, 3.0);
         let taken = surgery.carve(&mut elements, &scoop).elements;
         assert!(taken > 40);
         let after = (
-            surgery.cells().looked(),
-            surgery.pieces().looked(),
-            surgery.surface().looked(),
+            surgery.watch.cells.looked,
+            surgery.watch.pieces.strands.looked,
+            surgery.surface().looked,
         );
         (
             taken,
@@ -343,17 +342,17 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
     };
     let mut costs = Vec::new();
     for x in [2.2, 9.2, 15.2] {
-        let before = surgery.pieces().looked();
+        let before = surgery.watch.pieces.strands.looked;
         assert_eq!(
             surgery.cut(&mut elements, &slice(x), f64::INFINITY).pieces,
             1
         );
-        costs.push(surgery.pieces().looked() - before);
+        costs.push(surgery.watch.pieces.strands.looked - before);
     }
     // every row is cut: each has its own strand of 20 elements and those beside it asked again, six links each
     assert!(costs[0] < 64 * 2 * 6 * 20 + 1200, "{costs:?}");
     assert!(costs[1..].iter().all(|&cost| cost <= costs[0]), "{costs:?}");
-    let live = surgery.pieces().live().to_vec();
+    let live = surgery.watch.pieces.live.to_vec();
     assert_eq!(
         live.iter()
             .map(|&(_, count)| count)
@@ -371,12 +370,6 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
         ids.into_iter().collect::<Vec<_>>(),
         live.iter().map(|l| l.0).collect::<Vec<_>>()
     );
-    // they meet each other now, as bodies of their own
-    let [a, b, c, d] = [0, 3, 10, 16].map(|x| {
-        let element = elements.at_site([x, 0, 0]).expect("there");
-        elements.object(element)
-    });
-    assert_eq!(hits(&elements), [(a, b), (b, c), (c, d)].into());
     // a piece that is dragged takes none of the others along
     let corner = elements.at_site([0, 0, 0]).expect("there");
     let control = Control {
@@ -395,8 +388,8 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
     for _ in 0..3 {
         surgery.undo(&mut elements);
     }
-    assert_eq!(surgery.pieces().live().len(), 1);
-    assert_eq!(surgery.pieces().live()[0].1, 1280);
+    assert_eq!(surgery.watch.pieces.live.len(), 1);
+    assert_eq!(surgery.watch.pieces.live[0].1, 1280);
 }
 
 /// A piece that comes apart is found by strands: fewer links are followed than there are elements, let alone six of each.
@@ -404,12 +397,12 @@ fn cl_01_what_is_cut_off_becomes_an_object() {
 fn cl_01_what_comes_apart_is_found_without_asking_every_element() {
     let mut elements: Elements<f32> = block([40, 20, 20], Limits::MEDIUM);
     let mut surgery = Surgery::new(&mut elements, 10_000);
-    let before = surgery.pieces().looked();
+    let before = surgery.watch.pieces.strands.looked;
     let middle = (Vec3::new(0.0, 9.5, 0.0), Vec3::y());
-    let done = surgery.part(&mut elements, (&middle.0, &middle.1));
-    let looked = surgery.pieces().looked() - before;
+    let done = surgery.part(&mut elements, &middle.0, &middle.1);
+    let looked = surgery.watch.pieces.strands.looked - before;
     assert_eq!((done.links, done.pieces), (800, 1));
-    assert_eq!(surgery.pieces().live(), [(0, 8000), (1, 8000)]);
+    assert_eq!(surgery.watch.pieces.live, [(0, 8000), (1, 8000)]);
     assert!(looked < u64::from(elements.slots()), "{looked}");
 }
 
@@ -432,7 +425,7 @@ fn a_cut_that_parts_nothing_is_cheap() {
         };
         let done = surgery.cut(&mut elements, &sweep, f64::INFINITY);
         assert_eq!((done.links, done.pieces), (28, 0));
-        surgery.pieces().looked()
+        surgery.watch.pieces.strands.looked
     };
     let small = cost(96, 16);
     assert_eq!(small, cost(128, 40));
@@ -461,7 +454,11 @@ fn cells_know_where_elements_are() {
         let mut at = || Vec3::new(draw.around(12.0), draw.around(12.0), draw.around(12.0));
         let (a, b) = (at(), at());
         let (low, high) = (a.inf(&b), a.sup(&b));
-        cells.near((&low, &high), &mut found);
+        let extent = Extent {
+            low_m: low,
+            high_m: high,
+        };
+        cells.near(&extent, &mut found);
         assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
         for element in 0..elements.slots() {
             let at_m = elements.at_m(element);
@@ -493,88 +490,5 @@ fn cells_know_where_elements_are() {
         assert!(crossings.windows(2).all(|pair| pair[0].way <= pair[1].way));
         cut.sort_unstable_by_key(|c| (c.0, c.1.index()));
         assert_eq!(cut, should);
-    }
-}
-
-/// Which objects meet which if each goes a cell to the right, by the ids of their elements; every object is a body.
-fn hits(elements: &Elements<f64>) -> std::collections::BTreeSet<(u32, u32)> {
-    use crate::collide::grid::Grid;
-    use crate::collide::occupancy::{Hit, Occupancy, Rule};
-    use crate::collide::shell;
-    let grid = Grid::new(Vec3::repeat(-9.5), 1.0, [32; 3]).expect("small");
-    let mut map = Occupancy::hashed(grid);
-    let mut bodies = std::collections::BTreeMap::new();
-    for element in shell::all(elements) {
-        let of: &mut Vec<u32> = bodies.entry(elements.object(element)).or_default();
-        of.push(element);
-    }
-    let mut ids = Vec::new();
-    for (&object, members) in &bodies {
-        map.add(&shell::placed(elements, members)).expect("inside");
-        ids.push(object);
-    }
-    let (mut found, mut own) = (std::collections::BTreeSet::new(), 0);
-    for body in 0..u32::try_from(ids.len()).expect("few") {
-        let mut copy = map.clone();
-        let told = |hit: Hit| {
-            let [mover, other] = [hit.mover, hit.other].map(|who| elements.object(who.element));
-            assert_eq!(mover, ids[hit.mover.body as usize]);
-            assert_eq!(other, ids[hit.other.body as usize]);
-            own += usize::from(mover == other);
-            found.insert((mover, other));
-        };
-        let right = Vec3::x();
-        copy.try_move(body, Rule::Detect, |_, at_m| at_m + right, told)
-            .expect("inside");
-    }
-    assert_eq!(own, 0, "a body does not hit itself");
-    found
-}
-
-/// Row LV-06: two objects that touch report hits of each other only, by the ids of their elements; after splits and
-/// joins every piece has an id that no other has, and hits go by these.
-#[test]
-fn lv_06_objects_that_touch_hit_each_other_and_ids_stay_unique() {
-    let frame = Frame {
-        origin_m: Vec3::zeros(),
-        spacing_m: [1.0; 3],
-    };
-    let seeds: Vec<Seed> = (0..6 * 4 * 4)
-        .map(|nth| [nth % 6, nth / 6 % 4, nth / 24])
-        .map(|site| Seed {
-            site,
-            matter: 0,
-            object: 4 + u32::from(site[0] >= 3) * 3,
-        })
-        .collect();
-    let matters = vec![Matter::of_young("test", 2e3, 0.0)];
-    let mut elements = Elements::<f64>::new(frame, matters, &seeds).expect("fit");
-    let mut surgery = Surgery::new(&mut elements, 10_000);
-    assert_eq!(hits(&elements), [(4, 7)].into());
-    // the left one is parted, and its parts get ids that nobody has
-    let sweep = |x| Sweep {
-        before: blade(x, 20.0),
-        after: blade(x, -20.0),
-    };
-    let mut draw = Draw::new(5);
-    for round in 0..40 {
-        let x = [0.3, 1.3, 3.3, 4.3][draw.below(4) as usize];
-        match draw.below(3) {
-            0 => surgery.cut(&mut elements, &sweep(x), f64::INFINITY),
-            1 => surgery.undo(&mut elements),
-            _ => surgery.join(&mut elements, (Vec3::new(x, 1.5, 1.5), 4.0)),
-        };
-        let mut walk = crate::walk::Walk::new(elements.slots());
-        let mut of_object = std::collections::BTreeMap::new();
-        for element in 0..elements.slots() {
-            let first = walk.piece(&elements, element).iter().min().copied();
-            let known = *of_object.entry(elements.object(element)).or_insert(first);
-            assert_eq!(known, first, "round {round}: one id, one piece");
-        }
-        let pieces = surgery.pieces().live();
-        assert_eq!(pieces.len(), of_object.len(), "round {round}");
-        let found = hits(&elements);
-        // slices lie in a row: each but the last hits the next
-        assert_eq!(found.len(), pieces.len() - 1, "round {round}: {found:?}");
     }
 }

@@ -5,7 +5,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::Linked;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use palpate_twin::{Edit, Instrument, Reaction, Tissue, Tool, Vec3};
 
@@ -225,7 +224,7 @@ fn tp_06_a_join_that_stores_energy_is_paid_for() {
     }
     let mut poor = tissue.clone();
     let (elements, surgery) = (&mut poor.elements, &mut poor.surgery);
-    surgery.join_within(elements, (away.position_m, 2e-2), 0.0);
+    surgery.join_within(elements, away.position_m, 2e-2, 0.0);
     let open = links - poor.elements().link_count();
     assert!(open > 0, "what costs is not made where nothing was lost");
     // a hand that works at it has it joined in the end, and pays

@@ -5,7 +5,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::cling::Cling;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::{Linked, LinkedParams};
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
@@ -64,12 +63,12 @@ fn fu_10_a_finger_that_slides_is_rubbed_by_coulombs_law() {
         lead(&mut tissue, &mut finger, start_m);
         lead(&mut tissue, &mut finger, start_m + Vec3::x() * 1e-2);
         let pull = |cling: &Cling| {
-            let rod = tissue.rods[cling.tool].expect("there");
+            let rod = tissue.contact.rods[cling.tool].expect("there");
             let at_m = tissue.elements().at_m(cling.element);
             let bears_m = friction * rod.depth_m(&at_m).0;
             cling.grip(&rod).stretch_m(&at_m).norm() / bears_m
         };
-        let pulls: Vec<f64> = tissue.clings.iter().map(pull).collect();
+        let pulls: Vec<f64> = tissue.contact.clings.iter().map(pull).collect();
         assert_eq!(pulls.is_empty(), friction == 0.0);
         assert!(pulls.iter().all(|&pull| pull <= 1.0 + 1e-9), "{pulls:?}");
         let slides = pulls.iter().filter(|&&pull| pull > 0.99).count();
@@ -112,7 +111,12 @@ fn tp_05_tp_09_forceps_pull_what_they_close_on() {
         rest(&mut tissue, &tool, 50);
         tool.jaws = forceps(start_m, true).jaws;
         assert!(rest(&mut tissue, &tool, 50).contacts > 10);
-        let held: Vec<u32> = tissue.clings.iter().map(|cling| cling.element).collect();
+        let held: Vec<u32> = tissue
+            .contact
+            .clings
+            .iter()
+            .map(|cling| cling.element)
+            .collect();
         let (paid_j, felt) = lead(&mut tissue, &mut tool, start_m + Vec3::z() * 6e-3);
         assert!(felt.force_n.z < -0.05 && paid_j > 0.0, "{felt:?}");
         for &element in &held {
@@ -124,7 +128,7 @@ fn tp_05_tp_09_forceps_pull_what_they_close_on() {
         let torn = links - tissue.elements().link_count();
         if tears {
             assert!(torn > 10 && felt.force_n.norm() < 1e-3, "{torn} {felt:?}");
-            assert!(tissue.surgery().pieces().live().len() > 1);
+            assert!(tissue.surgery.watch.pieces.live.len() > 1);
         } else {
             // each slips in the jaws beyond a spacing
             let most_n = 300.0 * 1e-3 * f64::from(felt.contacts);
@@ -141,7 +145,7 @@ fn tp_05_tp_09_forceps_pull_what_they_close_on() {
         tool.jaws = forceps(start_m, false).jaws;
         let felt = rest(&mut tissue, &tool, 2);
         assert!(
-            felt.force_n.norm() < 1e-3 && tissue.clings.is_empty(),
+            felt.force_n.norm() < 1e-3 && tissue.contact.clings.is_empty(),
             "{felt:?}"
         );
         assert!(out_j(&tissue).abs() < 1e-12, "{:?}", tissue.ledger());
@@ -171,9 +175,9 @@ fn squeeze(tissue: &mut Linked, tool: &mut Tool, opening_m: f64) -> Reaction {
 
 /// What ties pull across the jaws, beside what the ball between them presses \[N\].
 fn pull_n(tissue: &Linked) -> f64 {
-    let ties = tissue.clings.iter().filter(|cling| cling.grasped());
+    let ties = tissue.contact.clings.iter().filter(|cling| cling.grasped());
     let across = ties.map(|cling| {
-        let rod = tissue.rods[cling.tool].expect("there");
+        let rod = tissue.contact.rods[cling.tool].expect("there");
         let at_m = tissue.elements().at_m(cling.element);
         let r = cling.grip(&rod).stretch_m(&at_m);
         Vec3::new(0.0, r.y, r.z) * rod.stiffness_npm
@@ -239,10 +243,15 @@ fn s4_p12_a_fold_slips_if_and_only_if_it_pulls_more_than_friction_holds() {
         };
         tool.jaws.as_mut().expect("jaws").opening_m = 1.2e-3;
         rest(&mut tissue, &tool, 10);
-        assert_eq!(tissue.clings.len(), 2, "the two at its top");
+        assert_eq!(tissue.contact.clings.len(), 2, "the two at its top");
         squeeze(&mut tissue, &mut tool, 1.2e-3 - squeezed_m);
         let places = |tissue: &Linked| -> Vec<Vec3> {
-            tissue.clings.iter().map(|cling| cling.arm_m).collect()
+            tissue
+                .contact
+                .clings
+                .iter()
+                .map(|cling| cling.arm_m)
+                .collect()
         };
         let (mut held, mut slipped) = (0, 0);
         for step in 1..=200 {

@@ -7,7 +7,6 @@ use crate::exact::{Control, Exact};
 use crate::join::{Glue, may_join};
 use crate::knife::{Blade, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::surgery::Surgery;
 use crate::tear::{TearRule, Tearing};
 use palpate_twin::Vec3;
@@ -32,16 +31,15 @@ fn halves(limits: Limits, by_m: [f64; 3]) -> (Elements<f64>, Surgery) {
     assert_eq!((done.links, done.pieces), (64, 1));
     for element in 0..elements.slots() {
         if elements.site(element)[0] > 3 {
-            elements.place(element, by_m).expect("there");
+            elements.place(element, by_m);
         }
     }
     surgery.follow_all(&elements);
     (elements, surgery)
 }
 
-fn all() -> (Vec3, f64) {
-    (Vec3::repeat(4.0), 40.0)
-}
+/// About where all of it is \[m\]; it is within 40 m of there.
+const MIDDLE_M: Vec3 = Vec3::new(4.0, 4.0, 4.0);
 
 /// Row TP-06: facing cut faces within limits are joined, every pair of them, twice the same; then dragging one
 /// moves the other. Beyond the limits nothing is joined.
@@ -56,15 +54,15 @@ fn tp_06_faces_that_meet_are_joined() {
     ] {
         let (mut elements, mut surgery) = halves(Limits::MEDIUM, by_m);
         let (mut again, mut surgery_again) = (elements.clone(), surgery.clone());
-        let done = surgery.join(&mut elements, all());
-        surgery_again.join(&mut again, all());
+        let done = surgery.join(&mut elements, MIDDLE_M, 40.0);
+        surgery_again.join(&mut again, MIDDLE_M, 40.0);
         assert!(elements == again);
         assert_eq!(
             (done.links, done.refused),
             (if can { 64 } else { 0 }, 0),
             "{by_m:?}"
         );
-        assert_eq!(surgery.pieces().live().len(), if can { 1 } else { 2 });
+        assert_eq!(surgery.watch.pieces.live.len(), if can { 1 } else { 2 });
         assert!(elements.worst_m() <= 1e-9);
         assert_eq!(elements.one_sided(), None);
         let corner = elements.at_site([0, 0, 0]).expect("there");
@@ -86,13 +84,13 @@ fn tp_06_faces_that_meet_are_joined() {
 #[test]
 fn tp_06_glue_works_where_the_tool_is() {
     let (mut elements, mut surgery) = halves(Limits::MEDIUM, [0.1, 0.0, 0.0]);
-    let done = surgery.join(&mut elements, (Vec3::new(3.0, 2.0, 2.0), 1.1));
+    let done = surgery.join(&mut elements, Vec3::new(3.0, 2.0, 2.0), 1.1);
     // the ball holds (3, 2, 2) and its four neighbours across
     assert_eq!((done.links, done.pieces), (5, 0));
-    assert_eq!(surgery.pieces().live().len(), 1);
+    assert_eq!(surgery.watch.pieces.live.len(), 1);
     // one whose partner is beyond the ball
     let (mut elements, mut surgery) = halves(Limits::MEDIUM, [0.1, 0.0, 0.0]);
-    let done = surgery.join(&mut elements, (Vec3::new(3.0, 2.0, 2.0), 0.4));
+    let done = surgery.join(&mut elements, Vec3::new(3.0, 2.0, 2.0), 0.4);
     assert_eq!(done.links, 1);
 }
 
@@ -116,20 +114,21 @@ fn tp_07_the_partner_is_the_nearest_there_is() {
         }
         let mut cells = Cells::new(&elements);
         let mut glue = Glue::new(&elements);
-        glue.survey(&elements, &mut cells, all());
+        glue.survey(&elements, &mut cells, &MIDDLE_M, 40.0);
         for element in 0..elements.slots() {
             for to in Direction::ALL {
                 let from = (element, to);
                 let both = [false, true].map(|by_cells| {
                     glue.by_cells = by_cells;
-                    glue.partner(&elements, &mut cells, from)
+                    glue.partner(&elements, &mut cells, from.0, from.1)
                 });
                 let found = both[0];
                 assert_eq!(found, both[1], "{from:?}");
                 let mut expected_m = elements.at_m(element);
                 expected_m[to.axis()] += if to.is_up() { 1.0 } else { -1.0 };
                 let far2 = |other: u32| (elements.at_m(other) - expected_m).norm_squared();
-                let eligible = (0..elements.slots()).filter(|&o| may_join(&elements, from, o));
+                let eligible =
+                    (0..elements.slots()).filter(|&o| may_join(&elements, element, to, o));
                 let nearest = if elements.neighbour(element, to).is_some() {
                     None
                 } else {
@@ -157,12 +156,12 @@ fn tp_07_the_search_ends_where_the_limits_do() {
         let mut pair: Elements<f64> = block([2, 1, 1], wide);
         pair.cut(0, Direction::Right);
         let right = pair.at_site([1, 0, 0]).expect("there");
-        pair.place(right, by_m).expect("there");
+        pair.place(right, by_m);
         let mut cells = Cells::new(&pair);
         let mut glue = Glue::new(&pair);
-        glue.survey(&pair, &mut cells, all());
+        glue.survey(&pair, &mut cells, &MIDDLE_M, 40.0);
         for from in [(1 - right, Direction::Right), (right, Direction::Left)] {
-            let found = glue.partner(&pair, &mut cells, from);
+            let found = glue.partner(&pair, &mut cells, from.0, from.1);
             assert_eq!(found, can.then_some(1 - from.0), "{by_m:?}");
         }
     }
@@ -174,9 +173,9 @@ fn tp_07_the_search_ends_where_the_limits_do() {
 fn a_piece_that_was_moved_rests_where_it_is_glued() {
     let (mut elements, mut surgery) = halves(Limits::MEDIUM, [0.1, 3.05, -1.95]);
     let before = elements.clone();
-    let done = surgery.join(&mut elements, all());
+    let done = surgery.join(&mut elements, MIDDLE_M, 40.0);
     assert_eq!((done.links, done.refused), (5 * 6, 0));
-    assert_eq!(surgery.pieces().live().len(), 1);
+    assert_eq!(surgery.watch.pieces.live.len(), 1);
     assert!(elements.worst_m() <= 1e-9, "{}", elements.worst_m());
     for element in 0..elements.slots() {
         assert!((elements.at_m(element) - before.at_m(element)).norm() < 1e-9);
@@ -202,7 +201,7 @@ fn a_piece_that_was_moved_rests_where_it_is_glued() {
         assert_eq!(elements.site(element), before.site(element));
     }
     assert_eq!(elements.link_count(), before.link_count());
-    assert_eq!(surgery.pieces().live().len(), 2);
+    assert_eq!(surgery.watch.pieces.live.len(), 2);
     surgery.redo(&mut elements);
     assert_eq!(elements.link_count(), before.link_count() + 30);
 }
@@ -215,15 +214,15 @@ fn a_ring_that_no_rest_can_have_is_not_made() {
     // the last element where the right neighbour of the first but one would be
     let last = elements.at_site([8, 0, 0]).expect("there");
     let first = elements.at_site([0, 0, 0]).expect("there");
-    elements.place(last, [-9.0, 0.0, 0.0]).expect("there");
+    elements.place(last, [-9.0, 0.0, 0.0]);
     let mut surgery = Surgery::new(&mut elements, 100);
     let before = elements.clone();
     // only that they are one piece forbids it
-    assert!(!may_join(&elements, (first, Direction::Left), last));
+    assert!(!may_join(&elements, first, Direction::Left, last));
     let mut apart = elements.clone();
     apart.set_object(last, elements.object(last) + 1);
-    assert!(may_join(&apart, (first, Direction::Left), last));
-    let done = surgery.join(&mut elements, all());
+    assert!(may_join(&apart, first, Direction::Left, last));
+    let done = surgery.join(&mut elements, MIDDLE_M, 40.0);
     assert_eq!((done.links, done.refused), (0, 0));
     assert!(elements == before);
 }
@@ -255,16 +254,15 @@ fn tp_05_it_tears_at_the_first_step_beyond_all_slack() {
     for step in 0..=68 {
         let apart = 15.0 + 0.1 * f64::from(step);
         let controls = grips(&elements, apart);
-        let (pulled, done) =
-            surgery.pull(&mut elements, (&mut tearing, &mut exact), (&controls, 1e-3));
+        let (pulled, done) = surgery.pull(&mut elements, &mut tearing, &mut exact, &controls, 1e-3);
         assert!(pulled.moved.is_ok(), "{apart} {pulled:?}");
         assert_eq!(pulled.torn, done.links);
         assert!(elements.worst_m() <= 1e-9);
         if pulled.torn > 0 && torn_at.is_none() {
             torn_at = Some(apart);
-            assert_eq!(tearing.chain().first(), Some(&controls[0].element));
-            assert_eq!(tearing.chain().last(), Some(&controls[1].element));
-            assert!(tearing.chain().len() >= 15);
+            assert_eq!(tearing.chain.first(), Some(&controls[0].element));
+            assert_eq!(tearing.chain.last(), Some(&controls[1].element));
+            assert!(tearing.chain.len() >= 15);
         }
     }
     let torn_at = torn_at.expect("it tears");
@@ -298,7 +296,7 @@ fn small_short_and_pressing_excesses_break_nothing() {
     let mut exact = Exact::new(elements.slots());
     let mut tearing = Tearing::new(elements.slots(), TearRule::default());
     let controls = grips(&elements, 21.61);
-    let pulled = tearing.pull(&mut elements, &mut exact, (&controls, 1e-3), &mut cut);
+    let pulled = tearing.pull(&mut elements, &mut exact, &controls, 1e-3, &mut cut);
     assert!(pulled.torn == 0 && pulled.moved.is_err());
     let rule = TearRule {
         patience_s: 0.01,
@@ -309,7 +307,7 @@ fn small_short_and_pressing_excesses_break_nothing() {
     let torn: Vec<usize> = (0..10)
         .map(|_| {
             tearing
-                .pull(&mut elements, &mut exact, (&controls, 1.01e-3), &mut cut)
+                .pull(&mut elements, &mut exact, &controls, 1.01e-3, &mut cut)
                 .torn
         })
         .collect();
@@ -323,7 +321,7 @@ fn small_short_and_pressing_excesses_break_nothing() {
         element: column.at_site([0, 0, 9]).expect("there"),
         to_m: [0.0, 0.0, -3.0],
     };
-    let pulled = tearing.pull(&mut column, &mut exact, (&[press], 1e-3), &mut cut);
+    let pulled = tearing.pull(&mut column, &mut exact, &[press], 1e-3, &mut cut);
     assert!(pulled.torn == 0 && pulled.moved.is_err());
     assert!(cuts > 0);
 }
@@ -359,11 +357,7 @@ fn the_weakest_link_breaks() {
         element: elements.at_site([19, 0, 0]).expect("there"),
         to_m: [8.0, 0.0, 0.0],
     };
-    let (pulled, done) = surgery.pull(
-        &mut elements,
-        (&mut tearing, &mut exact),
-        (&[control], 1e-3),
-    );
+    let (pulled, done) = surgery.pull(&mut elements, &mut tearing, &mut exact, &[control], 1e-3);
     assert!(pulled.moved.is_ok());
     assert_eq!((pulled.torn, done.pieces), (1, 1));
     let seven = elements.at_site([7, 0, 0]).expect("there");

@@ -8,10 +8,10 @@ use crate::carve::Scoop;
 use crate::elements::Elements;
 use crate::knife::{Blade, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::surface::Surface;
 use crate::surgery::Surgery;
 use palpate_twin::Vec3;
+use palpate_twin::law::Real;
 use palpate_twin::{Edit, Tissue};
 
 /// The triangles as elements, each begun at its lowest, in order.
@@ -44,7 +44,7 @@ pub(super) fn odd_edge(surface: &Surface) -> Option<(u32, u32)> {
 }
 
 /// Asserts that a surface is what would be made anew.
-pub(super) fn assert_fresh(surface: &Surface, links: &impl Links) {
+pub(super) fn assert_fresh<R: Real>(surface: &Surface, links: &Elements<R>) {
     let fresh = Surface::new(links);
     assert_eq!(triangles(surface), triangles(&fresh));
     let mut vertices = [surface, &fresh].map(|s| s.vertices().to_vec());
@@ -116,7 +116,7 @@ fn rn_02_the_surface_is_kept_up_with_edits() {
     let mut surgery = Surgery::new(&mut elements, 100_000);
     let mut draw = Draw::new(9);
     for round in 0..60 {
-        let before = surgery.surface().looked();
+        let before = surgery.surface().looked;
         let mut at = || {
             Vec3::new(
                 draw.share() * 13.0,
@@ -136,10 +136,10 @@ fn rn_02_the_surface_is_kept_up_with_edits() {
             }
             _ => {
                 surgery.undo(&mut elements);
-                surgery.join(&mut elements, (p, 2.0))
+                surgery.join(&mut elements, p, 2.0)
             }
         };
-        let looked = surgery.surface().looked() - before;
+        let looked = surgery.surface().looked - before;
         if round % 3 < 2 {
             let ends = surgery.ends().len() as u64;
             assert!(looked <= 27 * ends, "{looked} {ends} {done:?}");
@@ -191,7 +191,7 @@ fn rn_03_cut_faces_show_what_was_inside() {
     ];
     for element in 0..elements.slots() {
         let matter = usize::from(elements.matter(element));
-        elements.set_colour(element, colours[matter]);
+        elements.colour[element as usize] = colours[matter];
     }
     let mut surgery = Surgery::new(&mut elements, 10_000);
     let seen = |surgery: &Surgery, elements: &Elements<f32>| -> BTreeSet<[u8; 4]> {

@@ -1,33 +1,31 @@
 //! Volumes to test with, and the rows of seed-001 by name.
 
-mod bench1d;
-mod chain;
+mod allocation;
 mod cutting;
-mod dragged;
-mod drawn;
 mod feel;
-mod force;
 mod grip;
 mod joining;
 mod looks;
 mod operate;
 mod palette;
-mod preserve;
 mod press;
 mod propagation;
-mod relax;
 mod session;
 mod soak;
 mod stiff;
 mod storage;
+mod sweeps;
 mod wild;
 
+use super::carve::Scoop;
 use super::elements::{Elements, Frame, Seed};
 use super::exact::Control;
+use super::knife::Sweep;
 use super::limits::Limits;
-use super::links::Links;
 use super::matter::Matter;
+use super::surgery::{Stroke, Surgery};
 use palpate_twin::Vec3;
+use palpate_twin::edits::{Change, Direction, Part};
 use palpate_twin::law::Real;
 
 /// A name, and which sites are inside.
@@ -53,6 +51,11 @@ pub(super) const SHAPES: [Shape; 7] = [
         !((5..11).contains(&x) && (4..8).contains(&y) && (2..6).contains(&z))
     }),
 ];
+
+impl Limits {
+    /// Nothing gives (seed-001 L345).
+    pub(super) const RIGID: Self = Self::even(1.0, 1.0, 0.0);
+}
 
 /// Matter with these limits.
 pub(super) fn matter(limits: Limits) -> Matter {
@@ -131,5 +134,102 @@ pub(super) fn some_control(draw: &mut Draw, elements: &Elements<f64>, most: f64)
     Control {
         element,
         to_m: at.map(|x| x + draw.around(most)),
+    }
+}
+
+impl<R: Real> Elements<R> {
+    /// The largest overstep of a limit by any link \[m\]; 0 or less if all are kept.
+    pub(super) fn worst_m(&self) -> R {
+        let mut worst = -R::of(f64::MAX);
+        for (element, to, other) in self.links() {
+            let pair = [self.matter(element), self.matter(other)];
+            for along in 0..3 {
+                let (least, most) = self.bonds().range_m(pair, to, along);
+                let moved_m = &self.moved_m[along];
+                let apart = moved_m[other as usize] - moved_m[element as usize];
+                worst = worst.max(apart - most).max(least - apart);
+            }
+        }
+        worst
+    }
+
+    /// Puts an element at a displacement from its place at rest \[m\]; no link is asked.
+    pub(super) fn place(&mut self, element: u32, moved_m: [f64; 3]) {
+        for (own, to) in self.moved_m.iter_mut().zip(moved_m) {
+            own[element as usize] = R::of(to);
+        }
+    }
+
+    /// Links by their lower ends.
+    fn links(&self) -> impl Iterator<Item = (u32, Direction, u32)> + '_ {
+        let ends = (0..self.slots()).flat_map(|e| Direction::UP.map(|to| (e, to)));
+        ends.filter_map(|(e, to)| Some((e, to, self.neighbour(e, to)?)))
+    }
+
+    /// Number of links.
+    pub(super) fn link_count(&self) -> usize {
+        self.links().count()
+    }
+
+    /// An element and a direction whose link is not answered, if there is one: a bug (row LV-01).
+    pub(super) fn one_sided(&self) -> Option<(u32, Direction)> {
+        let all = (0..self.slots()).flat_map(|e| Direction::ALL.map(|to| (e, to)));
+        all.into_iter().find(|&(e, to)| {
+            self.neighbour(e, to)
+                .is_some_and(|n| !self.alive(n) || self.neighbour(n, to.opposite()) != Some(e))
+        })
+    }
+}
+
+impl Surgery {
+    /// Takes a blade through the volume: cuts all links that it crosses, until that would cost more than
+    /// `budget_j` \[J\].
+    pub(super) fn cut<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        sweep: &Sweep,
+        budget_j: f64,
+    ) -> Stroke {
+        self.draw(elements, sweep, |crossings| {
+            let mut paid_j = 0.0;
+            let dear = crossings.iter().position(|crossing| {
+                paid_j += crossing.tough_j;
+                paid_j > budget_j
+            });
+            dear.map_or((crossings.len(), 1.0), |count| {
+                (count, crossings[count].way)
+            })
+        })
+    }
+
+    /// Takes out the elements that a round tool comes over.
+    pub(super) fn carve<R: Real>(&mut self, elements: &mut Elements<R>, scoop: &Scoop) -> Stroke {
+        self.scoop(elements, scoop, |met| (met.len(), 1.0))
+    }
+
+    /// Joins elements within a ball that lack a neighbour with the nearest that may be (row TP-06).
+    pub(super) fn join<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        centre_m: Vec3,
+        radius_m: f64,
+    ) -> Stroke {
+        self.join_within(elements, centre_m, radius_m, f64::INFINITY)
+    }
+
+    /// Takes out one element, as a stroke.
+    pub(super) fn carve_one<R: Real>(
+        &mut self,
+        elements: &mut Elements<R>,
+        element: u32,
+    ) -> Stroke {
+        let links = Direction::ALL.into_iter().filter_map(|to| {
+            let other = elements.neighbour(element, to)?;
+            Some(Change::Cut { element, to, other })
+        });
+        let changes: Vec<Change> = links
+            .chain([Change::Free { element }, Change::Take { element }])
+            .collect();
+        self.apply(elements, Part::Begins, &changes)
     }
 }

@@ -4,7 +4,6 @@ use super::press::{ball, slab};
 use super::{Draw, matter};
 use crate::edits::topology;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use crate::{Linked, LinkedParams};
 use palpate_twin::edits::{Change, Part};
@@ -186,7 +185,7 @@ fn issue_a_curette_that_turned_blunt_in_tissue_booked_work_that_nobody_did() {
         }
         let (mut paid_j, before) = (0.0, tissue.ledger());
         let free_j = tissue.free_j();
-        let held_j = tissue.acts[1].map_or(0.0, |act| act.stored_j());
+        let held_j = tissue.wield.acts[1].map_or(0.0, |act| act.stored_j());
         assert_eq!(held_j > 0.0, from.is_some(), "{held_j}");
         for _ in 0..200 {
             other.position_m.z -= 5e-6;

@@ -5,7 +5,6 @@ use super::operate::out_j;
 use super::press::{ball, slab};
 use crate::Linked;
 use crate::limits::Limits;
-use crate::links::Links;
 use palpate_twin::{Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
 /// A sheet in x and z that stands on its held lowest row, 1 mm a side of an element, its top at z = 0.
@@ -74,7 +73,7 @@ fn cut(tissue: &mut Linked) {
     lead(tissue, &mut blade, from_m + Vec3::x() * 28e-3, [400, 0]);
     // all links across and no other
     assert_eq!(before - tissue.elements().link_count(), 21);
-    assert_eq!(tissue.surgery().pieces().live().len(), 2);
+    assert_eq!(tissue.surgery.watch.pieces.live.len(), 2);
 }
 
 fn translate(tissue: &mut Linked) {
@@ -101,7 +100,7 @@ fn glue(tissue: &mut Linked) {
     let at_m = Vec3::new(0.0, 0.0, CUT_Z_M);
     take(tissue, Instrument::Glue { reach_m: 3e-2 }, 1e-4, at_m);
     assert_eq!(tissue.elements().link_count() - before, 21);
-    assert_eq!(tissue.surgery().pieces().live().len(), 1);
+    assert_eq!(tissue.surgery.watch.pieces.live.len(), 1);
 }
 
 fn deform(tissue: &mut Linked) {

@@ -1,15 +1,9 @@
 //! What a hand feels: the force of a press, its energy, and that no link is ever overstretched.
 
 use super::{Draw, matter};
-use crate::chain::Lists;
 use crate::elements::{Elements, Frame, Seed};
-use crate::exact::Control;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
-use crate::ordered::Measure;
-use crate::propagation::Propagation;
-use crate::settle::{pull_n, settle};
 use crate::{Linked, LinkedParams};
 use palpate_twin::{Edit, Instrument, Reaction, Snapshot, Tissue, Tool, Vec3};
 
@@ -130,82 +124,6 @@ fn a_held_press_settles() {
         assert!((again.force_n - felt.force_n).norm() < 1e-3 * felt.force_n.norm());
         assert!(felt.force_n.z > last);
         last = felt.force_n.z;
-    }
-}
-
-/// Row FU-08 in small, section 3.4.2: what sweeps in single precision settle to is the solve in double, with
-/// a stiff inclusion too.
-#[test]
-fn df_07_a_held_press_is_felt_as_the_solve_says() {
-    let stiff = Matter {
-        modulus_pa: 10.0 * matter(Limits::LOOSE).modulus_pa,
-        ..matter(Limits::LOOSE)
-    };
-    let of = |[x, y, z]: [i32; 3]| u8::from((8..13).contains(&x) && (8..13).contains(&y) && z > 4);
-    let mut forces = Vec::new();
-    for inclusion in [false, true] {
-        let matters = vec![matter(Limits::LOOSE), stiff.clone()];
-        let mut tissue = slab(
-            [21, 21, 12],
-            matters,
-            |site| {
-                if inclusion { of(site) } else { 0 }
-            },
-        );
-        let depth_m = 1e-3;
-        let felt = hold(&mut tissue, depth_m, 800).force_n.z;
-        let mut solved = tissue.elements().clone();
-        let centre = Vec3::new(0.0, 0.0, 5e-3 - depth_m);
-        let controls: Vec<_> = (0..solved.slots())
-            .filter(|&e| (solved.at_m(e) - centre).norm() < 5e-3)
-            .map(|element| Control {
-                element,
-                to_m: solved.moved_m(element),
-            })
-            .collect();
-        assert!(settle(&mut solved, &controls, 1e-9, 1000).residual <= 1e-9);
-        let pushed: f64 = controls.iter().map(|c| pull_n(&solved, c.element).z).sum();
-        assert!((felt / pushed - 1.0).abs() < 0.01, "{felt} {pushed}");
-        forces.push(felt);
-    }
-    assert!(forces[1] > 1.2 * forces[0], "{forces:?}");
-}
-
-/// Every propagation can be chosen, and none gives energy to the hand.
-#[test]
-fn tp_11_any_propagation_keeps_the_books() {
-    for propagation in [
-        Propagation::default(),
-        Propagation::Chain(Lists::Box),
-        Propagation::Chain(Lists::Corners),
-        Propagation::Ordered(Measure::PerAxis),
-        Propagation::Ordered(Measure::Vector),
-    ] {
-        let elements = slab([13, 13, 9], vec![matter(Limits::MEDIUM)], |_| 0)
-            .elements()
-            .clone();
-        let params = LinkedParams {
-            propagation,
-            ..LinkedParams::default()
-        };
-        let mut tissue = Linked::new(elements, params).expect("fit");
-        let mut draw = Draw::new(8);
-        let mut felt = [Reaction::default()];
-        for _ in 0..600 {
-            let side = Vec3::new(draw.around(4e-3), draw.around(4e-3), draw.around(2e-3));
-            tissue.step(&[ball(side, 3e-3)], 1e-3, &mut felt);
-            assert!(felt[0].force_n.norm() < 100.0);
-        }
-        let books = tissue.ledger();
-        // the first of them is laid into the tissue
-        let put_j = books.tool_work_j + books.edit_j + books.residual_j;
-        let out = books.stored_j() - put_j + books.dissipated_j;
-        assert!(out.abs() < 1e-12, "{propagation:?}: {books:?}");
-        assert!(books.dissipated_j > 0.0 && books.stored_j() >= 0.0);
-        assert!(
-            books.residual_j < 1e-6 * books.tool_work_j.abs().max(1e-3),
-            "{propagation:?}: {books:?}"
-        );
     }
 }
 

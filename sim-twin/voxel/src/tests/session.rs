@@ -5,7 +5,6 @@ use super::operate::out_j;
 use super::press::{ball, slab};
 use crate::Linked;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 

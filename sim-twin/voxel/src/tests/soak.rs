@@ -8,7 +8,6 @@ use crate::elements::Elements;
 use crate::exact::{Control, Exact};
 use crate::knife::{Blade, Sweep};
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::surgery::Surgery;
 use crate::tear::{TearRule, Tearing};
 use crate::walk::Walk;
@@ -39,7 +38,7 @@ pub(super) fn assert_pieces(elements: &Elements<f32>, surgery: &Surgery, walk: &
         found.windows(2).all(|pair| pair[0].0 < pair[1].0),
         "one object, one piece"
     );
-    assert_eq!(found, surgery.pieces().live());
+    assert_eq!(found, surgery.watch.pieces.live);
 }
 
 fn check(elements: &Elements<f32>, surgery: &Surgery, walk: &mut Walk, thorough: bool) {
@@ -66,7 +65,7 @@ fn wander(elements: &mut Elements<f32>, surgery: &mut Surgery, draw: &mut Draw, 
     for &member in walk.piece(elements, element) {
         let at = elements.moved_m(member);
         let to = std::array::from_fn(|axis| (f64::from(at[axis]) + by[axis]).clamp(-8.0, 8.0));
-        elements.place(member, to).expect("there");
+        elements.place(member, to);
         surgery.follow(elements, member);
     }
 }
@@ -101,7 +100,7 @@ fn tear(
             .moved_m(element)
             .map(|at| (f64::from(at) + draw.around(3.0)).clamp(-8.0, 8.0) as f32),
     });
-    let (pulled, _) = surgery.pull(elements, (tearing, exact), (&controls, 1e-3));
+    let (pulled, _) = surgery.pull(elements, tearing, exact, &controls, 1e-3);
     pulled.torn
 }
 
@@ -133,7 +132,7 @@ fn edit(
                 other.map(|other| Change::Cut { element, to, other })
             });
             for change in changes.into_iter().flatten() {
-                done.cut += surgery.apply(elements, (Part::Begins, &[change])).links;
+                done.cut += surgery.apply(elements, Part::Begins, &[change]).links;
             }
         }
         4 => {
@@ -159,11 +158,11 @@ fn edit(
         }
         7..=9 => {
             let centre_m = at(draw);
-            done.joined += surgery.join(elements, (centre_m, 2.0)).links;
+            done.joined += surgery.join(elements, centre_m, 2.0).links;
         }
         10 => {
             done.put += surgery
-                .apply(elements, (Part::Begins, &[Change::Put { element }]))
+                .apply(elements, Part::Begins, &[Change::Put { element }])
                 .elements;
         }
         11 => {
@@ -203,7 +202,7 @@ fn soak(rounds: u32, seed: u64) {
         }
         check(&elements, &surgery, &mut walk, round % 16 == 0);
         fewest = fewest.min(u32::try_from(elements.count()).expect("small"));
-        most_pieces = most_pieces.max(surgery.pieces().live().len());
+        most_pieces = most_pieces.max(surgery.watch.pieces.live.len());
         carried += usize::from(
             (0..elements.slots()).any(|e| elements.at_site(elements.site(e)) != Some(e)),
         );

@@ -9,7 +9,6 @@ use super::press::slab;
 use super::soak::assert_pieces;
 use crate::edits::topology;
 use crate::limits::Limits;
-use crate::links::Links;
 use crate::matter::Matter;
 use crate::walk::Walk;
 use crate::{Linked, LinkedParams};
@@ -187,7 +186,7 @@ fn check(tissue: &Linked, walk: &mut Walk, (beyond_m, most_j): (f32, &mut f64)) 
         assert!(held_j >= -1e-10 - 1e-7 * size_j, "{books:?}");
     }
     assert_eq!(elements.one_sided(), None);
-    assert_pieces(elements, tissue.surgery(), walk);
+    assert_pieces(elements, &tissue.surgery, walk);
     assert_eq!(odd_edge(tissue.surface()), None);
     assert_eq!(tissue.view().topology, Some(topology(elements)));
     let worst_m = elements.worst_m();
