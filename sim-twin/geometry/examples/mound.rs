@@ -1,4 +1,4 @@
-//! The mesh of the scene `mound`: `cargo run -p palpate-geometry --example mound > scenes/mound.msh`.
+//! The mesh of the scene `mound`: `cargo run -p palpate-geometry --example mound > sim-twin/scene/scenes/mound.msh`.
 
 use std::error::Error;
 
