@@ -15,9 +15,6 @@ const OF_A_SESSION: [&str; 5] = ["launch/session", "master", "sim-twin", "slave"
 /// Folders on which rows of a study depend as well.
 const OF_A_STUDY: [&str; 4] = ["calib", "launch/analysis", "launch/console", "launch/study"];
 
-/// Folder with the scenes and meshes that are built in.
-const SCENES: &str = "scenes";
-
 /// Folders of a crate that nothing of it is built from.
 const BESIDE: [&str; 6] = ["benches", "examples", "fuzz", "peers", "target", "tests"];
 
@@ -41,7 +38,6 @@ fn sources(root: &Path, is_study: bool) -> (Vec<PathBuf>, Vec<PathBuf>) {
     for name in OF_A_SESSION.iter().chain(study) {
         collect(&root.join(name), &mut files, &mut folders);
     }
-    collect(&root.join(SCENES), &mut files, &mut folders);
     files.sort();
     (files, folders)
 }
@@ -115,8 +111,8 @@ mod tests {
             "sim-twin/src/scene.rs",
             "launch/session/src/lab.rs",
             "launch/session/build.rs",
-            "scenes/layered.toml",
-            "scenes/mound.msh",
+            "sim-twin/scene/scenes/layered.toml",
+            "sim-twin/scene/scenes/mound.msh",
         ] {
             assert!(of_a_session.contains(&root().join(file)), "{file}");
         }
@@ -145,8 +141,8 @@ mod tests {
             ("slave/src/deep/er.rs", "1"),
             ("slave/src/deep/er.rs", "2"),
             ("slave/deep/src/lib.rs", "1"),
-            ("scenes/soft.toml", "1"),
-            ("scenes/soft.toml", "2"),
+            ("sim-twin/scene/scenes/soft.toml", "1"),
+            ("sim-twin/scene/scenes/soft.toml", "2"),
             ("launch/session/build.rs", "1"),
             ("Cargo.lock", "1"),
         ] {

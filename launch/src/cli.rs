@@ -100,9 +100,9 @@ pub enum Command {
     Rehearse(RehearseArgs),
     /// Many sessions, in virtual time or live: a grid or list of conditions, seeds, all cores, in shards
     #[command(after_help = "Examples:\n  \
-        palpate trial trials/delay-and-mode.toml --out runs/delays\n  \
-        palpate trial trials/delay-and-mode.toml --shard 2/8 --out runs/part-2\n  \
-        palpate trial trials/delay-and-mode.toml --loss 0.05 --seed 7 --json\n  \
+        palpate trial delay-and-mode --out runs/delays\n  \
+        palpate trial delay-and-mode --shard 2/8 --out runs/part-2\n  \
+        palpate trial delay-and-mode --loss 0.05 --seed 7 --json\n  \
         palpate trial merge runs/part-1 runs/part-2 --out runs/whole\n\
         \nThe same command with the same --out goes on where it was ended. Writes trials.csv, \
         trials.parquet and report.html.")]

@@ -487,3 +487,106 @@ fn bad_meshes_are_named() {
         &["liver.msh", "`msh`", "lattice"],
     );
 }
+
+/// A call from another folder than the clone, which must end with this status; what it says on stdout and stderr.
+fn from(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
+    let call = Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    let output = call.expect("the binary starts");
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said:?}");
+    said.into()
+}
+
+#[test]
+fn scenes_are_found_by_name_by_former_path_and_by_own_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hash = |tissue: &str, out: &str| {
+        let own = ["lab", "--tissue", tissue, "--twin", "sheet", "--out", out];
+        let more = ["--duration", "1", "--json", "-q", "--no-recording"];
+        let (stdout, _) = from(folder.path(), &[own.as_slice(), &more].concat(), 0);
+        let summary: Value = serde_json::from_str(&stdout).expect("JSON");
+        summary["trace_hash"].as_str().expect("a hash").to_owned()
+    };
+    let by_name = hash("sheet-lump", "name");
+    let former = "scenes/sheet-lump.toml";
+    assert_eq!(hash(former, "former"), by_name);
+    let text = palpate_scene::text("sheet-lump").expect("built in");
+    std::fs::write(folder.path().join("own.toml"), text).expect("writable");
+    assert_eq!(hash("own.toml", "own"), by_name);
+    // a file that lies there is what its path means
+    std::fs::create_dir(folder.path().join("scenes")).expect("writable");
+    let softer = palpate_scene::text("sheet").expect("built in");
+    std::fs::write(folder.path().join(former), softer).expect("writable");
+    assert_ne!(hash(former, "wins"), by_name);
+    assert_eq!(hash("sheet-lump", "still"), by_name);
+    let (_, said) = from(folder.path(), &["lab", "--tissue", "scenes/none.toml"], 2);
+    assert!(said.contains("scenes/none.toml"), "{said}");
+}
+
+#[test]
+fn scripts_are_found_by_name_by_former_path_and_by_own_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/console/scripts/biopsy.toml");
+    std::fs::copy(built_in, folder.path().join("own.toml")).expect("copied");
+    // what is too short for a script is refused by its steps, so it was read
+    for name in ["biopsy", "scripts/biopsy.toml", "own.toml"] {
+        let call = ["rehearse", "--script", name, "--duration", "1"];
+        let (_, said) = from(folder.path(), &call, 2);
+        assert!(said.contains("duration_s is 1; expected"), "{said}");
+    }
+    let (_, said) = from(folder.path(), &["rehearse", "--script", "excision"], 2);
+    assert!(said.contains("biopsy"), "{said}");
+}
+
+#[test]
+fn trials_are_found_by_name_by_former_path_and_by_own_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let built_in = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/study/trials/delay-and-mode.toml"
+    );
+    std::fs::copy(built_in, folder.path().join("own.toml")).expect("copied");
+    let table = |name: &str| {
+        let call = [
+            "trial",
+            name,
+            "--duration",
+            "1",
+            "--shard",
+            "1/24",
+            "--out",
+            "out",
+            "-q",
+        ];
+        from(folder.path(), &call, 0);
+        std::fs::read_to_string(folder.path().join("out/trials.csv")).expect("a table")
+    };
+    let by_name = table("delay-and-mode");
+    assert_eq!(by_name.matches("\r\n").count(), 2, "{by_name}");
+    // rows of another trial would be refused
+    for name in ["trials/delay-and-mode.toml", "own.toml"] {
+        assert_eq!(table(name), by_name, "{name}");
+    }
+    let (_, said) = from(folder.path(), &["trial", "delays"], 2);
+    let (help, _) = from(folder.path(), &["trial", "--help"], 0);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for known in palpate_study::trial::BUILT_IN.names() {
+        assert!(said.contains(known), "{known}: {said}");
+        assert!(help.contains(known), "{known}: {help}");
+    }
+    assert!(said.contains("`delays`") && said.contains("path"), "{said}");
+    let (_, said) = from(folder.path(), &["trial", "trials/none.toml"], 2);
+    assert!(said.contains("trials/none.toml: No such file"), "{said}");
+}
+
+#[test]
+fn every_built_in_trial_is_one() {
+    for (name, text) in palpate_study::trial::BUILT_IN.texts {
+        let trial = palpate_study::trial::Trial::parse(text, name).expect(name);
+        assert_eq!(trial.name, *name);
+    }
+}

@@ -448,7 +448,7 @@ fn a_trial_that_a_page_would_give_away_is_refused() {
     let root = tempfile::tempdir().expect("a folder");
     let own = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../trials/person-stiffness.toml"
+        "/study/trials/person-stiffness.toml"
     );
     let own = std::fs::read_to_string(own).expect("ours");
     let grid = "rtt_ms = [0, 200]";

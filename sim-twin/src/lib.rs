@@ -1,9 +1,11 @@
 //! Soft tissue that answers a touch within a tick: what every model and every caller shares.
 //!
-//! Start at [`twin`]: the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it gives back. [`edits`]
-//! is what was done to tissue that can be opened, [`shape`] where a part of it is, [`lattice`] a neutral description of
-//! point masses and links, [`law`] what a continuum is made of, [`contact`] the geometry of touching, [`integrate`] the
-//! stability advisor. Models share [`hold`], [`snapshot`], [`seal`], [`stiffen`] and [`conjugate`].
+//! In reading order:
+//! [`twin`] has the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it gives back.
+//! [`edits`] is what was done to tissue that can be cut, [`shape`] where a part of it is.
+//! [`contact`] is the geometry of touching, [`law`] what a continuum is made of, [`lattice`] a neutral description of
+//! point masses and links, [`integrate`] the stability advisor. Models share [`hold`], [`snapshot`], [`seal`], [`stiffen`] and
+//! [`conjugate`].
 //!
 //! The crates in the folders beside `src` know this one: `geometry` has meshes, volumes and their files; `fem`, `voxel`
 //! and `springs` are models, which never know each other; `scene` turns a typed scene file into a boxed model. None of

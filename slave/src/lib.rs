@@ -1,8 +1,9 @@
-//! The remote side.
+//! The remote side: a robot at the tissue, which follows the hand and sends back what it met.
 //!
-//! [`tick()`] is the pure 1 kHz function; [`robot`] has the trait [`robot::Robot`] and the simulated
-//! palpator and gripper behind it; `guard` limits speed, force and workspace and watches the age
-//! of the data, apart from every passivity argument.
+//! In reading order:
+//! [`tick()`] is the pure 1 kHz function. [`robot`] has the trait [`robot::Robot`] and the simulated palpator and gripper
+//! behind it. `guard` limits speed, force and workspace and watches the age of the data, apart from every argument of
+//! passivity.
 
 mod guard;
 pub mod robot;

@@ -92,7 +92,7 @@ fn a_session_of_springs_with_masked_ticks_stays_passive_and_feels_the_same() {
 #[test]
 fn a_session_of_a_continuum_with_a_table_stays_passive_and_feels_the_same() {
     // the default twin, fine in the middle only: its table is made in a moment
-    let text = include_str!("../../scenes/layered.toml");
+    let text = include_str!("../../sim-twin/scene/scenes/layered.toml");
     let text = text.replace(
         "fine_half_m = [0.026, 0.026]",
         "fine_half_m = [0.012, 0.012]",

@@ -1,12 +1,12 @@
 //! What travels between places and between threads.
 //!
-//! [`clock`] has integer time and the absolute-deadline ticker, [`mailbox`] the wait-free cells in
-//! which threads meet, [`link`] the seeded model of an impaired network, [`sync`] clock offset and
-//! one-way delay with their bound, [`frame`] the haptic frame, [`codec`] which of them are sent,
-//! [`coupling`] the passivity methods,
-//! [`stroke`] what instruments did, sent until it is done,
-//! [`trace`] the record of one tick, [`chance`] numbers drawn from a seed, [`cdr`] and [`msg`] the bytes of ROS 2 and CRTK
-//! messages. All but `clock` is pure. The crates in `port/` and `bus/` have what both sides share, and zenoh.
+//! In reading order:
+//! [`clock`] has integer time and the absolute-deadline ticker; [`mailbox`] the wait-free cells in which threads meet.
+//! [`frame`] is the haptic frame, [`stroke`] what instruments did, sent until it is done, [`trace`] the record of one tick.
+//! [`coupling`] has the coupling methods and their energy account; [`codec`] decides which frames are sent.
+//! [`link`] is the seeded model of an impaired network, [`sync`] clock offset and one-way delay with their bound.
+//! [`chance`] draws numbers from a seed. [`cdr`] and [`msg`] are the bytes of ROS 2 and CRTK messages.
+//! All but `clock` is pure. The crates in `port/` and `bus/` have what both sides share, and zenoh.
 
 pub mod cdr;
 pub mod chance;

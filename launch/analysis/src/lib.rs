@@ -1,12 +1,14 @@
 //! What a session was: numbers, checks, words and pictures of what it left.
 //!
-//! [`play`] runs one in virtual time and judges it meanwhile, [`live`] one in real
-//! time, [`replayed`] tells of one that was run again; [`truth`] is what a simulation knows beside its records;
-//! [`conclude`] ends every session: [`metrics`] and [`summary`] measure it, [`report`] shows it with a [`still`],
-//! [`table`] says it in a few lines; [`rehearsed`] judges what a script of instruments did. [`identify`] tells stiffness
-//! from recordings; [`closed`] has closed forms,
-//! [`pace`] tells whether a tissue can be had in real time, [`output`] where results go, [`progress`] what long work
-//! says meanwhile.
+//! In reading order:
+//! [`play`] runs a session in virtual time and judges it, [`live`] one in real time; [`replayed`] judges a replay.
+//! [`conclude`] ends every session: it measures, judges and reports.
+//! [`metrics`] are the numbers, [`truth`] what a simulation knows beside its records, [`summary`] is `summary.json`.
+//! [`report`] is the page of a session, [`still`] its pictures, [`table`] its few lines on a terminal.
+//! [`rehearsed`] judges what a script of instruments did.
+//! [`identify`] finds stiffness from recordings; [`closed`] has closed forms of a line and of a sampled wall.
+//! [`pace`] refuses a tissue that is too slow for real time; [`output`] makes folders and files of results;
+//! [`progress`] is what long work reports. [`Failure`] is why a command ends without a result.
 
 pub mod closed;
 pub mod conclude;

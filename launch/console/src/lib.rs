@@ -1,8 +1,11 @@
-//! The console: a page in a browser that shows a session and takes the operator's word, served by this process.
+//! The console: a page in a browser that shows a session and passes the operator's orders, served by this process.
 //!
-//! [`server`] answers on this host alone and refuses what it must, `client` serves one page, `asset` is the page; what it
-//! shows and whom it asks is of [`palpate_session::monitor`]. [`playback`] is the desk of recordings, [`rehearsal`] a
-//! script or a person on the twin alone. `foxglove` shows the same to tools that labs have; [`serve`] opens it for a command. Source: ours.
+//! In reading order:
+//! [`serve`] opens the page for a command. [`server`] answers on this host alone; `client` serves one page, `asset` has the
+//! files of `page/`. What is shown, and who answers orders, are a board and a desk of [`palpate_session::monitor`].
+//! [`rehearsal`] is a script or a person on the twin alone, with the built-in scripts of `scripts/`.
+//! [`playback`] shows recordings. `foxglove` and `scene_update` serve the same to viewers of Foxglove's protocol, and
+//! `random` makes the token of a run.
 
 mod asset;
 mod client;

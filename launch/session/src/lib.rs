@@ -1,15 +1,20 @@
-//! A session: what it is, how it runs, what is kept of it and how it is watched.
+//! A session: what it is, how it runs, what is kept of it and how it is watched. The lowest crate of the shell.
 //!
-//! [`config`] says what to do; [`run`] does it live, [`lab`] in virtual time, [`replay`] once more from a recording;
-//! [`netlab`] builds the impaired network; [`record`] keeps it, [`audit`] judges it from the logged port signals alone;
-//! [`monitor`] shows a live side and commands it; [`tables`] keeps what is condensed of scenes; [`environment`] and
-//! [`strokes`] bring messages and tissues together; [`hand`] is that of a trace, and [`input`] lets gamepads and 3-D mice
-//! lead a handle; [`doctor`] tells what of it this machine allows, [`pool`] runs many sessions at once, [`stat`] has the statistics.
+//! In reading order:
+//! [`config`] is the whole configuration, and [`built_in`] finds scenes, scripts and trials by name.
+//! [`lab`] runs a session in virtual time, [`run`] live as processes, [`replay`] again from a recording.
+//! [`environment`] and [`strokes`] convert between messages and tissues; [`tables`] keeps condensed scenes in a cache.
+//! [`record`] writes a session as MCAP; [`audit`] judges its passivity from logged port signals alone.
+//! [`netlab`] builds the impaired network of a live session.
+//! [`monitor`] shows a live side and passes orders to it; [`input`] reads gamepads and 3-D mice.
+//! [`hand`] is a simulated hand that follows a trace; [`pool`] spreads sessions over threads, [`stat`] has statistics.
+//! [`doctor`] reports what the machine allows.
 
 pub mod audit;
 #[cfg(test)]
 #[path = "../build.rs"]
 mod build;
+pub mod built_in;
 pub mod config;
 pub mod doctor;
 pub mod environment;

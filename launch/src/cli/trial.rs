@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use palpate_study::trial::Shard;
 use palpate_study::trial::person::Who;
+use palpate_study::trial::{BUILT_IN, Shard};
 
 use super::{ConsoleArgs, OutputArgs, SessionArgs};
 
@@ -15,8 +15,9 @@ pub struct TrialArgs {
     /// What to do instead of running a file.
     #[command(subcommand)]
     pub action: Option<TrialAction>,
-    /// The trial (TOML): `[base]`, `[grid]` or `[[condition]]`, seeds, repeats
-    #[arg(required = true, value_name = "FILE")]
+    /// The trial: a built-in one by its name, or a file.
+    #[arg(required = true, value_name = "TRIAL", help = format!("The trial: a built-in one ({}), or a file (TOML): \
+        `[base]`, `[grid]` or `[[condition]]`, seeds, repeats", BUILT_IN.names().join(", ")))]
     pub file: Option<PathBuf>,
     /// Sessions that run at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = jobs)]

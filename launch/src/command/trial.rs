@@ -30,7 +30,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
     // clap demands a file where there is no action
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
     let name = file.display().to_string();
-    let text = run::readable(file)?;
+    let text = run::text_of(file)?;
     let (text, mut trial) = run::load(&name, text, given(&arguments.session)?)?;
     trial.who = arguments.person.clone().unwrap_or_default();
     run::can_be_asked(&trial, &name)?;

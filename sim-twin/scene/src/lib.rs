@@ -1,8 +1,10 @@
 //! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
 //!
-//! Source: ours. `text` reads a scene, `lattice` has those of springs, `flat` a sheet without mass, `block` those of a continuum
-//! in layers, `linked` those of elements and links, `voxels` those of labelled voxels, `volume` those of a mesh file, `paint` colours the surface of a linked volume, `table` what is condensed of a block, `press` measures one,
-//! `change` goes over to another while a hand feels it. The built-in scenes lie in `scenes/`.
+//! Source: ours. The only crate that knows all models. The built-in scenes lie in `scenes/`. In reading order:
+//! `text` reads a scene. Its body is made by `block` for layers of a continuum, `volume` for a mesh file with the laws of
+//! `law`, `lattice` for springs, `flat` for a sheet without mass, `linked` for layers of elements and links, `voxels` for
+//! labelled voxels. `press` measures what a press feels, `table` condenses a block, `change` goes over to another scene while
+//! a hand feels it. `paint` colours the surface of a linked volume; `parts` gives cells to other programs.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
 
@@ -38,55 +40,23 @@ pub use table::TableError;
 pub use volume::{Part, Volume, VolumeError};
 pub use voxels::{LabelMatter, LinkedVoxels, LinkedVoxelsError};
 
+/// Names with the texts of `FOLDER/NAME.toml`, as a slice that is part of the program; the folder is relative to the
+/// file that calls this.
+#[macro_export]
+macro_rules! texts {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!($folder, "/", $name, ".toml")))),+]
+    };
+}
+
 /// Name and text of every built-in scene.
-const BUILT_IN: [(&str, &str); 16] = [
-    ("layered", include_str!("../../../scenes/layered.toml")),
-    (
-        "layered-lump",
-        include_str!("../../../scenes/layered-lump.toml"),
-    ),
-    ("block", include_str!("../../../scenes/block.toml")),
-    (
-        "block-nodule",
-        include_str!("../../../scenes/block-nodule.toml"),
-    ),
-    (
-        "layers-nodule",
-        include_str!("../../../scenes/layers-nodule.toml"),
-    ),
-    ("rough", include_str!("../../../scenes/rough.toml")),
-    ("tweezers", include_str!("../../../scenes/tweezers.toml")),
-    (
-        "flat-sheet",
-        include_str!("../../../scenes/flat-sheet.toml"),
-    ),
-    ("sheet", include_str!("../../../scenes/sheet.toml")),
-    (
-        "sheet-fine",
-        include_str!("../../../scenes/sheet-fine.toml"),
-    ),
-    (
-        "sheet-lump",
-        include_str!("../../../scenes/sheet-lump.toml"),
-    ),
-    (
-        "seed-regular",
-        include_str!("../../../scenes/seed-regular.toml"),
-    ),
-    (
-        "seed-printed",
-        include_str!("../../../scenes/seed-printed.toml"),
-    ),
-    ("mound", include_str!("../../../scenes/mound.toml")),
-    (
-        "linked-nodule",
-        include_str!("../../../scenes/linked-nodule.toml"),
-    ),
-    ("limb", include_str!("../../../scenes/limb.toml")),
-];
+pub const BUILT_IN: &[(&str, &str)] = texts!(
+    "../scenes": "layered", "layered-lump", "block", "block-nodule", "layers-nodule", "rough", "tweezers", "flat-sheet",
+    "sheet", "sheet-fine", "sheet-lump", "seed-regular", "seed-printed", "mound", "linked-nodule", "limb",
+);
 
 /// Name and bytes of the mesh files of built-in scenes.
-const MESHES: [(&str, &[u8]); 1] = [("mound.msh", include_bytes!("../../../scenes/mound.msh"))];
+const MESHES: [(&str, &[u8]); 1] = [("mound.msh", include_bytes!("../scenes/mound.msh"))];
 
 /// Gives the bytes of a file that a scene names, or why it cannot. A name that ends in `/` is that of a folder: its
 /// bytes are the sorted names of its files, one a line.
@@ -381,7 +351,7 @@ mod tests {
              layered, layered-lump, block, block-nodule, layers-nodule, rough, tweezers, \
              flat-sheet, sheet, sheet-fine, sheet-lump, seed-regular, seed-printed, mound, linked-nodule, limb"
         );
-        let text = include_str!("../../../scenes/sheet.toml");
+        let text = include_str!("../scenes/sheet.toml");
         let swap = |from: &str, to: &str| refusal(&text.replacen(from, to, 1));
         assert!(swap("rows = 5", "rows = 1").contains("`sheet.rows` is 1; expected"));
         assert!(swap("rows = 5", "rows = 5\nlines = 5").contains("unknown field `lines`"));
@@ -400,7 +370,7 @@ mod tests {
     }
     #[test]
     fn a_block_refuses_keys_that_it_does_not_know() {
-        let text = include_str!("../../../scenes/block-nodule.toml");
+        let text = include_str!("../scenes/block-nodule.toml");
         let swap = |from: &str, to: &str| {
             let text = text.replacen(from, to, 1);
             load(&text).unwrap_err().to_string()
@@ -418,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_fine_zone_off_the_block_is_refused() {
-        let text = include_str!("../../../scenes/block-nodule.toml");
+        let text = include_str!("../scenes/block-nodule.toml");
         let text = text.replacen("[block]", "[block]\nfine_centre_m = [0.2, 0.0]", 1);
         let refused = load(&text).unwrap_err().to_string();
         assert!(

@@ -1,13 +1,12 @@
 //! The bus: zenoh peers, blocking outside; no other crate names zenoh.
 //!
-//! Two links make one session: plain UDP for the haptic stream, which keeps its latency under loss,
-//! and TCP for commands (transport facts 4 and 6). Exactly one side dials, since two that dial each
-//! other can end half dead (transport section 6). `config` opens a session so, [`threads`] raises
-//! zenoh's threads, [`stream`] carries haptic frames past a [`gate`] that checks order and age,
-//! [`topic`] carries messages that ROS 2 peers can see, [`device`] those of CRTK at a low rate,
-//! [`command`] asks with an answer, `presence` says who is there; `bus` has all that one side
-//! needs in one. No call here belongs on a servo
-//! thread: a put allocates and may take the transport's locks.
+//! In reading order:
+//! `bus` has all that one side needs in one. `config` opens a session of two links: plain UDP for the haptic stream, which
+//! keeps its latency under loss, and TCP for commands (transport facts 4 and 6). Exactly one side dials, since two that
+//! dial each other can end half dead (transport section 6). [`stream`] carries haptic frames past a [`gate`] that checks
+//! order and age. [`topic`] carries messages that ROS 2 peers can see, [`device`] those of CRTK at a low rate.
+//! [`command`] asks with an answer; `presence` says who is there; [`threads`] raises zenoh's threads.
+//! No call here belongs on a servo thread: a put allocates and may take the transport's locks.
 
 mod bus;
 pub mod command;

@@ -1,9 +1,10 @@
 //! What both sides of the link share.
 //!
-//! [`inbox`] is what a side knows from the other's frames and [`outbox`] what it says of itself after a tick;
-//! [`guard`] fades forces and checks limits, [`field`] refuses a parameter. Of simulated devices, [`pace`] is
-//! their time, [`mass`] what moves, [`encoder`] what is measured of it, [`watchdog`] lets go of a command that
-//! nobody renews, and [`counts`] says what went wrong.
+//! In reading order:
+//! [`inbox`] is what a side knows from the other's frames, [`outbox`] what it says of itself after a tick.
+//! [`guard`] fades forces and checks limits; [`counts`] counts what went wrong; [`field`] refuses a parameter.
+//! Of simulated devices, [`mass`] is what moves, [`pace`] its time, [`encoder`] what is measured of it;
+//! [`watchdog`] lets go of a command that nobody renews.
 
 pub mod counts;
 pub mod encoder;

@@ -7,14 +7,18 @@ use std::path::Path;
 
 use palpate_master::device::procedure::{ProcedureParams, Step};
 use palpate_master::device::script::ScriptParams;
+use palpate_session::built_in::{BuiltIn, Found};
 use palpate_session::config::after::{self, After};
 use palpate_session::config::{Config, ConfigError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Name and text of every built-in script.
-const BUILT_IN: [(&str, &str); 1] = [("biopsy", include_str!("../../../../scripts/biopsy.toml"))];
+/// The built-in scripts.
+pub const BUILT_IN: BuiltIn = BuiltIn {
+    kind: "script",
+    texts: palpate_scene::texts!("../../scripts": "biopsy"),
+};
 
 /// A script.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,28 +51,24 @@ struct Text {
     after: Vec<Value>,
 }
 
-/// Names of the built-in scripts.
-#[must_use]
-pub fn names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|&(name, _)| name).collect()
-}
-
 /// A built-in script by its name, or a file by its path.
 ///
 /// # Errors
 /// [`ConfigError`] names the file, the step and the field, its value, and what would be right.
 pub fn load(name: &str) -> Result<Script, ConfigError> {
-    if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-        return Script::parse(text, name);
+    let found = BUILT_IN
+        .find(Path::new(name))
+        .map_err(|error| ConfigError::Parse {
+            source_name: format!("--script {name}"),
+            message: format!(
+                "{error}; expected a readable .toml or .json file, or one of the built-in scripts: {}",
+                BUILT_IN.names().join(", ")
+            ),
+        })?;
+    let mut script = Script::parse(found.text(), name)?;
+    if let Found::BuiltIn(_) = found {
+        return Ok(script);
     }
-    let text = std::fs::read_to_string(name).map_err(|error| ConfigError::Parse {
-        source_name: format!("--script {name}"),
-        message: format!(
-            "{error}; expected a readable .toml or .json file, or one of the built-in scripts: {}",
-            names().join(", ")
-        ),
-    })?;
-    let mut script = Script::parse(&text, name)?;
     // a scene file is named from the script's folder
     if let (Some(scene), Some(folder)) = (&mut script.scene, Path::new(name).parent())
         && scene.ends_with(".toml")

@@ -1,13 +1,21 @@
 //! Scenes by name, built in or files, with what else they are made of. Source: ours.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use palpate_master::predict::ToolShape;
 use palpate_scene as scene;
 use palpate_scene::Scene;
 use palpate_twin::Tissue;
 
+use crate::built_in::{BuiltIn, Found, is_path};
 use crate::config::{Config, ConfigError};
+
+/// The built-in scenes.
+const SCENES: BuiltIn = BuiltIn {
+    kind: "scene",
+    texts: scene::BUILT_IN,
+};
 
 /// Whether a tissue feels the shape of a session's tool.
 ///
@@ -66,12 +74,13 @@ pub fn read_scene(
     field: &str,
     heard: &mut dyn FnMut(&[u8]),
 ) -> Result<Scene, ConfigError> {
-    let (text, is_file) = scene_source(name, field)?;
+    let found = scene_source(name, field)?;
+    let text = found.text();
     heard(text.as_bytes());
     let heard = RefCell::new(heard);
-    let scene = if is_file {
-        let folder = std::path::Path::new(name).parent();
-        scene::load_with(&text, &|file| {
+    let scene = if let Found::File(_) = found {
+        let folder = Path::new(name).parent();
+        scene::load_with(text, &|file| {
             // a path from the scene's folder; an absolute one stays what it is
             let path = folder.map_or_else(|| file.into(), |folder| folder.join(file));
             let named = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -84,7 +93,7 @@ pub fn read_scene(
             Ok(bytes)
         })
     } else {
-        scene::load(&text)
+        scene::load(text)
     };
     scene.map_err(|error| wrong_scene(field, name, &error))
 }
@@ -93,7 +102,7 @@ pub fn read_scene(
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn list_folder(folder: &std::path::Path) -> std::io::Result<Vec<String>> {
+pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -113,25 +122,26 @@ pub fn list_folder(folder: &std::path::Path) -> std::io::Result<Vec<String>> {
 /// # Errors
 /// [`ConfigError`] if neither exists, or the file holds no text of a scene.
 pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
-    Ok(scene_source(name, field)?.0)
+    Ok(scene_source(name, field)?.text().to_owned())
 }
 
-/// The text of a scene, and whether it is that of a file.
-fn scene_source(name: &str, field: &str) -> Result<(String, bool), ConfigError> {
-    let path = std::path::Path::new(name);
-    let named = name.ends_with(".toml") || name.contains('/');
-    let is_file = named || (!scene::names().contains(&name.trim()) && path.is_file());
-    if !is_file {
-        let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
-        return Ok((text.to_owned(), false));
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| wrong_scene(field, name, &error))?;
-    if text.contains('=') {
-        Ok((text, true))
-    } else {
-        let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \
-                        [mesh], [sheet] or [fixture]";
-        Err(wrong_scene(field, name, &expected))
+/// The text of a scene, built in or of a file.
+fn scene_source(name: &str, field: &str) -> Result<Found, ConfigError> {
+    match SCENES.find(Path::new(name)) {
+        Ok(Found::File(text)) if !text.contains('=') => {
+            let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \
+                            [mesh], [sheet] or [fixture]";
+            Err(wrong_scene(field, name, &expected))
+        }
+        Err(error) if is_path(name) || Path::new(name).is_file() => {
+            Err(wrong_scene(field, name, &error))
+        }
+        // what is no path is an unknown name, or a scene itself
+        Err(_) => {
+            let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
+            Ok(Found::File(text.to_owned()))
+        }
+        Ok(found) => Ok(found),
     }
 }
 

@@ -7,6 +7,8 @@
 //! short names of fields, which `replay --what-if` shares. Everything here but [`row`], [`run`], [`live`]
 //! and [`person::sitting`], which run it, is pure.
 
+use palpate_session::built_in::BuiltIn;
+
 pub mod boot;
 mod exact;
 pub mod field;
@@ -26,3 +28,12 @@ pub mod transparency;
 pub use file::{Clock, Condition, Kind, Trial, TrialError};
 pub use plan::{Cell, Shard};
 pub use row::Row;
+
+/// The built-in trials.
+pub const BUILT_IN: BuiltIn = BuiltIn {
+    kind: "trial",
+    texts: palpate_scene::texts!(
+        "../../trials": "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
+        "transparency",
+    ),
+};

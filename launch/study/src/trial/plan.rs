@@ -209,7 +209,8 @@ mod tests {
     #[test]
     fn issue_rows_outlived_the_mesh_they_were_made_with() {
         let folder = tempfile::tempdir().expect("a folder");
-        let built_in = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+        let built_in =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sim-twin/scene/scenes");
         let own = |name: &str| folder.path().join(name);
         for name in ["mound.toml", "mound.msh"] {
             std::fs::copy(built_in.join(name), own(name)).expect("copied");

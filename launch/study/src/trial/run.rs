@@ -14,6 +14,7 @@ use palpate_analysis::conclude::{self, Evidence};
 use palpate_analysis::progress::{Progress, Unseen};
 use palpate_analysis::{Failure, output, play, truth};
 use palpate_console::serve::{self, Serving};
+use palpate_session::built_in::is_path;
 use palpate_session::lab::Session;
 use palpate_session::pool;
 
@@ -21,7 +22,9 @@ use super::given::Given;
 use super::person::{self, Who, sitting};
 use super::psycho::{self, Observer, show};
 use super::row::{self, Header, RowsError, Store};
-use super::{Cell, Clock, Kind, Row, Shard, Trial, live, metric, parquet, table, transparency};
+use super::{
+    BUILT_IN, Cell, Clock, Kind, Row, Shard, Trial, live, metric, parquet, table, transparency,
+};
 use crate::report;
 use crate::report::trial::TrialInput;
 
@@ -183,15 +186,33 @@ fn checked(name: &str, text: &str) -> Result<Trial, Failure> {
     Ok(trial)
 }
 
+/// The text of a built-in trial by its name, or of a file by its path.
+///
+/// # Errors
+/// [`Failure::Usage`] lists the built-in trials if a name is not that of one.
+pub fn text_of(name: &Path) -> Result<String, Failure> {
+    match BUILT_IN.find(name) {
+        Ok(found) => Ok(found.text().to_owned()),
+        Err(_) if !is_path(&name.to_string_lossy()) => Err(Failure::Usage(format!(
+            "no trial is called `{}`; expected one of: {}; or the path of a TOML file, such as ./own.toml",
+            name.display(),
+            BUILT_IN.names().join(", ")
+        ))),
+        Err(error) => Err(unreadable(name, &error)),
+    }
+}
+
 /// The text of a file.
 ///
 /// # Errors
 /// [`Failure::Usage`] naming it.
 pub fn readable(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| {
-        let name = file.display();
-        Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
-    })
+    std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+    let name = file.display();
+    Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
 }
 
 /// What the file of rows says of a trial.

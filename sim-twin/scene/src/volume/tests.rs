@@ -176,7 +176,7 @@ fn refusals_name_the_file_the_field_and_what_would_be_right() {
 /// Bytes of a file that is not as it should be.
 #[test]
 fn a_broken_file_is_named_with_its_line() {
-    let plain = include_str!("../../../../scenes/mound.msh");
+    let plain = include_str!("../../scenes/mound.msh");
     let scene = text("mound").unwrap();
     let refused = |bytes: Vec<u8>, scene: &str| {
         let read = |_: &str| Ok(bytes.clone());

@@ -2,7 +2,7 @@
 //!
 //! Source: ours. A block of 90 x 90 x 29 mm on uneven axes, cut into tetrahedra, its inner nodes moved
 //! by a seeded chance so that no two cells are alike, and its top pressed into a shallow dome, 4 mm
-//! lower at the corners. `scenes/mound.msh` is the text of [`msh`], printed by
+//! lower at the corners. `sim-twin/scene/scenes/mound.msh` is the text of [`msh`], printed by
 //! `cargo test -p palpate-geometry -- --ignored --nocapture the_mesh_in_print`.
 
 use crate::mesh::hex::{HexError, HexMesh, Side};
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn the_file_of_the_scene_is_this_one_and_is_sound() {
         let text = msh().unwrap();
-        let file = include_str!("../../../../../scenes/mound.msh");
+        let file = include_str!("../../../../scene/scenes/mound.msh");
         assert!(
             text == file,
-            "make scenes/mound.msh anew, as the head of this file says"
+            "make sim-twin/scene/scenes/mound.msh anew, as the head of this file says"
         );
         let parts = read(file.as_bytes()).unwrap();
         assert!(defect::findings(&parts).is_empty());
