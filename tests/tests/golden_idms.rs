@@ -571,8 +571,13 @@ fn n_win_relaxing_before_freezing_leaves_no_dent() {
     };
     let mut tissue = Idms::new(&large(), &params).unwrap();
     let left = dent(&mut tissue);
-    let integers = Snapshot::of(&tissue).integers;
-    let flags = integers.len() - BESIDE;
-    let awake: u64 = integers[flags - large().atoms.len()..flags].iter().sum();
-    assert!(left < 1e-5 && awake == 0, "{left}");
+    // all atoms sleep: none moves any more, by however little
+    let places = tissue.view().positions_m.to_vec();
+    touch(&mut tissue, mio(Vec3::new(0.0, 0.0, 21.0)), T);
+    let still = tissue.view().positions_m == places;
+    let kinetic_j = tissue.view().ledger.kinetic_j;
+    assert!(
+        left < 1e-5 && still && kinetic_j == 0.0,
+        "{left} {kinetic_j}"
+    );
 }
