@@ -444,6 +444,12 @@ pub(super) fn to_f64<R: Real>(value: R) -> f64 {
     nalgebra::try_convert(value).unwrap_or(f64::NAN)
 }
 
+/// The number in single precision, which is what elements of sessions keep.
+#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
+pub(super) const fn single(value: f64) -> f32 {
+    value as f32
+}
+
 /// Colour of a site, 0 or 1: neighbours have the other one.
 pub(super) fn colour_of([x, y, z]: [i32; 3]) -> usize {
     usize::from((x ^ y ^ z) & 1 != 0)
