@@ -324,6 +324,15 @@ impl<R: Real> Elements<R> {
         (0..self.slots()).filter(|&e| self.alive(e)).count()
     }
 
+    /// Number of links.
+    #[must_use]
+    pub fn link_count(&self) -> usize {
+        let linked = |e| move |&to: &Direction| self.neighbour(e, to).is_some();
+        (0..self.slots())
+            .map(|e| Direction::UP.iter().filter(|to| linked(e)(to)).count())
+            .sum()
+    }
+
     /// Its neighbour in a direction; none of an element that is not there.
     #[must_use]
     pub fn neighbour(&self, element: u32, to: Direction) -> Option<u32> {
