@@ -3,7 +3,7 @@
 //! Source: seed-001 section 3.2.1 "sparse alternative": a hash grid of fixed size. Room is made once; an element
 //! that moves costs one look at its old and its new cell. Answers are in the order of slots.
 
-use crate::elements::{Elements, NONE};
+use crate::elements::{Elements, NONE, to_f64};
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 
@@ -179,22 +179,16 @@ impl Cells {
 
 /// The farthest that two linked elements can be from each other \[m\], whatever their material.
 pub(super) fn reach_m<R: Real>(elements: &Elements<R>) -> f64 {
-    use crate::elements::to_f64;
-    let kinds = u8::try_from(elements.bonds().matters().len()).unwrap_or(u8::MAX);
-    let pairs = (0..kinds).flat_map(|a| (0..kinds).map(move |b| (a, b)));
     let spacing_m = elements.frame().spacing_m;
     let mut farthest: f64 = 0.0;
-    for (a, b) in pairs {
-        for (axis, &rest_m) in spacing_m.iter().enumerate() {
-            let bond = elements.bonds().of(a, b, axis);
-            let far2 = (0..3).map(|along| {
-                let rest_m = if along == axis { rest_m } else { 0.0 };
-                let (least, most) = (to_f64(bond.least_m[along]), to_f64(bond.most_m[along]));
-                let far = (rest_m + least).abs().max((rest_m + most).abs());
-                far * far
-            });
-            farthest = farthest.max(far2.sum::<f64>());
-        }
+    for (axis, bond) in elements.bonds().all() {
+        let far2 = (0..3).map(|along| {
+            let rest_m = if along == axis { spacing_m[axis] } else { 0.0 };
+            let (least, most) = (to_f64(bond.least_m[along]), to_f64(bond.most_m[along]));
+            let far = (rest_m + least).abs().max((rest_m + most).abs());
+            far * far
+        });
+        farthest = farthest.max(far2.sum::<f64>());
     }
     // a little for rounding
     farthest.sqrt() * (1.0 + 1e-6)

@@ -93,6 +93,12 @@ impl Contact {
             near: Vec::with_capacity(slots),
         }
     }
+
+    /// Elements that tools touch or might, by colour, then those of them that are pinned.
+    pub(super) fn met(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.touched.iter().chain([&self.fixed]);
+        all.flatten().copied()
+    }
 }
 
 /// What letting go of what pulls too much took.

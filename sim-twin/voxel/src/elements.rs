@@ -324,6 +324,15 @@ impl<R: Real> Elements<R> {
         (0..self.slots()).filter(|&e| self.alive(e)).count()
     }
 
+    /// Number of links.
+    #[must_use]
+    pub fn link_count(&self) -> usize {
+        let linked = |e| move |&to: &Direction| self.neighbour(e, to).is_some();
+        (0..self.slots())
+            .map(|e| Direction::UP.iter().filter(|to| linked(e)(to)).count())
+            .sum()
+    }
+
     /// Its neighbour in a direction; none of an element that is not there.
     #[must_use]
     pub fn neighbour(&self, element: u32, to: Direction) -> Option<u32> {
@@ -442,6 +451,12 @@ fn unpacked(made: [i32; 3], far: u32) -> [i32; 3] {
 /// The number, in double precision.
 pub(super) fn to_f64<R: Real>(value: R) -> f64 {
     nalgebra::try_convert(value).unwrap_or(f64::NAN)
+}
+
+/// The number in single precision, which is what elements of sessions keep.
+#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
+pub(super) const fn single(value: f64) -> f32 {
+    value as f32
 }
 
 /// Colour of a site, 0 or 1: neighbours have the other one.

@@ -166,11 +166,7 @@ pub(super) fn carried<R: Real>(
 
 /// See [`Glue::give_m`].
 fn give_m<R: Real>(elements: &Elements<R>) -> f64 {
-    let kinds = u8::try_from(elements.bonds().matters().len()).unwrap_or(u8::MAX);
-    let pairs = (0..kinds).flat_map(|a| (0..kinds).map(move |b| (a, b)));
-    let bonds = pairs.flat_map(|(a, b)| (0..3).map(move |axis| (a, b, axis)));
-    let far = bonds.map(|(a, b, axis)| {
-        let bond = elements.bonds().of(a, b, axis);
+    let far = elements.bonds().all().map(|(_, bond)| {
         let worst = (0..3).map(|along| {
             let (least, most) = (to_f64(bond.least_m[along]), to_f64(bond.most_m[along]));
             let far = least.abs().max(most.abs());

@@ -107,12 +107,16 @@ fn read<const N: usize>(there: &[Cell<f32>; N]) -> [f32; N] {
     found
 }
 
-/// A run, its links, the share of the way that its elements go, and its place in the list.
+/// The links of a volume, and those of a run if it is plain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Strung<'a> {
+    pub(super) weave: &'a Weave,
+    pub(super) plain: &'a Plain,
+}
+
+/// A run, the share of the way that its elements go, and its place in the list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Course<'a> {
-    pub(super) weave: &'a Weave,
-    /// What its links are like, if it is plain.
-    pub(super) plain: &'a Plain,
     pub(super) run: &'a Run,
     pub(super) omega: f32,
     pub(super) place: usize,
@@ -198,10 +202,11 @@ pub(super) fn lanes<const N: usize>(array: &[f32], slot: usize) -> [f32; N] {
 
 /// Stiffness of the links of some elements by direction \[N/m\].
 #[inline(always)]
-fn stiff<const N: usize, const PLAIN: bool>(on: Course<'_>, begin: usize) -> [[f32; N]; 6] {
-    let Course {
-        weave, plain, run, ..
-    } = on;
+fn stiff<const N: usize, const PLAIN: bool>(
+    Strung { weave, plain }: Strung<'_>,
+    run: &Run,
+    begin: usize,
+) -> [[f32; N]; 6] {
     let mut stiffness = [[0.0; N]; 6];
     for d in 0..6 {
         stiffness[d] = if PLAIN {
@@ -232,30 +237,22 @@ pub(super) const NO_RANGES: Ranges = Ranges([[(0.0, 0.0); 6]; 3]);
 impl Ranges {
     /// Those of a plain run; of others what any bond leaves.
     #[inline(always)]
-    pub(super) fn of<const PLAIN: bool>(elements: &Elements<f32>, on: Course<'_>) -> Self {
+    pub(super) fn of<const PLAIN: bool>(
+        elements: &Elements<f32>,
+        Strung { weave, plain }: Strung<'_>,
+    ) -> Self {
         let mut ranges = NO_RANGES;
         for along in 0..3 {
             for d in 0..6 {
                 ranges.0[along][d] = if PLAIN {
-                    on.plain.range_m(elements, d, along)
+                    plain.range_m(elements, d, along)
                 } else {
-                    (-on.weave.room[d / 2][along], on.weave.room[d / 2][along])
+                    (-weave.room[d / 2][along], weave.room[d / 2][along])
                 };
             }
         }
         ranges
     }
-}
-
-/// What pulls at some elements.
-#[derive(Debug, Clone, Copy)]
-struct Pull<const N: usize> {
-    /// The share of the pull that they go \[m/N\].
-    gain: [f32; N],
-    /// Stiffness of their links by direction \[N/m\].
-    stiffness: [[f32; N]; 6],
-    /// Sum of the six, if it is asked for \[N/m\].
-    sum: [f32; N],
 }
 
 /// Where lanes go along one axis of the world.
@@ -271,6 +268,21 @@ struct Way<const N: usize> {
     spare_m: [f32; N],
 }
 
+/// What pulls at lanes: the share that they go of it, and the stiffness of their links by direction.
+#[derive(Debug, Clone, Copy)]
+struct Pulls<'a, const N: usize> {
+    gain: &'a [f32; N],
+    stiffness: &'a [[f32; N]; 6],
+}
+
+/// Where lanes are in a volume: those of a run from one of its elements on.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    weave: &'a Weave,
+    run: &'a Run,
+    begin: usize,
+}
+
 /// Finds the way of `N` elements along an axis. If asked to look, what is spare is found, and the way of a
 /// plain run is cut short at the limits.
 #[inline(always)]
@@ -278,13 +290,9 @@ fn way<const N: usize, const LOOK: bool, const PLAIN: bool>(
     spots: &Spots<'_, N>,
     axis: usize,
     ranges: &[(f32, f32); 6],
-    with: &Pull<N>,
+    Place { weave, run, begin }: Place<'_>,
+    Pulls { gain, stiffness }: Pulls<'_, N>,
 ) -> Way<N> {
-    let Pull {
-        gain,
-        stiffness,
-        sum,
-    } = with;
     let own = read(spots.own[axis]);
     let mut pull = [0.0_f32; N];
     let (mut least, mut most) = ([f32::NEG_INFINITY; N], [f32::INFINITY; N]);
@@ -308,6 +316,10 @@ fn way<const N: usize, const LOOK: bool, const PLAIN: bool>(
         short_j: [0.0; N],
         spare_m: [f32::INFINITY; N],
     };
+    let mut sum = [0.0; N];
+    if LOOK && PLAIN {
+        sum = lanes(&weave.sum, run.start + begin);
+    }
     for i in 0..N {
         let gone = gain[i] * pull[i];
         let mut gone = if gone.abs() >= LEAST_M { gone } else { 0.0 };
@@ -359,27 +371,30 @@ impl<const N: usize> Ways<N> {
 #[inline(always)]
 pub(super) fn ways<const N: usize, const LOOK: bool, const PLAIN: bool>(
     spots: &Spots<'_, N>,
+    links: Strung<'_>,
     ranges: &Ranges,
-    on: Course<'_>,
+    Course { run, omega, .. }: Course<'_>,
     lane: Lanes,
 ) -> Ways<N> {
     let mut gain = *spots.gain;
     let share: [f32; N] = lanes(&SHARES, WIDE - lane.done);
     for i in 0..N {
         // who looks finds those that are done where they went; others find them where they were, and go there again
-        gain[i] *= if LOOK { on.omega * share[i] } else { on.omega };
+        gain[i] *= if LOOK { omega * share[i] } else { omega };
     }
-    let mut with = Pull {
-        gain,
-        stiffness: stiff::<N, PLAIN>(on, lane.begin),
-        sum: [0.0; N],
+    let stiffness = stiff::<N, PLAIN>(links, run, lane.begin);
+    let with = Pulls {
+        gain: &gain,
+        stiffness: &stiffness,
     };
-    if LOOK && PLAIN {
-        with.sum = lanes(&on.weave.sum, on.run.start + lane.begin);
-    }
-    let x = way::<N, LOOK, PLAIN>(spots, 0, &ranges.0[0], &with);
-    let y = way::<N, LOOK, PLAIN>(spots, 1, &ranges.0[1], &with);
-    let z = way::<N, LOOK, PLAIN>(spots, 2, &ranges.0[2], &with);
+    let at = Place {
+        weave: links.weave,
+        run,
+        begin: lane.begin,
+    };
+    let x = way::<N, LOOK, PLAIN>(spots, 0, &ranges.0[0], at, with);
+    let y = way::<N, LOOK, PLAIN>(spots, 1, &ranges.0[1], at, with);
+    let z = way::<N, LOOK, PLAIN>(spots, 2, &ranges.0[2], at, with);
     let mut ways = Ways {
         to_m: [x.to_m, y.to_m, z.to_m],
         far_m: [0.0; N],

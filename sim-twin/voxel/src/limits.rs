@@ -91,8 +91,7 @@ impl Limits {
 
     /// Least and most of the upper end's displacement beyond the lower end's \[m\], along `along`, for a
     /// link along `axis` of rest length `rest_m`.
-    #[must_use]
-    pub fn range_m(&self, axis: usize, along: usize, rest_m: f64) -> (f64, f64) {
+    pub(super) fn range_m(&self, axis: usize, along: usize, rest_m: f64) -> (f64, f64) {
         if axis == along {
             let give = |limit: f64| (limit - 1.0) * rest_m;
             (give(self.shortest[axis]), give(self.longest[axis]))

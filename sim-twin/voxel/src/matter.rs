@@ -205,6 +205,11 @@ impl<R: Real> Bonds<R> {
         &self.bonds[usize::from(a) * self.matters.len() + usize::from(b)][axis]
     }
 
+    /// Every bond that there is, with its axis.
+    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &Bond<R>)> {
+        self.bonds.iter().flat_map(|bonds| (0..3).zip(bonds))
+    }
+
     /// Least and most of a neighbour's displacement beyond an element's own \[m\] along one axis of the
     /// world.
     #[must_use]

@@ -300,11 +300,8 @@ impl Linked {
             let end = self.surgery.ends()[nth];
             fits &= self.fits(end);
             self.weave.renew(&self.elements, end);
-            let run = self.weave.run_of[end as usize];
-            if let Some(spare_m) = self.pace.spare_m.get_mut(run as usize) {
-                // it was not asked of links that were not there and of elements that were held
-                *spare_m = -1.0;
-            }
+            // it was not asked of links that were not there and of elements that were held
+            self.pace.ask_again(self.weave.run_of[end as usize]);
             self.stirred(end, self.wake_m());
         }
         let carried = |change: &Change| matches!(change, Change::Carry { .. });

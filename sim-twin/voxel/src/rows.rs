@@ -8,7 +8,7 @@
 
 use crate::Linked;
 use crate::cells::Extent;
-use crate::elements::{NONE, colour_of};
+use crate::elements::{NONE, colour_of, single};
 use crate::marks::Marks;
 use crate::sweep;
 use crate::sweep::BATCH;
@@ -82,6 +82,14 @@ impl Pace {
             moved: Marks::new(slots),
             drifted: Marks::new(slots),
             zones: Vec::with_capacity(slots.div_ceil(ZONE)),
+        }
+    }
+
+    /// Forgets how far the elements of a run may go: it was not asked of all that move or are linked now.
+    #[inline]
+    pub(super) fn ask_again(&mut self, run: u32) {
+        if let Some(spare_m) = self.spare_m.get_mut(run as usize) {
+            *spare_m = -1.0;
         }
     }
 }
@@ -225,9 +233,7 @@ impl Linked {
     /// How far a run may go before its bounds are looked at again \[m\].
     #[inline]
     fn far_m(&self) -> f32 {
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-        let far_m = DRIFT * self.spacing_m as f32;
-        far_m
+        DRIFT * single(self.spacing_m)
     }
 
     /// Notes that elements of a run have gone this far \[m\].

@@ -10,7 +10,7 @@
 use crate::Linked;
 use crate::blade::Held;
 use crate::cling::Cling;
-use crate::elements::{Elements, NONE, to_f64};
+use crate::elements::{Elements, NONE, single, to_f64};
 use crate::knife::Blade;
 use crate::operate::Act;
 use crate::params::LinkedParams;
@@ -20,7 +20,7 @@ use palpate_twin::Vec3;
 use palpate_twin::hold::Hold;
 use palpate_twin::seal;
 use palpate_twin::seal::{checked, seal, stirred_in};
-use palpate_twin::twin::{Instrument, Ledger, Snapshot, ThawError};
+use palpate_twin::twin::{Instrument, Snapshot, ThawError};
 
 /// Numbers beside those of elements and tools: the ledger, what edits were granted and the time owed.
 const NUMBERS: usize = 10;
@@ -34,6 +34,38 @@ const INTEGERS: usize = 6 + 2 * TOOLS;
 const RUN: usize = 4;
 /// Numbers of an element that is tied to a tool, which also has an integer.
 const CLING: usize = 7;
+
+/// What is known of a tool.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    felt_n: Vec3,
+    rod: Rod,
+    blade: Blade,
+    held: Held,
+    radius_m: f64,
+    reach_m: f64,
+}
+
+impl Known {
+    /// Visits its numbers in the order of a snapshot.
+    fn each(&mut self, mut visit: impl FnMut(&mut f64)) {
+        let (rod, blade, held) = (&mut self.rod, &mut self.blade, &mut self.held);
+        let of_rod = [&mut rod.from_m, &mut rod.shaft_m, &mut rod.jaw_m];
+        for vector in [&mut self.felt_n].into_iter().chain(of_rod) {
+            vector.iter_mut().for_each(&mut visit);
+        }
+        visit(&mut rod.radius_m);
+        visit(&mut rod.stiffness_npm);
+        for edge in [blade, &mut held.proxy] {
+            let both = edge.from_m.iter_mut().chain(&mut edge.to_m);
+            both.for_each(&mut visit);
+        }
+        visit(&mut held.stiffness_npm);
+        visit(&mut self.radius_m);
+        visit(&mut self.reach_m);
+        rod.side_m.iter_mut().for_each(visit);
+    }
+}
 
 /// Lists of a snapshot.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,19 +122,7 @@ impl Linked {
         ] {
             numbers.extend(column.iter().map(|&x| to_f64(x)));
         }
-        let books = &self.account.ledger;
-        numbers.extend([
-            books.kinetic_j,
-            books.elastic_j,
-            books.contact_j,
-            books.tool_work_j,
-            books.dissipated_j,
-            books.edit_j,
-            books.mass_j,
-            books.residual_j,
-            self.account.granted_j,
-            self.account.owed_s,
-        ]);
+        numbers.extend(self.account.clone().numbers().map(|number| *number));
         for index in 0..TOOLS {
             self.write_tool(index, numbers);
         }
@@ -146,31 +166,18 @@ impl Linked {
         seal(self.kin, snapshot);
     }
 
-    /// Appends what is known of a tool.
+    /// Appends what is known of a tool; a rod without a radius is none.
     fn write_tool(&self, index: usize, numbers: &mut Vec<f64>) {
-        numbers.extend(self.contact.felt_n[index].iter());
-        // a rod without a radius is none
-        let none = Rod {
-            from_m: Vec3::zeros(),
-            shaft_m: Vec3::zeros(),
-            side_m: Vec3::zeros(),
-            radius_m: 0.0,
-            stiffness_npm: 0.0,
-            jaw_m: Vec3::zeros(),
+        let mut known = Known {
+            felt_n: self.contact.felt_n[index],
+            rod: self.contact.rods[index].unwrap_or_default(),
+            ..Known::default()
         };
-        let rod = self.contact.rods[index].unwrap_or(none);
-        let vectors = [rod.from_m, rod.shaft_m, rod.jaw_m];
-        numbers.extend(vectors.iter().flat_map(|vector| vector.iter()));
-        numbers.extend([rod.radius_m, rod.stiffness_npm]);
-        let (blade, held, [radius_m, reach_m]) = match &self.wield.acts[index] {
-            Some(act) => (act.blade, act.held, [act.radius_m, reach_m(act.instrument)]),
-            None => Default::default(),
-        };
-        for blade in [blade, held.proxy] {
-            numbers.extend(blade.from_m.iter().chain(blade.to_m.iter()));
+        if let Some(act) = &self.wield.acts[index] {
+            (known.blade, known.held) = (act.blade, act.held);
+            (known.radius_m, known.reach_m) = (act.radius_m, reach_m(act.instrument));
         }
-        numbers.extend([held.stiffness_npm, radius_m, reach_m]);
-        numbers.extend(rod.side_m.iter());
+        known.each(|number| numbers.push(*number));
     }
 
     /// Takes the state from a snapshot.
@@ -256,38 +263,12 @@ impl Linked {
         let columns = columns.chain([&mut self.elements.stiffened]);
         for (column, from) in columns.zip(numbers.chunks_exact(slots)) {
             for (own, &from) in column.iter_mut().zip(from) {
-                #[expect(clippy::cast_possible_truncation, reason = "it was single before")]
-                let from = from as f32;
-                *own = from;
+                *own = single(from);
             }
         }
-        if let Some(
-            &[
-                kinetic_j,
-                elastic_j,
-                contact_j,
-                tool_work_j,
-                dissipated_j,
-                edit_j,
-                mass_j,
-                residual_j,
-                granted_j,
-                owed_s,
-            ],
-        ) = numbers[ELEMENT * slots..].first_chunk::<NUMBERS>()
-        {
-            (self.account.granted_j, self.account.owed_s) = (granted_j, owed_s);
-            self.account.ledger = Ledger {
-                kinetic_j,
-                elastic_j,
-                contact_j,
-                tool_work_j,
-                dissipated_j,
-                edit_j,
-                mass_j,
-                residual_j,
-            };
-        }
+        let own = self.account.numbers().into_iter();
+        own.zip(&numbers[ELEMENT * slots..])
+            .for_each(|(own, &from)| *own = from);
     }
 
     /// Takes what is tied to tools.
@@ -324,31 +305,17 @@ impl Linked {
     fn read_acts(&mut self, numbers: &[f64], codes: &[u64]) {
         let tools = &numbers[ELEMENT * self.elements.slots() as usize + NUMBERS..];
         for (index, (tool, &code)) in tools.chunks_exact(TOOL).zip(codes).take(TOOLS).enumerate() {
-            let vector = |at: usize| Vec3::from_column_slice(&tool[at..at + 3]);
-            self.contact.felt_n[index] = vector(0);
-            let rod = Rod {
-                from_m: vector(3),
-                shaft_m: vector(6),
-                side_m: vector(29),
-                jaw_m: vector(9),
-                radius_m: tool[12],
-                stiffness_npm: tool[13],
-            };
-            self.contact.rods[index] = Some(rod).filter(|rod| rod.radius_m > 0.0);
-            let blade = |at: usize| Blade {
-                from_m: vector(at),
-                to_m: vector(at + 3),
-            };
-            let own = blade(14);
-            let instrument = instrument(code, own.to_m - own.from_m, tool[28]);
+            let (mut known, mut from) = (Known::default(), tool.iter());
+            known.each(|number| *number = from.next().copied().unwrap_or_default());
+            self.contact.felt_n[index] = known.felt_n;
+            self.contact.rods[index] = Some(known.rod).filter(|rod| rod.radius_m > 0.0);
+            let (blade, held, radius_m) = (known.blade, known.held, known.radius_m);
+            let instrument = instrument(code, blade.to_m - blade.from_m, known.reach_m);
             self.wield.acts[index] = instrument.map(|instrument| Act {
                 instrument,
-                blade: own,
-                held: Held {
-                    proxy: blade(20),
-                    stiffness_npm: tool[26],
-                },
-                radius_m: tool[27],
+                blade,
+                held,
+                radius_m,
             });
         }
     }

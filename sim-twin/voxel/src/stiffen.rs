@@ -7,6 +7,7 @@
 //! the stiffness of their elements as it is then; an undo of a stroke leaves it.
 
 use crate::Linked;
+use crate::elements::single;
 use palpate_twin::edits::Direction;
 use palpate_twin::stiffen::{Stiffening, checked};
 use palpate_twin::twin::{Edit, EditError, EditReport};
@@ -69,14 +70,12 @@ impl Linked {
             }
             let before = self.unstiffened[element as usize];
             let times = 1.0 + (factor - 1.0) * part;
-            #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-            let free = before * times as f32;
+            let free = before * single(times);
             let whole = free.clamp(FACTORS.0, FACTORS.1);
             let asked = f64::from((free - before).abs());
             let made = f64::from((whole - before).abs());
             within = within.max(if asked > 0.0 { made / asked } else { 1.0 });
-            #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-            let own = before + share as f32 * (whole - before);
+            let own = before + single(share) * (whole - before);
             self.elements.stiffened[element as usize] = own;
             count += 1;
         }

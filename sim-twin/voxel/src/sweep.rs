@@ -14,8 +14,8 @@ use multiversion::multiversion;
 
 use crate::elements::Elements;
 use crate::lanes::{
-    Course, Lanes, NO_RANGES, Ranges, Row, Spots, WIDE, Ways, lanes, larger, largest, smaller,
-    smallest, ways,
+    Course, Lanes, NO_RANGES, Ranges, Row, Spots, Strung, WIDE, Ways, lanes, larger, largest,
+    smaller, smallest, ways,
 };
 use crate::plain::NO_PLAIN;
 use crate::weave::{Run, Weave};
@@ -61,22 +61,21 @@ pub(super) fn pass_runs(
         let (Some(run), Some(spare_m)) = (run, spare_m.get_mut(index as usize)) else {
             continue;
         };
-        let plain = weave.plain(index);
-        let on = Course {
-            weave,
-            plain: plain.unwrap_or(&NO_PLAIN),
-            run,
-            omega,
-            place,
-        };
+        let on = Course { run, omega, place };
+        let links = |plain| Strung { weave, plain };
         let books = &mut books;
-        match (run.len, plain.is_some()) {
-            (16.., true) => pass_chunks::<16, true>(elements, on, spare_m, books),
-            (16.., false) => pass_chunks::<16, false>(elements, on, spare_m, books),
-            (4.., true) => pass_chunks::<4, true>(elements, on, spare_m, books),
-            (4.., false) => pass_chunks::<4, false>(elements, on, spare_m, books),
-            // a plain run is longer, or as well done so
-            _ => pass_chunks::<1, false>(elements, on, spare_m, books),
+        match (run.len, weave.plain(index)) {
+            (16.., Some(plain)) => {
+                pass_chunks::<16, true>(elements, links(plain), on, spare_m, books);
+            }
+            (16.., None) => {
+                pass_chunks::<16, false>(elements, links(&NO_PLAIN), on, spare_m, books)
+            }
+            (4.., Some(plain)) => {
+                pass_chunks::<4, true>(elements, links(plain), on, spare_m, books);
+            }
+            (4.., None) => pass_chunks::<4, false>(elements, links(&NO_PLAIN), on, spare_m, books),
+            _ => pass_chunks::<1, false>(elements, links(&NO_PLAIN), on, spare_m, books),
         }
     }
     let mut swept = Swept {
@@ -94,13 +93,14 @@ pub(super) fn pass_runs(
 #[inline(always)]
 fn pass_chunks<const N: usize, const PLAIN: bool>(
     elements: &mut Elements<f32>,
+    links: Strung<'_>,
     on: Course<'_>,
     spare_m: &mut f32,
     books: &mut Books,
 ) {
     let mut at = 0;
     if *spare_m > 0.0 {
-        at = pass_quick::<N, PLAIN>(elements, on, *spare_m, books);
+        at = pass_quick::<N, PLAIN>(elements, links, on, *spare_m, books);
     }
     // what is not known to suffice is looked at for all, so that it is known after
     let all = at == 0;
@@ -108,11 +108,11 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
     while at < on.run.len {
         let lane = Lanes::at::<N>(at, on.run.len);
         // no closures here: a closure is not compiled for the vectors of its caller
-        let ranges = Ranges::of::<PLAIN>(elements, on);
-        let Some(spots) = Row::of(elements, on.weave, on.run).spots::<N>(lane.begin) else {
+        let ranges = Ranges::of::<PLAIN>(elements, links);
+        let Some(spots) = Row::of(elements, links.weave, on.run).spots::<N>(lane.begin) else {
             return;
         };
-        let ways = ways::<N, true, PLAIN>(&spots, &ranges, on, lane);
+        let ways = ways::<N, true, PLAIN>(&spots, links, &ranges, on, lane);
         if PLAIN || !ways.beyond(0.0) {
             spots.put(&ways.to_m);
             tally.add(&ways);
@@ -120,7 +120,7 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
             // some are near their limits
             tally.spare_m = [-1.0; N];
             for slot in on.run.start + at..on.run.start + lane.begin + N {
-                let went = pass_one(elements, on.weave, slot, on.omega);
+                let went = pass_one(elements, links.weave, slot, on.omega);
                 tally.farthest_m[0] = larger(tally.farthest_m[0], went.farthest_m);
                 books.lost_j += went.lost_j;
             }
@@ -141,6 +141,7 @@ fn pass_chunks<const N: usize, const PLAIN: bool>(
 #[inline(always)]
 fn pass_quick<const N: usize, const PLAIN: bool>(
     elements: &mut Elements<f32>,
+    links: Strung<'_>,
     on: Course<'_>,
     spare_m: f32,
     books: &mut Books,
@@ -150,63 +151,58 @@ fn pass_quick<const N: usize, const PLAIN: bool>(
         paid_j: [0.0; N],
     };
     let mut at = 0;
-    let row = Row::of(elements, on.weave, on.run);
+    let row = Row::of(elements, links.weave, on.run);
     // put where they go once the next ones have been read, which may be some of them again: to read what is on its
     // way to memory takes longer than all the rest
-    let Some(there) = row.spots::<N>(0) else {
+    let Some(mut there) = row.spots::<N>(0) else {
         return 0;
     };
-    let mut found = Found {
-        there,
-        to_m: [[0.0; N]; 3],
-    };
+    let mut to_m = [[0.0; N]; 3];
     let mut rest = on.run.len;
     // few that are left go in narrower lanes, which are read quicker
     while rest > 0 && (N < WIDE || rest > WIDE / 2) {
         let lane = Lanes::at::<N>(at, on.run.len);
-        let Some(there) = row.spots::<N>(lane.begin) else {
+        let Some(spots) = row.spots::<N>(lane.begin) else {
             break;
         };
-        let ways = ways::<N, false, PLAIN>(&there, &NO_RANGES, on, lane);
+        let ways = ways::<N, false, PLAIN>(&spots, links, &NO_RANGES, on, lane);
         if at > 0 {
-            found.put();
+            there.put(&to_m);
         }
         if ways.beyond(spare_m) {
             quick.tell(on.place, books);
             return at;
         }
-        let to_m = ways.to_m;
-        found = Found { there, to_m };
+        (to_m, there) = (ways.to_m, spots);
         quick.add(&ways);
         at = lane.begin + N;
         rest = on.run.len - at;
     }
+    let held = Held {
+        row: &row,
+        there: &there,
+        to_m: &to_m,
+    };
     at = match rest {
         0 => {
-            found.put();
+            there.put(&to_m);
             at
         }
         // all of them went in lanes of this width
         _ if N < WIDE => at,
-        1..=4 => quick.end::<4, PLAIN>(&row, &found, on, at, spare_m),
-        _ => quick.end::<8, PLAIN>(&row, &found, on, at, spare_m),
+        1..=4 => quick.end::<4, PLAIN>(held, links, on, at, spare_m),
+        _ => quick.end::<8, PLAIN>(held, links, on, at, spare_m),
     };
     quick.tell(on.place, books);
     at
 }
 
-/// Where elements go that were found and not put yet.
+/// Elements of a row that were found and not put yet, and where they go \[m\].
 #[derive(Debug, Clone, Copy)]
-struct Found<'a, const N: usize> {
-    there: Spots<'a, N>,
-    to_m: [[f32; N]; 3],
-}
-
-impl<const N: usize> Found<'_, N> {
-    #[inline(always)]
-    fn put(&self) {
-        self.there.put(&self.to_m);
-    }
+struct Held<'a, const N: usize> {
+    row: &'a Row<'a>,
+    there: &'a Spots<'a, N>,
+    to_m: &'a [[f32; N]; 3],
 }
 
 /// What a run did whose limits needed no look, by lane.
@@ -234,19 +230,19 @@ impl<const N: usize> Quick<N> {
     #[inline(always)]
     fn end<const M: usize, const PLAIN: bool>(
         &mut self,
-        row: &Row<'_>,
-        found: &Found<'_, N>,
+        Held { row, there, to_m }: Held<'_, N>,
+        links: Strung<'_>,
         on: Course<'_>,
         at: usize,
         spare_m: f32,
     ) -> usize {
         let lane = Lanes::at::<M>(at, on.run.len);
         let Some(spots) = row.spots::<M>(lane.begin) else {
-            found.put();
+            there.put(to_m);
             return at;
         };
-        let ways = ways::<M, false, PLAIN>(&spots, &NO_RANGES, on, lane);
-        found.put();
+        let ways = ways::<M, false, PLAIN>(&spots, links, &NO_RANGES, on, lane);
+        there.put(to_m);
         if ways.beyond(spare_m) {
             return at;
         }

@@ -7,7 +7,7 @@
 
 use crate::Linked;
 use crate::blade::Drawn;
-use crate::elements::{NONE, colour_of};
+use crate::elements::{NONE, colour_of, single};
 use crate::exact::{Control, Exact};
 use crate::operate::Act;
 use crate::touch::{Gave, Pressing, Rod, TOOLS, give_way};
@@ -175,11 +175,8 @@ impl Linked {
     fn touch(&mut self, rods: &[Option<Rod>; TOOLS]) {
         for &element in self.contact.touched.iter().flatten() {
             self.weave.renew_gain(&self.elements, element);
-            let run = self.weave.run_of[element as usize];
-            if let Some(spare) = self.pace.spare_m.get_mut(run as usize) {
-                // it was not asked of elements that sweeps did not move
-                *spare = -1.0;
-            }
+            // it was not asked of elements that sweeps did not move
+            self.pace.ask_again(self.weave.run_of[element as usize]);
         }
         self.contact.touched.iter_mut().for_each(Vec::clear);
         self.contact.fixed.clear();
@@ -222,15 +219,10 @@ impl Linked {
 
     /// Energy of all springs of contacts and ties \[J\].
     pub(super) fn contact_j(&self) -> f64 {
-        let touched = self
-            .contact
-            .touched
-            .iter()
-            .chain([&self.contact.fixed])
-            .flatten();
+        let touched = self.contact.met();
         let pressed_j: f64 = touched
-            .filter(|&&element| self.elements.alive(element))
-            .map(|&element| {
+            .filter(|&element| self.elements.alive(element))
+            .map(|element| {
                 let at_m = self.elements.at_m(element);
                 let rods = self.contact.rods.iter().flatten();
                 rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
@@ -249,15 +241,10 @@ impl Linked {
     fn laid_j(&self, were: &[Option<Rod>; TOOLS]) -> f64 {
         let laid = (0..TOOLS).filter_map(|index| self.laid(were, index));
         let of = |rod: &Rod| -> f64 {
-            let touched = self
-                .contact
-                .touched
-                .iter()
-                .chain([&self.contact.fixed])
-                .flatten();
-            let alive = touched.filter(|&&element| self.elements.alive(element));
+            let touched = self.contact.met();
+            let alive = touched.filter(|&element| self.elements.alive(element));
             alive
-                .map(|&element| rod.energy_j(&self.elements.at_m(element)))
+                .map(|element| rod.energy_j(&self.elements.at_m(element)))
                 .sum()
         };
         laid.map(of).sum()
@@ -366,10 +353,8 @@ impl Linked {
                 .map(|rod| rod.depth_m(&at_m));
             let deepest = depths.max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((depth_m, out)) = deepest.filter(|(depth_m, _)| *depth_m > deep_m) {
-                let to_m = at_m + out * depth_m - self.elements.rest_m(element);
-                #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-                let to_m = std::array::from_fn(|along| to_m[along] as f32);
-                self.chain.controls.push(Control { element, to_m });
+                let control = self.control(element, at_m + out * depth_m);
+                self.chain.controls.push(control);
             }
         }
         for cling in self.contact.clings.iter().filter(|cling| cling.grasped()) {
@@ -378,15 +363,11 @@ impl Linked {
             };
             let (at_m, place_m) = (self.elements.at_m(cling.element), cling.place_m(rod));
             if (place_m - at_m).norm() > deep_m {
-                let to_m = place_m - self.elements.rest_m(cling.element);
-                #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-                let to_m = std::array::from_fn(|along| to_m[along] as f32);
-                let element = cling.element;
+                let control = self.control(cling.element, place_m);
                 // it may be deep in its tool too
-                self.chain
-                    .controls
-                    .retain(|control| control.element != element);
-                self.chain.controls.push(Control { element, to_m });
+                let others = |other: &Control<f32>| other.element != control.element;
+                self.chain.controls.retain(others);
+                self.chain.controls.push(control);
             }
         }
         if self.chain.controls.is_empty() {
@@ -402,6 +383,15 @@ impl Linked {
             return self.tear(dt_s, tore);
         }
         self.dispose()
+    }
+
+    /// An element that is to be at a place \[m\].
+    fn control(&self, element: u32, place_m: Vec3) -> Control<f32> {
+        let to_m = place_m - self.elements.rest_m(element);
+        Control {
+            element,
+            to_m: to_m.map(single).into(),
+        }
     }
 
     /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
@@ -503,13 +493,7 @@ impl Linked {
     fn felt(&self, index: usize, rod: &Rod) -> Reaction {
         let mut felt = Reaction::default();
         let mut pairs = 0.0;
-        for &element in self
-            .contact
-            .touched
-            .iter()
-            .chain([&self.contact.fixed])
-            .flatten()
-        {
+        for element in self.contact.met() {
             let at_m = self.elements.at_m(element);
             let (depth_m, out) = rod.depth_m(&at_m);
             if depth_m <= 0.0 {

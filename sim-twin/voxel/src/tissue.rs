@@ -3,7 +3,7 @@
 //! Source: ours; DESIGN "Tissue has five methods".
 
 use crate::cling::Contact;
-use crate::elements::Elements;
+use crate::elements::{Elements, single};
 use crate::operate::Wield;
 use crate::params::{LinkedError, LinkedParams};
 use crate::rows::Pace;
@@ -61,6 +61,25 @@ pub(super) struct Account {
     pub(super) steps: u64,
 }
 
+impl Account {
+    /// What a snapshot has of it as numbers.
+    pub(super) const fn numbers(&mut self) -> [&mut f64; 10] {
+        let books = &mut self.ledger;
+        [
+            &mut books.kinetic_j,
+            &mut books.elastic_j,
+            &mut books.contact_j,
+            &mut books.tool_work_j,
+            &mut books.dissipated_j,
+            &mut books.edit_j,
+            &mut books.mass_j,
+            &mut books.residual_j,
+            &mut self.granted_j,
+            &mut self.owed_s,
+        ]
+    }
+}
+
 impl Linked {
     /// A tissue at rest.
     ///
@@ -78,8 +97,7 @@ impl Linked {
             .spacing_m
             .into_iter()
             .fold(f64::MAX, f64::min);
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-        let still_m = params.still * spacing_m as f32;
+        let still_m = params.still * single(spacing_m);
         let mut tissue = Self {
             spacing_m,
             still_m,

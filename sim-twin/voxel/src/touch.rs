@@ -7,7 +7,7 @@
 //! have it.
 
 use crate::cells::Extent;
-use crate::elements::Elements;
+use crate::elements::{Elements, single};
 use crate::sweep;
 use crate::weave::Weave;
 use palpate_twin::contact::{Span, jaw_axis};
@@ -17,7 +17,7 @@ use palpate_twin::{Tool, Vec3};
 pub(super) const TOOLS: usize = 4;
 
 /// The part of a tool that elements feel: a rounded rod or plate, a ball if it has no length.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Rod {
     /// One end of the axis \[m\].
     pub(super) from_m: Vec3,
@@ -196,8 +196,7 @@ pub(super) fn give_way(
     let room = sweep::room(elements, element);
     let within = |place_m: &Vec3| -> [f32; 3] {
         std::array::from_fn(|along| {
-            #[expect(clippy::cast_possible_truncation, reason = "single precision is kept")]
-            let to = (place_m[along] - rest_m[along]) as f32;
+            let to = single(place_m[along] - rest_m[along]);
             to.clamp(room[along].0, room[along].1)
         })
     };

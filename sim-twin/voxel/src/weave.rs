@@ -237,15 +237,10 @@ fn stretch(elements: &Elements<f32>, first: u32) -> Option<Run> {
 
 /// The least that any bond of the materials gives, so that what stays below it needs no second look.
 fn least_room(elements: &Elements<f32>) -> [[f32; 3]; 3] {
-    let kinds = u8::try_from(elements.bonds().matters().len()).unwrap_or(u8::MAX);
-    let pairs = (0..kinds).flat_map(|a| (0..kinds).map(move |b| (a, b)));
     let mut room = [[f32::INFINITY; 3]; 3];
-    for (a, b) in pairs {
-        for (axis, row) in room.iter_mut().enumerate() {
-            let bond = elements.bonds().of(a, b, axis);
-            for (along, least) in row.iter_mut().enumerate() {
-                *least = least.min(-bond.least_m[along]).min(bond.most_m[along]);
-            }
+    for (axis, bond) in elements.bonds().all() {
+        for (along, least) in room[axis].iter_mut().enumerate() {
+            *least = least.min(-bond.least_m[along]).min(bond.most_m[along]);
         }
     }
     room

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use press::{PokeRow, PressRow};
 pub use wield::WieldRow;
 
+use super::BenchError;
 use super::goal::{self, Goal};
-use super::{BenchError, go_on};
 
 /// Everything measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -166,11 +166,6 @@ impl<R: Real> Elements<R> {
         ends.filter_map(|(e, to)| Some((e, to, self.neighbour(e, to)?)))
     }
 
-    /// Number of links.
-    pub(super) fn link_count(&self) -> usize {
-        self.links().count()
-    }
-
     /// An element and a direction whose link is not answered, if there is one: a bug (row LV-01).
     pub(super) fn one_sided(&self) -> Option<(u32, Direction)> {
         let all = (0..self.slots()).flat_map(|e| Direction::ALL.map(|to| (e, to)));
