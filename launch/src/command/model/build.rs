@@ -14,7 +14,6 @@ use palpate_geometry::volume::phantom::Phantom;
 use palpate_scene as scene;
 use palpate_scene::{Body, LinkedVoxels};
 use palpate_session::lab;
-use serde::Serialize;
 
 use super::volume;
 use crate::cli::BuildArgs;

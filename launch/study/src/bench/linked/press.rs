@@ -6,7 +6,6 @@
 use std::sync::atomic::AtomicBool;
 
 use palpate_session::stat::spans::Stats;
-use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::{Instrument, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use palpate_voxel::elements::{Elements, Frame, Seed};
