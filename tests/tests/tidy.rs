@@ -417,6 +417,16 @@ fn hash_maps_stay_out_of_virtual_time() {
     }
 }
 
+#[test]
+fn one_place_calls_the_ticks_of_both_sides() {
+    for call in ["palpate_master::tick(", "palpate_slave::tick("] {
+        let mut sources = crate_sources();
+        sources.retain(|source| source.code.contains(call));
+        let paths: Vec<_> = sources.iter().map(|source| source.path.as_str()).collect();
+        assert_eq!(paths, ["launch/session/src/pipeline.rs"], "{call}");
+    }
+}
+
 /// Functions of `f32` and `f64` that call the C library or may be built differently on another machine;
 /// `libm` has all of them.
 const TRANSCENDENTAL: [&str; 30] = [

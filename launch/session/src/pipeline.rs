@@ -1,4 +1,4 @@
-//! One tick of a side with its device: decode, read, tick, write, encode, record.
+//! One tick of a side with its device: decode, read, tick, write, record, encode.
 //!
 //! Source: ours. Live, virtual, replay, rehearsal and bench give it a device, frames and a time; nothing else differs.
 //! What is done to a side between two ticks has one order too: first edits that came for its tissue, then changes of
@@ -15,10 +15,11 @@ use palpate_slave::robot::Robot;
 use palpate_transport::clock::{PERIOD, PERIODS_MAX};
 use palpate_transport::codec::Ends;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::trace::{self, Given, TickRecord};
+use palpate_transport::trace::{self, TickRecord};
 use palpate_transport::{Axes, HapticFrame, Time};
 
 use crate::config::Config;
+use given::Recorded;
 
 /// A moment at which a side ticks, and what it has then been given.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -79,82 +80,55 @@ pub trait End: Sized {
     type Params;
     /// Device that it reads and drives.
     type Device: ?Sized;
-    /// What its tick is given.
-    type Inputs;
-    /// What its tick gives.
-    type Outputs;
 
     /// Parameters of a configuration.
     fn params(config: &Config) -> Self::Params;
+
+    /// A recorded device in the place of its own.
+    fn recorded(device: &mut Recorded) -> &mut Self::Device;
+
     /// What it knows from the other side's frames.
     fn inbox(&self) -> &Inbox;
-    /// Read the device.
-    fn read(device: &mut Self::Device, at: &At) -> Self::Inputs;
-    /// Tick.
-    fn advance(
+
+    /// Read the device, tick, write the device; gives the record with what the tick was given, and the frame.
+    fn step(
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        inputs: &Self::Inputs,
-    ) -> Self::Outputs;
-    /// Write to the device.
-    fn write(device: &mut Self::Device, out: &Self::Outputs);
-    /// Frame that the tick made.
-    fn frame(out: &Self::Outputs) -> &HapticFrame;
-    /// Record of the tick, with what it was given.
-    fn record(out: Self::Outputs, inputs: &Self::Inputs, at: &At) -> TickRecord;
+        at: &At,
+        device: &mut Self::Device,
+    ) -> (TickRecord, HapticFrame);
 }
 
 impl End for palpate_master::State {
     const SIDE: trace::Side = trace::Side::Master;
     type Params = MasterParams;
     type Device = dyn Handle;
-    type Inputs = palpate_master::Inputs;
-    type Outputs = palpate_master::Outputs;
 
     fn params(config: &Config) -> Self::Params {
         config.master
+    }
+
+    fn recorded(device: &mut Recorded) -> &mut Self::Device {
+        device
     }
 
     fn inbox(&self) -> &Inbox {
         Self::inbox(self)
     }
 
-    fn read(handle: &mut Self::Device, at: &At) -> Self::Inputs {
-        let mut reading = handle.read(at.device);
-        reading.present &= !at.halt;
-        palpate_master::Inputs {
-            tick: at.tick,
-            now: at.now,
-            dt_s: at.dt_s,
-            paused: at.paused,
-            masked: at.masked,
-            reading,
-            frame: at.frame,
-            rearm: at.rearm,
-        }
-    }
-
-    fn advance(
+    fn step(
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        inputs: &Self::Inputs,
-    ) -> Self::Outputs {
-        palpate_master::tick(params, coupling, self, inputs)
-    }
-
-    fn write(handle: &mut Self::Device, out: &Self::Outputs) {
+        at: &At,
+        handle: &mut Self::Device,
+    ) -> (TickRecord, HapticFrame) {
+        let inputs = given::to_master(at, handle.read(at.device));
+        let mut out = palpate_master::tick(params, coupling, self, &inputs);
         handle.write(&out.force_on_hand_n);
-    }
-
-    fn frame(out: &Self::Outputs) -> &HapticFrame {
-        &out.frame
-    }
-
-    fn record(mut out: Self::Outputs, inputs: &Self::Inputs, _: &At) -> TickRecord {
-        given::note_master(&mut out.record, inputs);
-        out.record
+        given::note_master(&mut out.record, &inputs);
+        (out.record, out.frame)
     }
 }
 
@@ -162,49 +136,31 @@ impl End for palpate_slave::State {
     const SIDE: trace::Side = trace::Side::Slave;
     type Params = SlaveParams;
     type Device = dyn Robot;
-    type Inputs = palpate_slave::Inputs;
-    type Outputs = palpate_slave::Outputs;
 
     fn params(config: &Config) -> Self::Params {
         config.slave
+    }
+
+    fn recorded(device: &mut Recorded) -> &mut Self::Device {
+        device
     }
 
     fn inbox(&self) -> &Inbox {
         Self::inbox(self)
     }
 
-    fn read(robot: &mut Self::Device, at: &At) -> Self::Inputs {
-        palpate_slave::Inputs {
-            tick: at.tick,
-            now: at.now,
-            dt_s: at.dt_s,
-            reading: robot.read(at.device),
-            frame: at.frame,
-            halt: at.halt || at.paused,
-            rearm: at.rearm,
-        }
-    }
-
-    fn advance(
+    fn step(
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        inputs: &Self::Inputs,
-    ) -> Self::Outputs {
-        palpate_slave::tick(params, coupling, self, inputs)
-    }
-
-    fn write(robot: &mut Self::Device, out: &Self::Outputs) {
+        at: &At,
+        robot: &mut Self::Device,
+    ) -> (TickRecord, HapticFrame) {
+        let inputs = given::to_slave(at, robot.read(at.device));
+        let mut out = palpate_slave::tick(params, coupling, self, &inputs);
         robot.write(&out.force_n, out.closed);
-    }
-
-    fn frame(out: &Self::Outputs) -> &HapticFrame {
-        &out.frame
-    }
-
-    fn record(mut out: Self::Outputs, inputs: &Self::Inputs, at: &At) -> TickRecord {
-        given::note_slave(&mut out.record, inputs, at.refused);
-        out.record
+        given::note_slave(&mut out.record, &inputs, at.refused);
+        (out.record, out.frame)
     }
 }
 
@@ -237,14 +193,6 @@ pub struct Made {
     pub judged: Option<Axes>,
 }
 
-impl Made {
-    /// Whether the device's reading was plausible.
-    #[must_use]
-    pub fn healthy(&self) -> bool {
-        self.record.given & Given::USABLE != 0
-    }
-}
-
 impl<E: End> Side<E> {
     /// A side that begins with a state.
     #[must_use]
@@ -264,13 +212,10 @@ impl<E: End> Side<E> {
             frame: shown,
             ..*at
         };
-        let inputs = E::read(device, &at);
-        let out = self.state.advance(&self.params, coupling, &inputs);
-        E::write(device, &out);
-        let frame = *E::frame(&out);
+        let (record, frame) = self.state.step(&self.params, coupling, &at, device);
         let sent = self.codec.encode(&frame, self.state.inbox().newest());
         Made {
-            record: E::record(out, &inputs, &at),
+            record,
             shown,
             frame,
             sent,

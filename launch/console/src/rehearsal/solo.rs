@@ -132,7 +132,7 @@ impl Solo {
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
-        self.advance(&Beat::default()).record
+        self.advance(&Beat::default()).shown.record
     }
 
     fn advance(&mut self, beat: &Beat) -> Ticked {
@@ -169,7 +169,7 @@ impl Paced for Solo {
 
     fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
         let mut ticked = self.advance(beat);
-        let record = &mut ticked.record;
+        let record = &mut ticked.shown.record;
         if record.events & Events::STALE != 0 {
             // there is nobody whose frames could be missed
             record.events &= !Events::STALE;

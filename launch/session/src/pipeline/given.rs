@@ -14,6 +14,34 @@ use palpate_transport::{AXES, Axes, HapticFrame, Time};
 use super::At;
 use crate::strokes::{instrument_noted, instrument_of};
 
+/// What a tick of the operator's side is given.
+pub(super) fn to_master(at: &At, mut reading: device::Reading) -> palpate_master::Inputs {
+    reading.present &= !at.halt;
+    palpate_master::Inputs {
+        tick: at.tick,
+        now: at.now,
+        dt_s: at.dt_s,
+        paused: at.paused,
+        masked: at.masked,
+        reading,
+        frame: at.frame,
+        rearm: at.rearm,
+    }
+}
+
+/// What a tick of the remote side is given.
+pub(super) fn to_slave(at: &At, reading: robot::Reading) -> palpate_slave::Inputs {
+    palpate_slave::Inputs {
+        tick: at.tick,
+        now: at.now,
+        dt_s: at.dt_s,
+        reading,
+        frame: at.frame,
+        halt: at.halt || at.paused,
+        rearm: at.rearm,
+    }
+}
+
 /// Notes what a tick of the operator's side was given.
 pub(super) fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
     let reading = &inputs.reading;
@@ -114,7 +142,7 @@ fn of_slave(record: &TickRecord) -> robot::Reading {
 }
 
 /// The device of a recorded tick: it gives the reading of the record again, and nothing moves it.
-pub(crate) struct Recorded(pub(crate) TickRecord);
+pub struct Recorded(pub(crate) TickRecord);
 
 impl device::Handle for Recorded {
     fn caps(&self) -> device::HandleCaps {
@@ -155,6 +183,12 @@ impl robot::Robot for Recorded {
 /// Name of a device that was recorded.
 const RECORDED: &str = "recorded";
 
+/// Whether the device's reading was plausible in a tick.
+#[must_use]
+pub fn is_usable(record: &TickRecord) -> bool {
+    has(record, Given::USABLE)
+}
+
 /// The position, or one that no tick takes: of a reading that cannot be used a tick takes nothing else.
 fn usable(record: &TickRecord, position_m: [f64; AXES]) -> [f64; AXES] {
     if has(record, Given::USABLE) {
@@ -167,7 +201,6 @@ fn usable(record: &TickRecord, position_m: [f64; AXES]) -> [f64; AXES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::End as _;
 
     #[test]
     fn what_is_noted_is_taken_out_again() {
@@ -198,10 +231,7 @@ mod tests {
         };
         note_master(&mut record, &inputs);
         let given = at(&record, Some(frame));
-        assert_eq!(
-            palpate_master::State::read(&mut Recorded(record), &given),
-            inputs
-        );
+        assert_eq!(to_master(&given, of_master(&record)), inputs);
         let inputs = palpate_slave::Inputs {
             tick: 3,
             now: Time(8),
@@ -216,9 +246,6 @@ mod tests {
         };
         note_slave(&mut record, &inputs, false);
         let at = at(&record, None);
-        assert_eq!(
-            palpate_slave::State::read(&mut Recorded(record), &at),
-            inputs
-        );
+        assert_eq!(to_slave(&at, of_slave(&record)), inputs);
     }
 }

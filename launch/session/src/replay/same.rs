@@ -87,12 +87,11 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
     let twin = twin.map(|twin| if alone { twin.alone() } else { twin });
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
-    let room = recording.master.len().max(recording.slave.len());
     let master = palpate_master::State::new(twin, &caps, parties(Side::Master));
     let slave = palpate_slave::State::new(parties(Side::Slave));
     let run = Run {
-        master: Again::new(config, master, recording, room),
-        slave: Again::new(config, slave, recording, room),
+        master: Again::new(config, master, recording),
+        slave: Again::new(config, slave, recording),
         differences: Differences::default(),
     };
     run.all(recording)
@@ -170,33 +169,6 @@ fn whole(side: Side, records: &[TickRecord]) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// A state whose device can be a recorded one.
-trait Replayable: End {
-    fn device(recorded: &mut Recorded) -> &mut Self::Device;
-
-    fn records(recording: &Recording) -> &[TickRecord];
-}
-
-impl Replayable for palpate_master::State {
-    fn device(recorded: &mut Recorded) -> &mut Self::Device {
-        recorded
-    }
-
-    fn records(recording: &Recording) -> &[TickRecord] {
-        &recording.master
-    }
-}
-
-impl Replayable for palpate_slave::State {
-    fn device(recorded: &mut Recorded) -> &mut Self::Device {
-        recorded
-    }
-
-    fn records(recording: &Recording) -> &[TickRecord] {
-        &recording.slave
-    }
-}
-
 /// One side that does again what it did.
 struct Again<E: End> {
     side: pipeline::Side<E>,
@@ -217,19 +189,24 @@ struct Again<E: End> {
     replayed: Vec<TickRecord>,
 }
 
-impl<E: Replayable> Again<E> {
-    fn new(config: &Config, state: E, recording: &Recording, room: usize) -> Self {
-        let (coupling, records) = (config.coupling_in_use(), E::records(recording));
+impl<E: End> Again<E> {
+    fn new(config: &Config, state: E, recording: &Recording) -> Self {
+        let coupling = config.coupling_in_use();
+        let (own, other) = match E::SIDE {
+            Side::Master => (&recording.master, &recording.slave),
+            Side::Slave => (&recording.slave, &recording.master),
+        };
+        let room = own.len().max(other.len());
         Self {
             side: pipeline::Side::new(config, state),
             watch: Watch::new(&config.codec, E::SIDE, &coupling, room),
             coupling,
             changes: of_side(recording, E::SIDE),
-            first_ns: records.first().map_or(0, |record| record.given_ns),
+            first_ns: own.first().map_or(0, |record| record.given_ns),
             frames: Vec::new(),
             sent_ticks: Vec::new(),
             is_coded: config.codec.is_on(),
-            replayed: Vec::with_capacity(records.len()),
+            replayed: Vec::with_capacity(own.len()),
         }
     }
 
@@ -245,7 +222,7 @@ impl<E: Replayable> Again<E> {
     }
 
     /// Does a tick again, with frames of `other`.
-    fn step<O: Replayable>(
+    fn step<O: End>(
         &mut self,
         recorded: &TickRecord,
         other: &mut Again<O>,
@@ -254,7 +231,7 @@ impl<E: Replayable> Again<E> {
         let at = given::at(recorded, other.frame(recorded));
         self.change(recorded);
         let device = &mut Recorded(*recorded);
-        let made = self.side.tick(&at, &self.coupling, E::device(device));
+        let made = self.side.tick(&at, &self.coupling, E::recorded(device));
         other.watch.shown(made.shown, at.now);
         self.watch.made(&made);
         self.frames.extend(made.sent);

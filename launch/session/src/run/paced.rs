@@ -32,6 +32,7 @@ use crate::monitor::live::Tuner;
 use crate::monitor::surface::{self, Painter, Surface as Picture};
 use crate::monitor::window::{Aims, Cells, Newest, Sill, Window};
 use crate::pipeline::At;
+use crate::pipeline::given::is_usable;
 
 /// Strokes that may wait for a look.
 const STROKES_WAITING: usize = 4096;
@@ -259,11 +260,12 @@ impl<P: Paced + 'static> Loop<P> {
             tuner.tune(coupling, at.tick, since.s());
         }
         let (own, remote) = self.paced.beat(&beat);
-        self.tell_strokes(own.record.now_ns);
+        self.tell_strokes(own.shown.record.now_ns);
         if let Some(remote) = remote {
-            self.remote.note(remote.record.state, remote.healthy);
-            self.status.write(Shown::of(&remote, 0));
-            self.lost += u64::from(!self.records.push(remote.record));
+            let record = &remote.shown.record;
+            self.remote.note(record.state, is_usable(record));
+            self.status.write(remote.shown);
+            self.lost += u64::from(!self.records.push(*record));
         }
         if let (Some(painter), Some(twin)) = (&mut self.painter, self.paced.twin()) {
             painter.paint(&twin.view());

@@ -24,6 +24,7 @@ use super::duty::Duty;
 use super::face::Shown;
 use super::realtime::{self, Disturbances, Granted};
 use crate::config::RealtimeConfig;
+use crate::pipeline::given::is_usable;
 use crate::pipeline::{At, Made};
 
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
@@ -33,18 +34,8 @@ const WARM_UP_TICKS: u64 = 100;
 pub struct Ticked {
     /// Frame for the peer, if one is to be sent.
     pub frame: Option<HapticFrame>,
-    /// Whether the contact force is known.
-    pub force_known: bool,
-    /// Record for the recorder; the loop adds lateness and CPU time.
-    pub record: TickRecord,
-    /// Whether the device's reading was plausible.
-    pub healthy: bool,
-    /// The other side's clock, if it is known.
-    pub clock: Option<SenderClock>,
-    /// Wave impedance of now \[N s/m\].
-    pub impedance_nspm: f64,
-    /// Number of the coupling mode of now.
-    pub mode: u32,
+    /// What is shown of it; the loop adds lateness and CPU time to its record.
+    pub shown: Shown,
 }
 
 impl Ticked {
@@ -54,14 +45,16 @@ impl Ticked {
         let frame = &made.frame;
         Self {
             frame: None,
-            force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
-            record: made.record,
-            healthy: made.healthy(),
-            clock: None,
-            impedance_nspm: frame.impedance_nspm,
-            mode: match FrameFlags::mode_code(frame.flags) {
-                0 => coupling.mode.code(),
-                code => code,
+            shown: Shown {
+                record: made.record,
+                late_ticks: 0,
+                force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
+                clock: None,
+                impedance_nspm: frame.impedance_nspm,
+                mode: match FrameFlags::mode_code(frame.flags) {
+                    0 => coupling.mode.code(),
+                    code => code,
+                },
             },
         }
     }
@@ -69,16 +62,15 @@ impl Ticked {
     /// What a tick of a live side gives: the same, with what is to be sent, and the other side's clock.
     #[must_use]
     pub fn live(made: &Made, coupling: &CouplingParams, inbox: &Inbox, now: Time) -> Self {
+        let mut ticked = Self::of(made, coupling);
+        ticked.frame = made.sent;
         let estimate = inbox.sync().estimate_at(now);
-        Self {
-            frame: made.sent,
-            clock: estimate.map(|estimate| SenderClock {
-                session: inbox.parties().peer,
-                offset: estimate.offset,
-                bound: estimate.bound,
-            }),
-            ..Self::of(made, coupling)
-        }
+        ticked.shown.clock = estimate.map(|estimate| SenderClock {
+            session: inbox.parties().peer,
+            offset: estimate.offset,
+            bound: estimate.bound,
+        });
+        ticked
     }
 }
 
@@ -191,17 +183,20 @@ pub fn servo(
             ..moment(&woken, begun, config.mask_late)
         };
         rearms = orders.rearms;
-        let mut ticked = tick(&at);
-        ticked.record.late_ns = woken.late.0;
-        ticked.record.compute_ns = (thread_cpu_now() - started).0;
-        if let Some(frame) = ticked.frame {
+        let Ticked { frame, mut shown } = tick(&at);
+        shown.late_ticks = causes.total();
+        shown.record.late_ns = woken.late.0;
+        shown.record.compute_ns = (thread_cpu_now() - started).0;
+        if let Some(frame) = frame {
             meeting.outbound.write(frame);
             meeting.sender.unpark();
             report.frames += 1;
         }
-        meeting.duty.note(ticked.record.state, ticked.healthy);
-        meeting.status.write(Shown::of(&ticked, causes.total()));
-        report.records_lost += u64::from(!meeting.records.push(ticked.record));
+        meeting
+            .duty
+            .note(shown.record.state, is_usable(&shown.record));
+        meeting.status.write(shown);
+        report.records_lost += u64::from(!meeting.records.push(shown.record));
         report.ticks += 1;
         report.missed += woken.missed;
         report.pauses += u64::from(at.paused);

@@ -366,10 +366,9 @@ fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunErr
             let made = side.tick(&At { refused, ..*at }, &coupling, robot.as_mut());
             // that of the newest frame, which it follows
             let code = FrameFlags::mode_code(side.state.inbox().newest().flags);
-            Ticked {
-                mode: coupling.mode_of(code).code(),
-                ..Ticked::live(&made, &coupling, side.state.inbox(), at.now)
-            }
+            let mut ticked = Ticked::live(&made, &coupling, side.state.inbox(), at.now);
+            ticked.shown.mode = coupling.mode_of(code).code();
+            ticked
         })
     }))
 }
