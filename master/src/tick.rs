@@ -8,6 +8,7 @@
 use palpate_port::encoder::Measured;
 use palpate_port::inbox::{Arrival, Inbox, Parties};
 use palpate_port::outbox::{Outbox, PortAxis};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::reservoir::Holding;
 use palpate_transport::coupling::{
     AtHandle, AtTwin, CouplingParams, MasterEnd, Mode, Moment, Reservoir, Written,
@@ -136,7 +137,7 @@ impl State {
             device: Device {
                 mass_kg: caps.mass_kg_min,
                 resolution_m: caps.resolution_m,
-                hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD_S),
+                hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD.s()),
             },
             last: None,
             held: [Holding::default(); AXES],
@@ -316,7 +317,7 @@ impl State {
         let device = &self.device;
         let short = device.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
         Holding {
-            hold_s: if short { PERIOD_S } else { device.hold_s },
+            hold_s: if short { PERIOD.s() } else { device.hold_s },
             pushed_s: passed_s.min(device.hold_s),
             passed_s,
             velocity_mps: moved_m / passed_s,
@@ -416,7 +417,7 @@ impl State {
         } else {
             // a force that was let go comes back no faster for having been away
             let rises_s = if reading.let_go_m.is_some() {
-                PERIOD_S
+                PERIOD.s()
             } else {
                 dt_s
             };
@@ -562,10 +563,8 @@ impl State {
     }
 }
 
-/// Period of the servo \[s\].
-const PERIOD_S: f64 = 1e-3;
 /// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
-const TWO_PERIODS_S: f64 = 2.0 * PERIOD_S;
+const TWO_PERIODS_S: f64 = 2.0 * PERIOD.s();
 /// Shortest time between two readings that is believed \[s\].
 const PASSED_S_MIN: f64 = 1e-4;
 

@@ -2,7 +2,8 @@
 
 use palpate_session::audit::{Ports, TOLERANCE_J, audit};
 use palpate_session::config::Config;
-use palpate_session::lab::{self, PERIOD};
+use palpate_session::lab;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};

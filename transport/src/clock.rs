@@ -23,6 +23,12 @@ pub struct Time(pub i64);
 #[serde(transparent)]
 pub struct Span(pub i64);
 
+/// Period of the ticks of both sides \[ns\].
+pub const PERIOD: Span = Span(1_000_000);
+
+/// Most periods that one tick accounts for; after more missed ones motion begins anew.
+pub const PERIODS_MAX: u64 = 20;
+
 impl Span {
     /// From seconds, rounded to the nanosecond; not-a-number gives zero, infinities saturate.
     #[must_use]
@@ -38,13 +44,13 @@ impl Span {
 
     /// In seconds.
     #[must_use]
-    pub fn s(self) -> f64 {
+    pub const fn s(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
     /// In milliseconds.
     #[must_use]
-    pub fn ms(self) -> f64 {
+    pub const fn ms(self) -> f64 {
         self.0 as f64 * 1e-6
     }
 }
@@ -234,8 +240,6 @@ pub fn sleep_until(time: Time) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    const PERIOD: Span = Span(1_000_000);
 
     fn schedule() -> Schedule {
         Schedule::new(Time(0), PERIOD)

@@ -12,6 +12,7 @@ use palpate_scene::{Body, Inclusion, Scene};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
 use palpate_session::record::{self, Recording};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
 use palpate_twin::Vec3;
 use serde_json::{Value, json};
@@ -20,8 +21,6 @@ use crate::report::identify::{IdentifyInput, render, words};
 use crate::summary::Check;
 use crate::{Failure, output};
 
-/// Period to which a recording is brought \[s\]: ticks of a live side are not quite even.
-const PERIOD_S: f64 = 1e-3;
 /// Longest hole in a recording that is bridged \[s\].
 const HOLE_S: f64 = 0.2;
 /// What is used before the first contact \[s\].
@@ -256,10 +255,10 @@ fn even(raw: &[Sample]) -> Vec<Sample> {
     let (Some(first), Some(last)) = (raw.first(), raw.last()) else {
         return Vec::new();
     };
-    let count = ((last.time_s - first.time_s) / PERIOD_S).floor() as usize;
+    let count = ((last.time_s - first.time_s) / PERIOD.s()).floor() as usize;
     let mut at = 0;
     let one = |tick: usize| {
-        let time_s = first.time_s + tick as f64 * PERIOD_S;
+        let time_s = first.time_s + tick as f64 * PERIOD.s();
         while at + 2 < raw.len() && raw[at + 1].time_s < time_s {
             at += 1;
         }
@@ -277,7 +276,7 @@ fn even(raw: &[Sample]) -> Vec<Sample> {
 
 /// One record after another, as if the second followed at once.
 fn append(samples: &mut Vec<Sample>, more: &[Sample]) {
-    let end_s = samples.last().map_or(0.0, |last| last.time_s + PERIOD_S);
+    let end_s = samples.last().map_or(0.0, |last| last.time_s + PERIOD.s());
     let begin_s = more.first().map_or(0.0, |first| first.time_s);
     samples.extend(more.iter().map(|sample| Sample {
         time_s: sample.time_s - begin_s + end_s,

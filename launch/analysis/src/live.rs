@@ -9,12 +9,13 @@ use std::path::Path;
 use palpate_bus::{Role, SessionConfig};
 use palpate_session::config::Config;
 use palpate_session::input::InputReport;
-use palpate_session::lab::{self, PERIOD, WIRE_BYTES};
+use palpate_session::lab::{self, WIRE_BYTES};
 use palpate_session::run::servo::ServoReport;
 use palpate_session::run::supervise::{SideStatus, Status};
 use palpate_session::run::{RunOptions, RunOutcome, SideReport, supervise};
 use palpate_session::{record, tables};
 use palpate_transport::Span;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::conclude::{self, Concluded, Evidence};

@@ -4,8 +4,8 @@
 
 use palpate_scene::{Scene, SceneError};
 use palpate_session::config::Config;
-use palpate_session::lab::{self, PERIOD};
-use palpate_transport::clock::thread_cpu_now;
+use palpate_session::lab;
+use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::Side;
 use palpate_twin::{Reaction, Vec3};
 

@@ -11,9 +11,9 @@ use palpate_master::device::script::ScriptParams;
 use palpate_master::predict::ToolShape;
 use palpate_scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_session::config::{Config, ConfigError};
-use palpate_session::lab::{self, PERIOD};
+use palpate_session::lab;
 use palpate_transport::Span;
-use palpate_transport::clock::thread_cpu_now;
+use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_twin::{Reaction, Vec3};
 

@@ -15,10 +15,9 @@
 
 use std::collections::VecDeque;
 
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Given, TickRecord};
 use palpate_transport::{AXES, Axes, Span};
-
-use crate::lab::PERIOD;
 
 /// Rounding that a sum over a session may show before it counts as a violation \[J\]; ours, the
 /// bar of the contract.

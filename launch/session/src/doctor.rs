@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use palpate_transport::Span;
-use palpate_transport::clock::{Clock, MonotonicClock, Ticker};
+use palpate_transport::clock::{Clock, MonotonicClock, PERIOD, Ticker};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{self, Found};
@@ -19,8 +19,6 @@ use crate::stat::percentile;
 pub const SCHEMA: u32 = 1;
 /// Priority that is asked for when SCHED_FIFO is tried, that of the servo thread.
 const FIFO_PRIORITY: i32 = 80;
-/// Period of the timer measurement, that of the servo loop.
-const PERIOD: Span = Span(1_000_000);
 
 /// Something that a session may want of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

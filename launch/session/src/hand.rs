@@ -7,10 +7,9 @@ use palpate_master::device::grip::{Grip, Grips, Hand, Regrip};
 use palpate_master::device::mass::{DAMPING_NSPM, MASS_KG};
 use palpate_master::device::{Handle, HandleCaps, Reading, Revisions};
 use palpate_port::watchdog::{LET_GO_S, Watchdog};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::{AXES, Axes, Span, Time};
 use palpate_twin::Instrument;
-
-use crate::lab::PERIOD;
 
 /// Plant steps of a tick.
 const SUBSTEPS: i64 = 10;

@@ -5,6 +5,7 @@
 
 mod paced;
 mod scene;
+mod station;
 mod stream;
 mod way;
 
@@ -16,32 +17,27 @@ use palpate_master::predict::Predictor;
 use palpate_port::inbox::Parties;
 use palpate_scene::{Scene, SceneError, Steps};
 use palpate_slave::robot::{Environment, Free, Robot, Wall};
-use palpate_transport::codec::Ends;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::{Order, Succession, is_plausible};
 use palpate_transport::link::{LinkError, LinkQueue, LinkStats};
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_transport::{Axes, HapticFrame, Span, Stroke, Time};
+use palpate_transport::{HapticFrame, Span, Stroke, Time};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::config::{Config, ConfigError};
 use crate::environment::TissueEnvironment;
 use crate::netlab;
-use crate::replay::{absorb_topology, given};
+use crate::pipeline::At;
+use crate::pipeline::hash::TraceHash;
 use crate::strokes::Keeper as _;
 use crate::tables;
 
 use scene::wrong_scene;
 pub use scene::{contact_m, list_folder, load_scene, read_scene, scene_text};
+use station::{Absence, Station};
 pub use stream::Reconstruction;
 pub(crate) use stream::Watch;
 use way::Way;
-
-/// Tick period of both sides \[ns\].
-pub const PERIOD: Span = Span(1_000_000);
-
-/// Most periods that one tick accounts for; after more missed ones motion begins anew.
-pub const PERIODS_MAX: u64 = 20;
 
 /// Bytes of a frame on the wire: payload, CDR header, zenoh and UDP/IP headers \[bytes\].
 pub const WIRE_BYTES: usize = HapticFrame::ENCODED_BYTES + 60;
@@ -67,74 +63,18 @@ fn wire_frames(config: &Config) -> usize {
 /// Both sides and the network between them, in one process and one time.
 pub struct Session {
     config: Config,
-    handle: Box<dyn Handle>,
-    robot: Box<dyn Robot>,
-    master: palpate_master::State,
-    slave: palpate_slave::State,
-    forward: LinkQueue<HapticFrame>,
-    back: LinkQueue<HapticFrame>,
-    to_slave: Mailbox,
-    to_master: Mailbox,
+    master: Station<palpate_master::State>,
+    slave: Station<palpate_slave::State>,
     /// What instruments did, on its way.
     strokes: Way,
     coupling: CouplingParams,
-    /// What the master and the slave send and are shown.
-    codecs: [Ends; 2],
-    /// The streams from the master and from the slave.
-    watches: [Watch; 2],
     runs: u64,
     changes_done: usize,
     tick: u64,
-    hash: Xxh3,
-    absences: [Absence; 2],
-    /// Whether each side is to clear a latched fault in its next tick, and whether that tick is late.
-    rearm: [bool; 2],
+    hash: TraceHash,
+    /// Whether the next tick is too late for a step of the twin.
     masked: bool,
-    /// The newest frame of each side, sent or not, and whether its device's reading was plausible.
-    made: [HapticFrame; 2],
-    healthy: [bool; 2],
     fault: Option<fn(&mut HapticFrame)>,
-}
-
-/// A side that misses ticks, as a process that the machine does not let run.
-#[derive(Default)]
-struct Absence {
-    /// Ticks that it will still miss.
-    left: u64,
-    /// Ticks that it has missed since its last.
-    missed: u64,
-    /// Its last record.
-    last: TickRecord,
-    /// Ticks for which it is still told to let no motion pass.
-    held: u64,
-}
-
-/// What one tick of a side accounts for, as in the live loop.
-struct Passed {
-    dt_s: f64,
-    paused: bool,
-}
-
-impl Absence {
-    /// Whether the next tick must let no motion pass.
-    fn holds(&mut self) -> bool {
-        let holds = self.held > 0;
-        self.held -= u64::from(holds);
-        holds
-    }
-
-    /// What the next tick accounts for; none if it is missed.
-    fn pass(&mut self) -> Option<Passed> {
-        if self.left > 0 {
-            (self.left, self.missed) = (self.left - 1, self.missed + 1);
-            return None;
-        }
-        let periods = std::mem::take(&mut self.missed) + 1;
-        Some(Passed {
-            dt_s: PERIOD.s() * periods.min(PERIODS_MAX) as f64,
-            paused: periods > PERIODS_MAX,
-        })
-    }
 }
 
 /// The two records of one tick.
@@ -186,31 +126,22 @@ impl Session {
         let [forward_seed, back_seed] = netlab::direction_seeds(seed);
         let link =
             |params, seed| LinkQueue::new(params, seed, room).map_err(|error| wrong_link(&error));
-        let caps = handle.caps();
+        let forward = link(config.link.forward, forward_seed)?;
+        let back = link(config.link.back, back_seed)?;
         let opened = twin.as_ref().is_some_and(|twin| twin.strokes().is_some());
         let strokes = Way::new(opened, [config.link.forward, config.link.back], seed);
+        let master = palpate_master::State::new(twin, &handle.caps(), parties(seed, Side::Master));
+        let slave = palpate_slave::State::new(parties(seed, Side::Slave));
         Ok(Self {
             strokes: strokes.map_err(|error| wrong_link(&error))?,
-            handle,
-            robot,
-            master: palpate_master::State::new(twin, &caps, parties(seed, Side::Master)),
-            slave: palpate_slave::State::new(parties(seed, Side::Slave)),
-            forward: link(config.link.forward, forward_seed)?,
-            back: link(config.link.back, back_seed)?,
-            to_slave: Mailbox::default(),
-            to_master: Mailbox::default(),
+            master: Station::new(config, master, handle, forward, 2 * room),
+            slave: Station::new(config, slave, robot, back, 2 * room),
             coupling: config.coupling_in_use(),
-            codecs: SIDES.map(|side| ends(config, side)),
-            watches: SIDES.map(|side| Watch::new(&config.codec, side, &config.coupling, 2 * room)),
             runs: 0,
             changes_done: 0,
             tick: 0,
-            hash: Xxh3::new(),
-            absences: SIDES.map(|_| Absence::default()),
-            rearm: [false; 2],
+            hash: TraceHash::default(),
             masked: false,
-            made: [HapticFrame::default(); 2],
-            healthy: [true; 2],
             fault: None,
             config: config.clone(),
         })
@@ -225,49 +156,48 @@ impl Session {
     /// The operator's side, for looking at the twin.
     #[must_use]
     pub fn master(&self) -> &palpate_master::State {
-        &self.master
+        &self.master.side.state
     }
 
     /// What the network did so far: from master to slave, from slave to master.
     #[must_use]
     pub fn link_stats(&self) -> [LinkStats; 2] {
-        [*self.forward.stats(), *self.back.stats()]
+        [*self.master.link.stats(), *self.slave.link.stats()]
     }
 
     /// Tick in which each frame from the master and from the slave was sent, by its number less one;
     /// empty if every tick sends one.
     #[must_use]
     pub fn sent_ticks(&self) -> [&[u64]; 2] {
-        [0, 1].map(|index| self.watches[index].sent_ticks())
+        [
+            self.master.watch.sent_ticks(),
+            self.slave.watch.sent_ticks(),
+        ]
     }
 
     /// How well the slave and the master were shown what the other side knew, if a codec is on.
     #[must_use]
     pub fn reconstruction(&self) -> [Option<Reconstruction>; 2] {
-        [0, 1].map(|index| self.watches[index].reconstruction())
+        [&self.master.watch, &self.slave.watch].map(Watch::reconstruction)
     }
 
     /// Hash of all port traces so far: positions and forces of both ports, bit by bit, and what instruments have
     /// made of both tissues.
     #[must_use]
     pub fn trace_hash(&self) -> String {
-        let mut hash = self.hash.clone();
-        for absence in &self.absences {
-            absorb_topology(&mut hash, &absence.last);
-        }
-        format!("{:016x}", hash.digest())
+        self.hash.text()
     }
 
     /// Strokes of the master's twin, since it was whole.
     #[must_use]
     pub fn strokes_made(&self) -> u64 {
-        self.master.known()
+        self.master().known()
     }
 
     /// A stroke of it, by its number from 1.
     #[must_use]
     pub fn stroke(&self, number: u64) -> Option<Stroke> {
-        self.master.stroke(number)
+        self.master().stroke(number)
     }
 
     /// Let a side begin anew, as a process that was killed and started again: it knows nothing, not
@@ -285,16 +215,13 @@ impl Session {
         self.strokes.restart(side);
         match side {
             Side::Master => {
-                let caps = self.handle.caps();
-                self.master =
-                    palpate_master::State::new(predictor_of(&self.config)?, &caps, parties);
-                self.to_master = Mailbox::default();
-                self.codecs[0] = ends(&self.config, side);
+                let (caps, twin) = (self.master.device.caps(), predictor_of(&self.config)?);
+                let state = palpate_master::State::new(twin, &caps, parties);
+                self.master.restart(&self.config, state);
             }
             Side::Slave => {
-                self.slave = palpate_slave::State::new(parties);
-                self.to_slave = Mailbox::default();
-                self.codecs[1] = ends(&self.config, side);
+                let state = palpate_slave::State::new(parties);
+                self.slave.restart(&self.config, state);
             }
         }
         Ok(())
@@ -303,13 +230,20 @@ impl Session {
     /// Let a side miss its next `ticks` ticks; its handle lets go of its force, or its drive brakes, after
     /// their time. Meanwhile [`Self::step`] gives its last record again.
     pub fn pause(&mut self, side: Side, ticks: u64) {
-        self.absences[usize::from(side == Side::Slave)].left = ticks;
+        self.absence(side).left = ticks;
+    }
+
+    fn absence(&mut self, side: Side) -> &mut Absence {
+        match side {
+            Side::Master => &mut self.master.absence,
+            Side::Slave => &mut self.slave.absence,
+        }
     }
 
     /// Hold a side for its next `ticks` ticks, as its operator's clutch or a CRTK `pause` and `resume` do:
     /// the master counts as one whose operator is not there, the slave stands.
     pub fn hold(&mut self, side: Side, ticks: u64) {
-        self.absences[usize::from(side == Side::Slave)].held = ticks;
+        self.absence(side).held = ticks;
     }
 
     /// Let `fault` spoil every frame that arrives from now on: for tests that must see a fault found.
@@ -324,91 +258,49 @@ impl Session {
         self.change_link(now);
         // the newest due frame wins, as in the live mailbox
         let spoil = self.fault.unwrap_or(|_| ());
-        while let Some(mut frame) = self.back.pop_due(now) {
+        while let Some(mut frame) = self.slave.link.pop_due(now) {
             spoil(&mut frame);
-            self.to_master.put(frame, now);
+            self.master.mailbox.put(frame, now);
         }
-        while let Some(mut frame) = self.forward.pop_due(now) {
+        while let Some(mut frame) = self.master.link.pop_due(now) {
             spoil(&mut frame);
-            self.to_slave.put(frame, remote_now);
+            self.slave.mailbox.put(frame, remote_now);
         }
         self.strokes.arrive(now);
-        let master = match self.absences[0].pass() {
-            Some(passed) => self.step_master(now, &passed),
-            None => self.absences[0].last,
+        let at = At {
+            masked: self.masked || self.is_masked(),
+            ..At::of_tick(self.tick)
         };
-        let slave = match self.absences[1].pass() {
-            Some(passed) => self.step_slave(now, remote_now, &passed),
-            None => self.absences[1].last,
-        };
-        (self.absences[0].last, self.absences[1].last) = (master, slave);
+        self.step_master(&at);
+        self.step_slave(&At {
+            now: remote_now,
+            ..at
+        });
         self.tick += 1;
-        for record in [&master, &slave] {
-            self.absorb(&record.port_position_m);
-            self.absorb(&record.port_force_n);
-        }
+        let (master, slave) = (self.master.made.record, self.slave.made.record);
+        self.hash.absorb(Side::Master, &master);
+        self.hash.absorb(Side::Slave, &slave);
         Lockstep { master, slave }
     }
 
-    fn step_master(&mut self, now: Time, passed: &Passed) -> TickRecord {
-        self.strokes.tell(&mut self.master);
-        let frame = self.codecs[0].decode(self.to_master.newest, now);
-        self.watches[1].shown(frame, now, PERIOD);
-        let mut reading = self.handle.read(now);
-        reading.present &= !self.absences[0].holds();
-        let inputs = palpate_master::Inputs {
-            tick: self.tick,
-            now,
-            dt_s: passed.dt_s,
-            paused: passed.paused,
-            masked: self.masked || self.is_masked(),
-            reading,
-            frame,
-            rearm: self.rearm[0],
+    fn step_master(&mut self, at: &At) {
+        let Some(at) = self.master.wake(at) else {
+            return;
         };
-        let config = &self.config;
-        let mut out =
-            palpate_master::tick(&config.master, &self.coupling, &mut self.master, &inputs);
-        given::note_master(&mut out.record, &inputs);
-        (self.made[0], self.healthy[0]) = (out.frame, reading.is_plausible());
-        self.handle.write(&out.force_on_hand_n);
-        let sent = self.codecs[0].encode(&out.frame, self.master.inbox().newest());
-        self.watches[0].made(&out.frame, &self.codecs[0], sent.as_ref());
-        if let Some(frame) = sent {
-            self.forward.push(now, WIRE_BYTES, frame);
-        }
-        self.strokes.send(&self.master, now);
-        out.record
+        self.strokes.tell(&mut self.master.side.state);
+        let from = &mut self.slave.watch;
+        self.master.tick(&at, &self.coupling, from);
+        self.strokes.send(&self.master.side.state, at.now);
     }
 
-    fn step_slave(&mut self, now: Time, remote_now: Time, passed: &Passed) -> TickRecord {
-        let frame = self.codecs[1].decode(self.to_slave.newest, remote_now);
-        self.watches[0].shown(frame, remote_now, PERIOD);
-        let times = (now, remote_now);
-        let refused = self
-            .strokes
-            .pass(self.slave.inbox(), self.robot.as_mut(), times);
-        let inputs = palpate_slave::Inputs {
-            tick: self.tick,
-            now: remote_now,
-            dt_s: passed.dt_s,
-            reading: self.robot.read(now),
-            frame,
-            halt: passed.paused || self.absences[1].holds(),
-            rearm: self.rearm[1],
+    fn step_slave(&mut self, at: &At) {
+        let Some(mut at) = self.slave.wake(at) else {
+            return;
         };
-        let config = &self.config;
-        let mut out = palpate_slave::tick(&config.slave, &self.coupling, &mut self.slave, &inputs);
-        given::note_slave(&mut out.record, &inputs, refused);
-        let (place_m, speed_mps) = (&inputs.reading.position_m, &inputs.reading.velocity_mps);
-        (self.made[1], self.healthy[1]) = (out.frame, is_plausible(place_m, speed_mps));
-        self.robot.write(&out.force_n, out.closed);
-        let sent = self.codecs[1].encode(&out.frame, self.slave.inbox().newest());
-        self.watches[1].made(&out.frame, &self.codecs[1], sent.as_ref());
-        if let Some(frame) = sent {
-            self.back.push(now, WIRE_BYTES, frame);
-        }
-        out.record
+        let slave = &mut self.slave;
+        let robot = slave.device.as_mut();
+        at.refused = self.strokes.pass(slave.side.state.inbox(), robot, &at);
+        slave.tick(&at, &self.coupling, &mut self.master.watch);
     }
 
     /// Whether this tick is one of those that count as too late for a step of the twin.
@@ -434,19 +326,13 @@ impl Session {
             }
             // the configuration was checked as a whole, so neither can be refused here
             for (queue, params) in [
-                (&mut self.forward, change.forward),
-                (&mut self.back, change.back),
+                (&mut self.master.link, change.forward),
+                (&mut self.slave.link, change.back),
             ] {
                 let _ = params.map(|params| queue.set_params(params));
             }
             self.strokes.change([change.forward, change.back]);
             self.changes_done += 1;
-        }
-    }
-
-    fn absorb(&mut self, axes: &Axes) {
-        for number in axes {
-            self.hash.update(&number.to_bits().to_le_bytes());
         }
     }
 }
@@ -455,31 +341,6 @@ fn wrong_link(error: &LinkError) -> ConfigError {
     ConfigError::Field {
         message: error.to_string(),
     }
-}
-
-/// Keeps the newest frame of a sender's newest run, as the live mailbox and its gate do.
-#[derive(Default)]
-struct Mailbox {
-    order: Succession,
-    newest: Option<(HapticFrame, Time)>,
-}
-
-impl Mailbox {
-    fn put(&mut self, frame: HapticFrame, received: Time) {
-        let order = self.order.judge(&frame);
-        if matches!(order, Order::First | Order::Next | Order::Restarted) {
-            self.order.advance(&frame);
-            self.newest = Some((frame, received));
-        }
-    }
-}
-
-/// Both sides, in the order in which a session keeps what it has of each.
-const SIDES: [Side; 2] = [Side::Master, Side::Slave];
-
-/// A codec's ends at one side that begins.
-fn ends(config: &Config, side: Side) -> Ends {
-    Ends::new(&config.codec, side, &config.coupling, PERIOD)
 }
 
 /// Runs of both sides of a session in virtual time, which know each other from the start.

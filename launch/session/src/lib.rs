@@ -2,6 +2,7 @@
 //!
 //! In reading order:
 //! [`config`] is the whole configuration, and [`built_in`] finds scenes, scripts and trials by name.
+//! [`pipeline`] is the one tick of a side: decode, read, tick, write, encode, record.
 //! [`lab`] runs a session in virtual time, [`run`] live as processes, [`replay`] again from a recording.
 //! [`environment`] and [`strokes`] convert between messages and tissues; [`tables`] keeps condensed scenes in a cache.
 //! [`record`] writes a session as MCAP; [`audit`] judges its passivity from logged port signals alone.
@@ -23,6 +24,7 @@ pub mod input;
 pub mod lab;
 pub mod monitor;
 pub mod netlab;
+pub mod pipeline;
 pub mod pool;
 pub mod record;
 pub mod replay;

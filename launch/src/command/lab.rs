@@ -12,8 +12,9 @@ use palpate_analysis::{Failure, output, truth};
 use palpate_console::serve;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::config::{Config, ConfigError};
-use palpate_session::lab::{self, PERIOD, Session};
+use palpate_session::lab::{self, Session};
 use palpate_transport::Span;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
 use super::{Done, interrupt};

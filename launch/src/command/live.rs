@@ -12,10 +12,11 @@ use palpate_console::Console;
 use palpate_console::serve::{self, NO_FOXGLOVE};
 use palpate_session::config::Config;
 use palpate_session::input;
-use palpate_session::lab::{PERIOD, Session};
+use palpate_session::lab::Session;
 use palpate_session::monitor::desk::{SessionDesk, Sides};
 use palpate_session::monitor::line;
 use palpate_session::run::{RunOptions, SideOptions, run_side};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
 use super::{Done, interrupt};

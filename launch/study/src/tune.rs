@@ -13,7 +13,7 @@
 
 pub mod measure;
 
-use palpate_session::lab::PERIOD;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::Mode;
 use serde::{Deserialize, Serialize};
 

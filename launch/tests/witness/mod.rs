@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use palpate_bus::threads::raise_current;
-use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, Ticker};
 use palpate_transport::{Span, Time};
 
 /// Longest wait for what needs no more than a machine that goes on: a test that waits so long has failed.
@@ -25,9 +25,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time between two looks at what is waited for.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Period of the timers: a servo's.
-const PERIOD: Span = Span(1_000_000);
 
 /// Waits until `found` gives something.
 ///

@@ -1,7 +1,8 @@
 //! Run a case: does the channel stay passive and every limit hold, and what was seen on the way?
 
 use palpate_session::audit::{Audit, Auditor, TOLERANCE_J};
-use palpate_session::lab::{Lockstep, PERIOD, Session};
+use palpate_session::lab::{Lockstep, Session};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 

@@ -6,11 +6,11 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::pace::Pace;
 use super::receiver::Echo;
 use super::*;
+use crate::clock::PERIOD;
 use crate::frame::FrameFlags;
 use crate::link::{LinkParams, LinkQueue, Outage};
 use crate::{Axes, HapticFrame, Span, Time};
 
-const PERIOD: Span = Span(1_000_000);
 const BYTES: usize = 384;
 
 /// What a hand does.

@@ -7,7 +7,8 @@
 use palpate_master::predict::ToolShape;
 use palpate_scene::Scene;
 use palpate_session::config::Config;
-use palpate_session::lab::{PERIOD, load_scene};
+use palpate_session::lab::load_scene;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
 use palpate_twin::{Reaction, Tool, Vec3};
 

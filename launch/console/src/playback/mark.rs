@@ -2,8 +2,8 @@
 //!
 //! Source: ours. Of a kind, what follows within a moment is one mark; the moment grows until there are few enough.
 
-use palpate_session::lab::PERIOD;
 use palpate_session::record::Recording;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Events, Given, Side, TickRecord};
 use serde::Serialize;
 

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use palpate_session::config::Config;
-use palpate_session::lab::PERIOD;
 use palpate_session::monitor::wire;
 use palpate_session::record::{self, RecordError, Recording};
 use palpate_session::replay::twin::{Compared, Twin};
 use palpate_session::run::realtime;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::{Given, Side, TickRecord};
 use serde_json::{Value, json};

@@ -13,9 +13,10 @@ use palpate_analysis::still::operated::Palette;
 use palpate_analysis::summary::Ending;
 use palpate_analysis::{Failure, truth};
 use palpate_session::input::InputReport;
-use palpate_session::lab::{self, PERIOD};
+use palpate_session::lab;
 use palpate_session::record;
 use palpate_session::run::side::RECORDING;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
 use super::live::{Part, Rehearsals};

@@ -19,7 +19,7 @@ use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::input::Pilot;
-use palpate_session::lab::{self, PERIOD};
+use palpate_session::lab;
 use palpate_session::monitor::Answer;
 use palpate_session::monitor::desk::SessionDesk;
 use palpate_session::monitor::request::{Said, TaskKind, Wish};
@@ -30,7 +30,7 @@ use palpate_session::run::servo::ServoReport;
 use palpate_session::run::side::RECORDING;
 use palpate_session::run::{RunError, file_error, hand};
 use palpate_transport::Time;
-use palpate_transport::clock::{Clock as _, MonotonicClock, wall_now};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, wall_now};
 use palpate_transport::mailbox::{LatestWriter, latest};
 use palpate_transport::trace::{Side, TickRecord};
 

@@ -9,27 +9,27 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_master::predict::strokes::Strokes;
 use palpate_session::config::{Config, ConfigError};
-use palpate_session::lab::{self, PERIOD};
-use palpate_session::replay::{absorb_topology, given};
+use palpate_session::lab;
+use palpate_session::pipeline::hash::TraceHash;
+use palpate_session::pipeline::{At, MasterSide};
 use palpate_session::run::paced::{Beat, Paced};
 use palpate_session::run::servo::Ticked;
 use palpate_session::strokes::Keeper as _;
+use palpate_transport::Stroke;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::trace::{Events, Side, TickRecord};
-use palpate_transport::{Axes, Stroke, Time};
 use palpate_twin::Tissue;
-use xxhash_rust::xxh3::Xxh3;
 
 /// The operator's side.
 pub struct Solo {
     config: Config,
     handle: Box<dyn Handle>,
-    master: palpate_master::State,
+    side: MasterSide,
     tick: u64,
-    hash: Xxh3,
-    last: TickRecord,
+    hash: TraceHash,
     /// The last tick in which an instrument worked.
     worked: Option<TickRecord>,
 }
@@ -70,13 +70,13 @@ impl Solo {
         config.validate()?;
         let parties = lab::parties(config.seed, Side::Master);
         let twin = lab::predictor_of(config)?.map(Predictor::alone);
+        let state = palpate_master::State::new(twin, &handle.caps(), parties);
         Ok(Self {
-            master: palpate_master::State::new(twin, &handle.caps(), parties),
+            side: MasterSide::new(config, state),
             handle,
             config: config.clone(),
             tick: 0,
-            hash: Xxh3::new(),
-            last: TickRecord::default(),
+            hash: TraceHash::default(),
             worked: None,
         })
     }
@@ -90,7 +90,7 @@ impl Solo {
     /// The tissue at the handle.
     #[must_use]
     pub fn twin(&self) -> Option<&dyn Tissue> {
-        self.master.predictor().map(Predictor::twin)
+        self.side.state.predictor().map(Predictor::twin)
     }
 
     /// The tissue's surface as it lies; without faces if there is none.
@@ -114,62 +114,42 @@ impl Solo {
     /// What instruments did, by its number from 1.
     #[must_use]
     pub fn stroke(&self, number: u64) -> Option<Stroke> {
-        self.master.stroke(number)
+        self.side.state.stroke(number)
     }
 
     /// Links that instruments have cut, less those made.
     #[must_use]
     pub fn links_cut(&self) -> Option<i64> {
-        let strokes = self.master.predictor().and_then(Predictor::strokes);
+        let strokes = self.side.state.predictor().and_then(Predictor::strokes);
         strokes.map(Strokes::links_cut)
     }
 
     /// Hash of the handle's positions and forces so far, bit by bit, and of how the tissue is linked now.
     #[must_use]
     pub fn trace_hash(&self) -> String {
-        let mut hash = self.hash.clone();
-        absorb_topology(&mut hash, &self.last);
-        format!("{:016x}", hash.digest())
+        self.hash.text()
     }
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
-        self.advance(&Beat::default()).record
+        self.advance(&Beat::default()).shown.record
     }
 
     fn advance(&mut self, beat: &Beat) -> Ticked {
-        let now = Time(PERIOD.0 * self.tick as i64);
-        let mut reading = self.handle.read(now);
-        reading.present &= !beat.halt[0];
-        let inputs = palpate_master::Inputs {
-            tick: self.tick,
-            now,
-            dt_s: PERIOD.s(),
-            paused: false,
+        let at = At {
             masked: beat.masked,
-            reading,
-            frame: None,
+            halt: beat.halt[0],
             rearm: beat.rearm[0],
+            ..At::of_tick(self.tick)
         };
-        let (params, coupling) = (&self.config.master, &self.config.coupling);
-        let mut out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
-        given::note_master(&mut out.record, &inputs);
-        self.handle.write(&out.force_on_hand_n);
+        let coupling = &self.config.coupling;
+        let made = self.side.tick(&at, coupling, self.handle.as_mut());
         self.tick += 1;
-        self.absorb(&out.record.port_position_m);
-        self.absorb(&out.record.port_force_n);
-        self.last = out.record;
-        if out.record.instrument != 0 {
-            self.worked = Some(out.record);
+        self.hash.absorb(Side::Master, &made.record);
+        if made.record.instrument != 0 {
+            self.worked = Some(made.record);
         }
-        let made = (&out.frame, out.record);
-        Ticked::shown(made, reading.is_plausible(), &self.config.coupling)
-    }
-
-    fn absorb(&mut self, axes: &Axes) {
-        for number in axes {
-            self.hash.update(&number.to_bits().to_le_bytes());
-        }
+        Ticked::of(&made, coupling)
     }
 }
 
@@ -189,7 +169,7 @@ impl Paced for Solo {
 
     fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
         let mut ticked = self.advance(beat);
-        let record = &mut ticked.record;
+        let record = &mut ticked.shown.record;
         if record.events & Events::STALE != 0 {
             // there is nobody whose frames could be missed
             record.events &= !Events::STALE;

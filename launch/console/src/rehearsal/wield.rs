@@ -308,7 +308,7 @@ impl<P: Pointer> Handle for Wielding<P> {
 mod tests {
     use palpate_master::device::pointer::Aim;
     use palpate_master::device::{OperatorParams, params};
-    use palpate_session::lab::PERIOD;
+    use palpate_transport::clock::PERIOD;
     use palpate_transport::mailbox::{LatestWriter, latest};
 
     use super::*;

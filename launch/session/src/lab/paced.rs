@@ -5,9 +5,10 @@
 use palpate_master::predict::Predictor;
 use palpate_transport::Stroke;
 use palpate_transport::coupling::CouplingParams;
+use palpate_transport::trace::Side;
 use palpate_twin::Tissue;
 
-use super::{Lockstep, SIDES, Session};
+use super::Session;
 use crate::run::paced::{Beat, Paced};
 use crate::run::servo::Ticked;
 use crate::strokes::Keeper as _;
@@ -16,29 +17,24 @@ impl Paced for Session {
     type Lying = ();
 
     fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
-        for (side, halt) in SIDES.into_iter().zip(beat.halt) {
+        for (side, halt) in [Side::Master, Side::Slave].into_iter().zip(beat.halt) {
             if halt {
                 self.hold(side, 1);
             }
         }
-        (self.rearm, self.masked) = (beat.rearm, beat.masked);
-        let Lockstep { master, slave } = self.step();
-        let [master_frame, slave_frame] = self.made;
-        let [master_healthy, slave_healthy] = self.healthy;
-        let coupling = &self.coupling;
-        let of = |frame, record, healthy| Ticked::shown((frame, record), healthy, coupling);
-        (
-            of(&master_frame, master, master_healthy),
-            Some(of(&slave_frame, slave, slave_healthy)),
-        )
+        [self.master.rearm, self.slave.rearm] = beat.rearm;
+        self.masked = beat.masked;
+        self.step();
+        let of = |made| Ticked::of(made, &self.coupling);
+        (of(&self.master.made), Some(of(&self.slave.made)))
     }
 
     fn twin(&self) -> Option<&dyn Tissue> {
-        self.master.predictor().map(Predictor::twin)
+        self.master().predictor().map(Predictor::twin)
     }
 
     fn stroke(&self, number: u64) -> Option<Stroke> {
-        self.master.stroke(number)
+        self.master().stroke(number)
     }
 
     fn coupling(&mut self) -> Option<&mut CouplingParams> {

@@ -7,11 +7,14 @@
 
 use std::collections::VecDeque;
 
-use palpate_transport::codec::{CodecParams, Ends, Judged, Threshold};
+use palpate_transport::clock::PERIOD;
+use palpate_transport::codec::{CodecParams, Judged, Threshold};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::trace::Side;
-use palpate_transport::{Axes, HapticFrame, Span, Time};
+use palpate_transport::{Axes, HapticFrame, Time};
 use serde::{Deserialize, Serialize};
+
+use crate::pipeline::Made;
 
 /// Frames sent of which the tick is remembered: five minutes of every tick.
 const SENT_KEPT: usize = 300_000;
@@ -78,20 +81,20 @@ impl Watch {
     }
 
     /// The sender made a frame, once a tick, and sent it if it got a number.
-    pub(crate) fn made(&mut self, frame: &HapticFrame, codec: &Ends, sent: Option<&HapticFrame>) {
+    pub(crate) fn made(&mut self, made: &Made) {
         if !self.on {
             return;
         }
-        let [x, y, z, _] = frame.velocity_mps;
+        let [x, y, z, _] = made.frame.velocity_mps;
         let speed_mps = (x * x + y * y + z * z).sqrt();
         if self.truth.len() == self.kept {
             self.truth.pop_front();
         }
         self.truth.push_back((
-            codec.judged_value().unwrap_or(self.judged.read(frame)),
+            made.judged.unwrap_or(self.judged.read(&made.frame)),
             speed_mps,
         ));
-        if let Some(frame) = sent {
+        if let Some(frame) = made.sent {
             // a side that began anew counts from one again
             self.sent
                 .truncate(frame.sequence.saturating_sub(1) as usize);
@@ -103,13 +106,13 @@ impl Watch {
     }
 
     /// The receiver is shown a frame at `now`, that it received at some time of the same clock.
-    pub(crate) fn shown(&mut self, shown: Option<(HapticFrame, Time)>, now: Time, period: Span) {
+    pub(crate) fn shown(&mut self, shown: Option<(HapticFrame, Time)>, now: Time) {
         let Some((frame, received)) = shown.filter(|_| self.on) else {
             return;
         };
         let sent = self.sent.get(frame.sequence.wrapping_sub(1) as usize);
         // half a period, for a clock that runs a little slow
-        let after = ((now - received).0 + period.0 / 2) / period.0.max(1);
+        let after = ((now - received).0 + PERIOD.0 / 2) / PERIOD.0;
         let Some(then) = sent.and_then(|tick| tick.checked_add_signed(after)) else {
             return;
         };

@@ -10,6 +10,7 @@ use palpate_transport::trace::Side;
 use palpate_transport::{Stroke, Time};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::pipeline::At;
 use crate::strokes::{AtRobot, Inlet, Outlet};
 
 /// Bytes of a stroke on the wire: payload, CDR header, zenoh and UDP/IP headers \[bytes\].
@@ -70,19 +71,14 @@ impl Way {
         }
     }
 
-    /// Before a tick of the slave, at `now` and by its own clock: its tissue does what came, and it sends what the
-    /// master lacks; whether a stroke was refused.
-    pub(super) fn pass(
-        &mut self,
-        inbox: &Inbox,
-        robot: &mut dyn Robot,
-        (now, own_now): (Time, Time),
-    ) -> bool {
+    /// Before a tick of the slave: its tissue does what came, and it sends what the master lacks; whether a stroke
+    /// was refused.
+    pub(super) fn pass(&mut self, inbox: &Inbox, robot: &mut dyn Robot, at: &At) -> bool {
         let mut side = AtRobot { inbox, robot };
         let refused = self.inlets[1].pass(&mut side);
         if let Some([_, link]) = &mut self.links {
-            self.outlets[1].pass(&side, own_now, |stroke| {
-                link.push(now, WIRE_BYTES, stroke);
+            self.outlets[1].pass(&side, at.now, |stroke| {
+                link.push(at.device, WIRE_BYTES, stroke);
             });
         }
         refused

@@ -1,12 +1,11 @@
 //! A recorded session once more: tick by tick with the same inputs, or the same hand under other
 //! circumstances.
 //!
-//! Source: ours (teleop goal 10). [`given`] puts what a tick was given into its record and takes it out
-//! again; [`same`] runs both sides' ticks with it and compares the port traces bit by bit; [`what_if`]
+//! Source: ours (teleop goal 10). [`same`] runs both sides' ticks with what the records say that they
+//! were given and compares the port traces bit by bit; [`what_if`]
 //! lets the recorded hand do it again under a changed configuration, in virtual time. [`twin`] is the
 //! tissue at the handle alone.
 
-pub mod given;
 pub mod same;
 pub mod twin;
 pub mod what_if;
@@ -14,6 +13,7 @@ pub mod what_if;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::config::ConfigError;
+use crate::pipeline::hash::TraceHash;
 
 /// Why a recording cannot be run again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,33 +90,15 @@ pub enum ReplayError {
 /// Hash of the port traces of two sides, tick by tick, as [`crate::lab::Session::trace_hash`] gives it.
 #[must_use]
 pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
-    let mut hash = xxhash_rust::xxh3::Xxh3::new();
-    let mut absorb = |record: Option<&TickRecord>| {
-        for axes in record
-            .iter()
-            .flat_map(|r| [&r.port_position_m, &r.port_force_n])
-        {
-            for number in axes {
-                hash.update(&number.to_bits().to_le_bytes());
+    let mut hash = TraceHash::default();
+    for index in 0..master.len().max(slave.len()) {
+        for (side, records) in [(Side::Master, master), (Side::Slave, slave)] {
+            if let Some(record) = records.get(index) {
+                hash.absorb(side, record);
             }
         }
-    };
-    for index in 0..master.len().max(slave.len()) {
-        absorb(master.get(index));
-        absorb(slave.get(index));
     }
-    for record in [master.last(), slave.last()].into_iter().flatten() {
-        absorb_topology(&mut hash, record);
-    }
-    format!("{:016x}", hash.digest())
-}
-
-/// Adds what instruments have made of a side's tissue to a hash of traces; nothing where none could.
-pub fn absorb_topology(hash: &mut xxhash_rust::xxh3::Xxh3, last: &TickRecord) {
-    if last.topology != 0 {
-        hash.update(&last.strokes.to_le_bytes());
-        hash.update(&last.topology.to_le_bytes());
-    }
+    hash.text()
 }
 
 /// Name of a side, for messages.

@@ -6,15 +6,16 @@
 //! between them, follows from what they made and were given.
 
 use palpate_port::inbox::Parties;
-use palpate_slave::SlaveParams;
-use palpate_transport::codec::Ends;
+use palpate_transport::clock::PERIODS_MAX;
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::trace::{Given, Side, TickRecord};
 use palpate_transport::{HapticFrame, Time};
 
-use super::{ReplayError, given, named};
+use super::{ReplayError, named};
 use crate::config::Config;
-use crate::lab::{self, PERIOD, Reconstruction, Watch};
+use crate::lab::{self, Reconstruction, Watch};
+use crate::pipeline::given::Recorded;
+use crate::pipeline::{self, End, given};
 use crate::record::{Changed, Recording};
 use crate::tables;
 
@@ -23,9 +24,6 @@ pub const COMMAND: &str = "command";
 
 /// Fact of a recording: whether the twin had a table for late ticks.
 pub const TWIN_TABLE: &str = "twin_table";
-
-/// Most periods that a tick accounts for; beyond, motion begins anew.
-const PERIODS_MAX: u64 = 20;
 
 /// Runs of two sides that meet for the first time.
 const STRANGERS: [u64; 2] = [1, 2];
@@ -89,28 +87,12 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
     let twin = twin.map(|twin| if alone { twin.alone() } else { twin });
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
-    let coupling = config.coupling_in_use();
-    let room = recording.master.len().max(recording.slave.len());
+    let master = palpate_master::State::new(twin, &caps, parties(Side::Master));
+    let slave = palpate_slave::State::new(parties(Side::Slave));
     let run = Run {
-        config,
-        codecs: SIDES.map(|side| Ends::new(&config.codec, side, &coupling, PERIOD)),
-        watches: SIDES.map(|side| Watch::new(&config.codec, side, &coupling, room)),
-        coupling: [coupling; 2],
-        changes: SIDES.map(|side| of_side(recording, side)),
-        first_ns: [&recording.master, &recording.slave]
-            .map(|records| records.first().map_or(0, |r| r.given_ns)),
-        master: palpate_master::State::new(twin, &caps, parties(Side::Master)),
-        slave: palpate_slave::State::new(parties(Side::Slave)),
-        frames: [Vec::new(), Vec::new()],
-        replayed: Replayed {
-            master: Vec::with_capacity(recording.master.len()),
-            slave: Vec::with_capacity(recording.slave.len()),
-            unrun: 0,
-            different: 0,
-            first: None,
-            sent_ticks: [Vec::new(), Vec::new()],
-            reconstruction: [None, None],
-        },
+        master: Again::new(config, master, recording),
+        slave: Again::new(config, slave, recording),
+        differences: Differences::default(),
     };
     run.all(recording)
 }
@@ -120,9 +102,6 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<Replayed, Replay
 pub fn is_alone(recording: &Recording) -> bool {
     recording.facts.get(COMMAND).map(String::as_str) == Some("rehearse")
 }
-
-/// Both sides, in the order in which what is kept of each lies.
-const SIDES: [Side; 2] = [Side::Master, Side::Slave];
 
 /// The twin of a recording at rest, with the table that it had; none of a session without one.
 ///
@@ -190,141 +169,105 @@ fn whole(side: Side, records: &[TickRecord]) -> Result<(), ReplayError> {
     Ok(())
 }
 
-struct Run<'a> {
-    config: &'a Config,
-    /// As the ticks of each side ran it.
-    coupling: [CouplingParams; 2],
-    /// What is still to be changed of each, the last first.
-    changes: [Vec<Changed>; 2],
-    /// When the first tick of each was, on its own clock \[ns\].
-    first_ns: [i64; 2],
-    master: palpate_master::State,
-    slave: palpate_slave::State,
-    codecs: [Ends; 2],
-    /// The streams from the master and from the slave.
-    watches: [Watch; 2],
-    /// Frames that each side has sent, number 1 first.
-    frames: [Vec<HapticFrame>; 2],
-    replayed: Replayed,
+/// One side that does again what it did.
+struct Again<E: End> {
+    side: pipeline::Side<E>,
+    /// As its ticks ran it.
+    coupling: CouplingParams,
+    /// What is still to be changed of it, the last first.
+    changes: Vec<Changed>,
+    /// When its first tick was, on its own clock \[ns\].
+    first_ns: i64,
+    /// The stream from it.
+    watch: Watch,
+    /// Frames that it has sent, number 1 first.
+    frames: Vec<HapticFrame>,
+    /// Tick of every one of them, if a codec is on.
+    sent_ticks: Vec<u64>,
+    is_coded: bool,
+    /// Its records, as they are now.
+    replayed: Vec<TickRecord>,
 }
 
-impl Run<'_> {
-    fn all(mut self, recording: &Recording) -> Result<Replayed, ReplayError> {
-        let (mut masters, mut slaves) = (recording.master.iter(), recording.slave.iter());
-        let (mut master, mut slave) = (masters.next(), slaves.next());
-        while master.is_some() || slave.is_some() {
-            let mut moved = false;
-            // in the order of time where frames allow it, as a session in lock step goes
-            while let Some(record) = master.filter(|r| self.can(Side::Master, r)) {
-                self.step_master(record);
-                master = masters.next();
-                moved = true;
-                if slave.is_some_and(|slave| slave.now_ns <= record.now_ns) {
-                    break;
-                }
-            }
-            if let Some(record) = slave.filter(|r| self.can(Side::Slave, r)) {
-                self.step_slave(record);
-                slave = slaves.next();
-                moved = true;
-            }
-            if !moved {
-                // a recording that was cut short may end with a frame whose maker it lacks
-                if recording.damage.is_some() {
-                    break;
-                }
-                let (side, record) = match (master, slave) {
-                    (Some(record), _) => (Side::Master, record),
-                    (None, Some(record)) => (Side::Slave, record),
-                    (None, None) => break,
-                };
-                return Err(ReplayError::Frame {
-                    side: named(side),
-                    tick: record.tick,
-                    sequence: record.frame_sequence,
-                });
-            }
-        }
-        let recorded = recording.master.len() + recording.slave.len();
-        let run = self.replayed.master.len() + self.replayed.slave.len();
-        self.replayed.unrun = (recorded - run) as u64;
-        let whole = |records: &[TickRecord]| records.iter().all(|record| record.periods == 1);
-        if whole(&recording.master) && whole(&recording.slave) {
-            self.replayed.reconstruction = [0, 1].map(|side| self.watches[side].reconstruction());
-        }
-        Ok(self.replayed)
-    }
-
-    /// Whether the frame that a tick took has been sent.
-    fn can(&self, side: Side, record: &TickRecord) -> bool {
-        record.frame_sequence <= self.frames[side.other() as usize].len() as u64
-    }
-
-    fn frame(&self, side: Side, record: &TickRecord) -> Option<HapticFrame> {
-        let index = usize::try_from(record.frame_sequence.checked_sub(1)?).ok()?;
-        self.frames[side.other() as usize].get(index).copied()
-    }
-
-    /// What a side is shown of the frame in its mailbox.
-    fn shown(
-        &mut self,
-        side: Side,
-        inbound: Option<(HapticFrame, Time)>,
-        now: Time,
-    ) -> Option<(HapticFrame, Time)> {
-        let shown = self.codecs[side as usize].decode(inbound, now);
-        self.watches[side.other() as usize].shown(shown, now, PERIOD);
-        shown
-    }
-
-    /// Keeps the frame that a side made in a tick, if it is sent.
-    fn keep(&mut self, side: Side, tick: u64, made: &HapticFrame) {
-        let peer = match side {
-            Side::Master => self.master.inbox().newest(),
-            Side::Slave => self.slave.inbox().newest(),
+impl<E: End> Again<E> {
+    fn new(config: &Config, state: E, recording: &Recording) -> Self {
+        let coupling = config.coupling_in_use();
+        let (own, other) = match E::SIDE {
+            Side::Master => (&recording.master, &recording.slave),
+            Side::Slave => (&recording.slave, &recording.master),
         };
-        let index = side as usize;
-        let sent = self.codecs[index].encode(made, peer);
-        self.watches[index].made(made, &self.codecs[index], sent.as_ref());
-        self.frames[index].extend(sent);
-        if sent.is_some() && self.config.codec.is_on() {
-            self.replayed.sent_ticks[index].push(tick);
+        let room = own.len().max(other.len());
+        Self {
+            side: pipeline::Side::new(config, state),
+            watch: Watch::new(&config.codec, E::SIDE, &coupling, room),
+            coupling,
+            changes: of_side(recording, E::SIDE),
+            first_ns: own.first().map_or(0, |record| record.given_ns),
+            frames: Vec::new(),
+            sent_ticks: Vec::new(),
+            is_coded: config.codec.is_on(),
+            replayed: Vec::with_capacity(own.len()),
         }
     }
 
-    fn step_master(&mut self, record: &TickRecord) {
-        let mut inputs = given::of_master(record, self.frame(Side::Master, record));
-        inputs.frame = self.shown(Side::Master, inputs.frame, inputs.now);
-        self.change(record);
-        let (params, coupling) = (&self.config.master, &self.coupling[0]);
-        let out = palpate_master::tick(params, coupling, &mut self.master, &inputs);
-        self.keep(Side::Master, record.tick, &out.frame);
-        let replayed = self.compare(record, out.record);
-        self.replayed.master.push(replayed);
+    /// Whether it has sent the frame that a tick of the other side took.
+    fn has_sent(&self, record: &TickRecord) -> bool {
+        record.frame_sequence <= self.frames.len() as u64
     }
 
-    fn step_slave(&mut self, record: &TickRecord) {
-        let mut inputs = given::of_slave(record, self.frame(Side::Slave, record));
-        inputs.frame = self.shown(Side::Slave, inputs.frame, inputs.now);
-        let params: &SlaveParams = &self.config.slave;
-        self.change(record);
-        let out = palpate_slave::tick(params, &self.coupling[1], &mut self.slave, &inputs);
-        self.keep(Side::Slave, record.tick, &out.frame);
-        let replayed = self.compare(record, out.record);
-        self.replayed.slave.push(replayed);
+    /// The frame that a tick of the other side took.
+    fn frame(&self, record: &TickRecord) -> Option<HapticFrame> {
+        let index = usize::try_from(record.frame_sequence.checked_sub(1)?).ok()?;
+        self.frames.get(index).copied()
+    }
+
+    /// Does a tick again, with frames of `other`.
+    fn step<O: End>(
+        &mut self,
+        recorded: &TickRecord,
+        other: &mut Again<O>,
+        differences: &mut Differences,
+    ) {
+        let at = given::at(recorded, other.frame(recorded));
+        self.change(recorded);
+        let device = &mut Recorded(*recorded);
+        let made = self.side.tick(&at, &self.coupling, E::recorded(device));
+        other.watch.shown(made.shown, at.now);
+        self.watch.made(&made);
+        self.frames.extend(made.sent);
+        if made.sent.is_some() && self.is_coded {
+            self.sent_ticks.push(recorded.tick);
+        }
+        differences.compare(recorded, &made.record);
+        // what the shell adds
+        self.replayed.push(TickRecord {
+            now_ns: recorded.now_ns,
+            late_ns: recorded.late_ns,
+            compute_ns: recorded.compute_ns,
+            ..made.record
+        });
     }
 
     /// Changes the coupling as it was changed before this tick.
     fn change(&mut self, record: &TickRecord) {
-        let side = record.side as usize;
-        let since = Time(record.given_ns) - Time(self.first_ns[side]);
-        while let Some(changed) = self.changes[side].pop_if(|changed| changed.tick <= record.tick) {
-            changed.change.apply(&mut self.coupling[side], since.s());
+        let since = Time(record.given_ns) - Time(self.first_ns);
+        let due = |changed: &mut Changed| changed.tick <= record.tick;
+        while let Some(changed) = self.changes.pop_if(due) {
+            changed.change.apply(&mut self.coupling, since.s());
         }
     }
+}
 
-    /// Counts a port that is not bit-identical; gives the new record with what the shell adds.
-    fn compare(&mut self, recorded: &TickRecord, replayed: TickRecord) -> TickRecord {
+/// Ports that are not bit-identical.
+#[derive(Default)]
+struct Differences {
+    ticks: u64,
+    first: Option<Difference>,
+}
+
+impl Differences {
+    /// Counts a tick whose port is not.
+    fn compare(&mut self, recorded: &TickRecord, replayed: &TickRecord) {
         let pairs = [
             (
                 "port_position_m",
@@ -338,7 +281,7 @@ impl Run<'_> {
             let axis = (0..before.len()).find(|&a| before[a].to_bits() != after[a].to_bits());
             let Some(axis) = axis else { continue };
             same = false;
-            self.replayed.first.get_or_insert(Difference {
+            self.first.get_or_insert(Difference {
                 side: recorded.side,
                 tick: recorded.tick,
                 quantity,
@@ -347,26 +290,81 @@ impl Run<'_> {
                 replayed: after[axis],
             });
         }
-        self.replayed.different += u64::from(!same);
-        TickRecord {
-            now_ns: recorded.now_ns,
-            late_ns: recorded.late_ns,
-            compute_ns: recorded.compute_ns,
-            given: recorded.given,
-            given_ns: recorded.given_ns,
-            periods: recorded.periods,
-            frame_sequence: recorded.frame_sequence,
-            frame_received_ns: recorded.frame_received_ns,
-            instrument: recorded.instrument,
-            instrument_m: recorded.instrument_m,
-            revisions: recorded.revisions,
-            ..replayed
+        self.ticks += u64::from(!same);
+    }
+}
+
+/// Both sides of a recording.
+struct Run {
+    master: Again<palpate_master::State>,
+    slave: Again<palpate_slave::State>,
+    differences: Differences,
+}
+
+impl Run {
+    fn all(mut self, recording: &Recording) -> Result<Replayed, ReplayError> {
+        let (mut masters, mut slaves) = (recording.master.iter(), recording.slave.iter());
+        let (mut master, mut slave) = (masters.next(), slaves.next());
+        while master.is_some() || slave.is_some() {
+            let mut moved = false;
+            // in the order of time where frames allow it, as a session in lock step goes
+            while let Some(record) = master.filter(|r| self.slave.has_sent(r)) {
+                let differences = &mut self.differences;
+                self.master.step(record, &mut self.slave, differences);
+                master = masters.next();
+                moved = true;
+                if slave.is_some_and(|slave| slave.now_ns <= record.now_ns) {
+                    break;
+                }
+            }
+            if let Some(record) = slave.filter(|r| self.master.has_sent(r)) {
+                let differences = &mut self.differences;
+                self.slave.step(record, &mut self.master, differences);
+                slave = slaves.next();
+                moved = true;
+            }
+            // a recording that was cut short may end with a frame whose maker it lacks
+            if !moved && recording.damage.is_some() {
+                break;
+            }
+            if let Some(record) = master.or(slave).filter(|_| !moved) {
+                let side = if master.is_some() {
+                    Side::Master
+                } else {
+                    Side::Slave
+                };
+                return Err(ReplayError::Frame {
+                    side: named(side),
+                    tick: record.tick,
+                    sequence: record.frame_sequence,
+                });
+            }
+        }
+        Ok(self.replayed(recording))
+    }
+
+    fn replayed(self, recording: &Recording) -> Replayed {
+        let (master, slave) = (self.master, self.slave);
+        let recorded = recording.master.len() + recording.slave.len();
+        let run = master.replayed.len() + slave.replayed.len();
+        let whole = |records: &[TickRecord]| records.iter().all(|record| record.periods == 1);
+        let judged = whole(&recording.master) && whole(&recording.slave);
+        let seen = |watch: &Watch| watch.reconstruction().filter(|_| judged);
+        Replayed {
+            unrun: (recorded - run) as u64,
+            different: self.differences.ticks,
+            first: self.differences.first,
+            reconstruction: [seen(&master.watch), seen(&slave.watch)],
+            sent_ticks: [master.sent_ticks, slave.sent_ticks],
+            master: master.replayed,
+            slave: slave.replayed,
         }
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use palpate_transport::clock::PERIOD;
     use palpate_transport::codec::CodecKind;
     use palpate_transport::coupling::Mode;
 
@@ -464,7 +462,9 @@ pub(super) mod tests {
                     tick: *at,
                     change: *change,
                 };
-                recording.changes.extend(SIDES.map(of));
+                recording
+                    .changes
+                    .extend([Side::Master, Side::Slave].map(of));
             }
             let both = session.step();
             recording.master.push(both.master);

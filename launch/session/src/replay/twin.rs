@@ -10,8 +10,9 @@ use palpate_master::predict::Predictor;
 use palpate_transport::trace::{Events, TickRecord};
 use palpate_twin::View;
 
-use super::{ReplayError, given, same};
+use super::{ReplayError, same};
 use crate::config::Config;
+use crate::pipeline::given;
 use crate::record::Recording;
 
 /// A twin that does again what it did.
@@ -53,9 +54,9 @@ impl Twin {
 
     /// Do what a tick did.
     pub fn step(&mut self, record: &TickRecord) {
-        let inputs = given::of_master(record, None);
-        let reading = match inputs.reading.is_plausible() {
-            true => inputs.reading,
+        let (at, given) = (given::at(record, None), given::of_master(record));
+        let reading = match given.is_plausible() {
+            true => given,
             false => Reading {
                 position_m: record.position_m,
                 ..Reading::default()
@@ -63,12 +64,10 @@ impl Twin {
         };
         let blunted = record.events & Events::BLUNTED != 0;
         let handle = self.predictor.held(&reading, blunted);
-        let prediction = if inputs.masked && self.predictor.may_ask() {
+        let prediction = if at.masked && self.predictor.may_ask() {
             self.predictor.ask(&self.params, &handle)
         } else {
-            let prediction = self
-                .predictor
-                .step(&self.params, &handle, None, inputs.dt_s);
+            let prediction = self.predictor.step(&self.params, &handle, None, at.dt_s);
             self.predictor.revise(reading.revisions);
             prediction
         };

@@ -6,12 +6,13 @@
 //! them is what was changed. A hand without an intent of its own (a real device) is carried where it was.
 
 use palpate_master::device::params::OperatorParams;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Given, TickRecord};
 
 use super::ReplayError;
 use crate::config::Config;
 use crate::hand::{Hold, Meant, TracedHandle};
-use crate::lab::{self, PERIOD, Session};
+use crate::lab::{self, Session};
 use crate::strokes::instrument_of;
 
 /// Longest stretch in which records may be missing \[ticks\]: the hand is taken to have rested.

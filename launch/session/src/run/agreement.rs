@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use palpate_bus::Session;
 use palpate_bus::command::{AgreementServer, CommandClient, CommandError};
-use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, pause};
 use palpate_transport::codec::{Agreed, Offer, agree};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
@@ -21,7 +21,6 @@ use serde::Serialize;
 
 use super::RunError;
 use crate::config::Config;
-use crate::lab::PERIOD;
 
 /// Terms that cannot be agreed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

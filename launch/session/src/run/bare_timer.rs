@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use palpate_bus::threads::raise_current;
-use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, Ticker};
 use palpate_transport::{Span, Time};
 
-use crate::lab::PERIOD;
 use crate::stat::spans::Stats;
 
 /// Phase of the bare timer.

@@ -9,7 +9,6 @@ use palpate_transport::Time;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::duty::Duty;
-use super::servo::Ticked;
 
 /// What the servo last showed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -26,21 +25,6 @@ pub struct Shown {
     pub impedance_nspm: f64,
     /// Number of the coupling mode of now.
     pub mode: u32,
-}
-
-impl Shown {
-    /// What a tick gave, with the ticks that woke late so far.
-    #[must_use]
-    pub fn of(ticked: &Ticked, late_ticks: u64) -> Self {
-        Self {
-            record: ticked.record,
-            late_ticks,
-            force_known: ticked.force_known,
-            clock: ticked.clock,
-            impedance_nspm: ticked.impedance_nspm,
-            mode: ticked.mode,
-        }
-    }
 }
 
 /// Serves and publishes until dropped; never called on a servo thread.

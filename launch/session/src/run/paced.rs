@@ -11,27 +11,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use palpate_transport::clock::pause;
+use palpate_transport::clock::{PERIOD, pause};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::mailbox::{
     LatestReader, LatestWriter, RingReceiver, RingSender, latest, ring,
 };
 use palpate_transport::trace::{Side, TickRecord};
-use palpate_transport::{HapticFrame, Stroke};
+use palpate_transport::{HapticFrame, Span, Stroke};
 use palpate_twin::Tissue;
 
 use super::duty::Duty;
 use super::face::Shown;
-use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::servo::{Meeting, ServoReport, Ticked, servo};
 use super::side::{CONSOLE, LOOK, RECORDS_WAITING, join, spawn};
 use super::{RunError, file_error};
 use crate::config::RealtimeConfig;
-use crate::lab::PERIOD;
 use crate::monitor::desk::SessionDesk;
 use crate::monitor::line;
 use crate::monitor::live::Tuner;
 use crate::monitor::surface::{self, Painter, Surface as Picture};
 use crate::monitor::window::{Aims, Cells, Newest, Sill, Window};
+use crate::pipeline::At;
+use crate::pipeline::given::is_usable;
 
 /// Strokes that may wait for a look.
 const STROKES_WAITING: usize = 4096;
@@ -226,9 +227,7 @@ impl<P: Paced + 'static> Loop<P> {
         };
         let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
         spawn("servo", move || {
-            let report = servo(&realtime, PERIOD, ticks_max, meeting, |moment| {
-                self.tick(moment)
-            });
+            let report = servo(&realtime, ticks_max, meeting, |at| self.tick(at));
             let report = ServoReport {
                 records_lost: report.records_lost + self.lost,
                 ..report
@@ -248,26 +247,25 @@ impl<P: Paced + 'static> Loop<P> {
         }
     }
 
-    fn tick(&mut self, moment: &Moment) -> Ticked {
+    fn tick(&mut self, at: &At) -> Ticked {
         let orders = self.remote.orders();
         let beat = Beat {
-            masked: moment.masked,
-            halt: [
-                moment.halt,
-                orders.halt || self.stop.load(Ordering::Relaxed),
-            ],
-            rearm: [moment.rearm, orders.rearms != self.rearms],
+            masked: at.masked,
+            halt: [at.halt, orders.halt || self.stop.load(Ordering::Relaxed)],
+            rearm: [at.rearm, orders.rearms != self.rearms],
         };
         self.rearms = orders.rearms;
         if let (Some(tuner), Some(coupling)) = (&mut self.tuner, self.paced.coupling()) {
-            tuner.tune(coupling, moment.tick, PERIOD.s() * moment.tick as f64);
+            let since = Span(PERIOD.0 * at.tick as i64);
+            tuner.tune(coupling, at.tick, since.s());
         }
         let (own, remote) = self.paced.beat(&beat);
-        self.tell_strokes(own.record.now_ns);
+        self.tell_strokes(own.shown.record.now_ns);
         if let Some(remote) = remote {
-            self.remote.note(remote.record.state, remote.healthy);
-            self.status.write(Shown::of(&remote, 0));
-            self.lost += u64::from(!self.records.push(remote.record));
+            let record = &remote.shown.record;
+            self.remote.note(record.state, is_usable(record));
+            self.status.write(remote.shown);
+            self.lost += u64::from(!self.records.push(*record));
         }
         if let (Some(painter), Some(twin)) = (&mut self.painter, self.paced.twin()) {
             painter.paint(&twin.view());

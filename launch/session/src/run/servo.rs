@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use palpate_bus::gate::SenderClock;
-use palpate_transport::clock::{Clock as _, MonotonicClock, Tick, Ticker, thread_cpu_now};
+use palpate_port::inbox::Inbox;
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, Tick, Ticker, thread_cpu_now};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingSender};
@@ -23,7 +24,8 @@ use super::duty::Duty;
 use super::face::Shown;
 use super::realtime::{self, Disturbances, Granted};
 use crate::config::RealtimeConfig;
-use crate::lab::PERIODS_MAX;
+use crate::pipeline::given::is_usable;
+use crate::pipeline::{At, Made};
 
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
 const WARM_UP_TICKS: u64 = 100;
@@ -32,79 +34,56 @@ const WARM_UP_TICKS: u64 = 100;
 pub struct Ticked {
     /// Frame for the peer, if one is to be sent.
     pub frame: Option<HapticFrame>,
-    /// Whether the contact force is known.
-    pub force_known: bool,
-    /// Record for the recorder; the loop adds lateness and CPU time.
-    pub record: TickRecord,
-    /// Whether the device's reading was plausible.
-    pub healthy: bool,
-    /// The other side's clock, if it is known.
-    pub clock: Option<SenderClock>,
-    /// Wave impedance of now \[N s/m\].
-    pub impedance_nspm: f64,
-    /// Number of the coupling mode of now.
-    pub mode: u32,
+    /// What is shown of it; the loop adds lateness and CPU time to its record.
+    pub shown: Shown,
 }
 
 impl Ticked {
-    /// What a tick shows by the frame that it made and its record; nothing is to be sent, and no clock is known.
+    /// What a tick shows by what it made; nothing is to be sent, and no clock is known.
     #[must_use]
-    pub fn shown(
-        (frame, record): (&HapticFrame, TickRecord),
-        healthy: bool,
-        coupling: &CouplingParams,
-    ) -> Self {
+    pub fn of(made: &Made, coupling: &CouplingParams) -> Self {
+        let frame = &made.frame;
         Self {
             frame: None,
-            force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
-            record,
-            healthy,
-            clock: None,
-            impedance_nspm: frame.impedance_nspm,
-            mode: match FrameFlags::mode_code(frame.flags) {
-                0 => coupling.mode.code(),
-                code => code,
+            shown: Shown {
+                record: made.record,
+                late_ticks: 0,
+                force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
+                clock: None,
+                impedance_nspm: frame.impedance_nspm,
+                mode: match FrameFlags::mode_code(frame.flags) {
+                    0 => coupling.mode.code(),
+                    code => code,
+                },
             },
         }
     }
-}
 
-/// One moment of the loop, as the side's tick sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    /// Number of the tick.
-    pub tick: u64,
-    /// When it woke.
-    pub now: Time,
-    /// Time since the tick before in whole periods, bounded \[s\].
-    pub dt_s: f64,
-    /// Whether more periods were missed than one tick may account for.
-    pub paused: bool,
-    /// Newest frame from the peer and when it was received.
-    pub frame: Option<(HapticFrame, Time)>,
-    /// Whether the tick woke too late for a step of the twin.
-    pub masked: bool,
-    /// Whether motion must not pass: the session is ending, or was told to hold.
-    pub halt: bool,
-    /// Whether a latched fault is to be cleared.
-    pub rearm: bool,
-}
-
-impl Moment {
-    /// The moment of a woken tick with nothing received and nothing asked.
-    fn of(woken: &Tick, period: Span, mask_late: f64) -> Self {
-        let periods = woken.missed.saturating_add(1);
-        Self {
-            tick: woken.n,
-            now: woken.now,
-            dt_s: period.s() * periods.min(PERIODS_MAX) as f64,
-            paused: periods > PERIODS_MAX,
-            masked: mask_late > 0.0 && woken.late.s() > mask_late * period.s(),
-            frame: None,
-            halt: false,
-            rearm: false,
-        }
+    /// What a tick of a live side gives: the same, with what is to be sent, and the other side's clock.
+    #[must_use]
+    pub fn live(made: &Made, coupling: &CouplingParams, inbox: &Inbox, now: Time) -> Self {
+        let mut ticked = Self::of(made, coupling);
+        ticked.frame = made.sent;
+        let estimate = inbox.sync().estimate_at(now);
+        ticked.shown.clock = estimate.map(|estimate| SenderClock {
+            session: inbox.parties().peer,
+            offset: estimate.offset,
+            bound: estimate.bound,
+        });
+        ticked
     }
+}
+
+/// The moment of a woken tick with nothing received and nothing asked; `begun` is when the first one was.
+fn moment(woken: &Tick, begun: Time, mask_late: f64) -> At {
+    let at = At {
+        tick: woken.n,
+        now: woken.now,
+        device: Time(0) + (woken.now - begun),
+        masked: mask_late > 0.0 && woken.late.s() > mask_late * PERIOD.s(),
+        ..At::default()
+    };
+    at.after(woken.missed)
 }
 
 /// Where the loop meets the other threads; all wait-free.
@@ -166,14 +145,13 @@ struct Causes {
 /// Run ticks until stopped or until `ticks_max`; blocks the calling thread.
 pub fn servo(
     config: &RealtimeConfig,
-    period: Span,
     ticks_max: u64,
     mut meeting: Meeting,
-    mut tick: impl FnMut(&Moment) -> Ticked,
+    mut tick: impl FnMut(&At) -> Ticked,
 ) -> ServoReport {
     let granted = ask(config);
     let clock = MonotonicClock;
-    let mut ticker = Ticker::new(clock.now(), period, Span::from_s(config.spin_us * 1e-6));
+    let mut ticker = Ticker::new(clock.now(), PERIOD, Span::from_s(config.spin_us * 1e-6));
     let mut causes = Causes::default();
     let mut seen = realtime::disturbances();
     let mut finished = clock.now();
@@ -185,9 +163,10 @@ pub fn servo(
     // a stop is honoured after some ticks of standing still, so that the robot is told
     let mut stopping = 0;
     let mut rearms = 0;
+    let mut begun = None;
     while report.ticks < ticks_max && stopping < STANDSTILL_TICKS {
         let woken = ticker.wait();
-        if woken.late >= period {
+        if woken.late >= PERIOD {
             causes.attribute(&woken, finished, &mut seen);
         }
         // the last ticks of a session stand still too, so that the robot is told before silence
@@ -196,27 +175,31 @@ pub fn servo(
         stopping += u64::from(stop);
         let started = thread_cpu_now();
         let orders = meeting.duty.orders();
-        let moment = Moment {
+        let begun = *begun.get_or_insert(woken.now);
+        let at = At {
             frame: *meeting.inbound.read(),
             halt: stop || orders.halt,
             rearm: orders.rearms != rearms,
-            ..Moment::of(&woken, period, config.mask_late)
+            ..moment(&woken, begun, config.mask_late)
         };
         rearms = orders.rearms;
-        let mut ticked = tick(&moment);
-        ticked.record.late_ns = woken.late.0;
-        ticked.record.compute_ns = (thread_cpu_now() - started).0;
-        if let Some(frame) = ticked.frame {
+        let Ticked { frame, mut shown } = tick(&at);
+        shown.late_ticks = causes.total();
+        shown.record.late_ns = woken.late.0;
+        shown.record.compute_ns = (thread_cpu_now() - started).0;
+        if let Some(frame) = frame {
             meeting.outbound.write(frame);
             meeting.sender.unpark();
             report.frames += 1;
         }
-        meeting.duty.note(ticked.record.state, ticked.healthy);
-        meeting.status.write(Shown::of(&ticked, causes.total()));
-        report.records_lost += u64::from(!meeting.records.push(ticked.record));
+        meeting
+            .duty
+            .note(shown.record.state, is_usable(&shown.record));
+        meeting.status.write(shown);
+        report.records_lost += u64::from(!meeting.records.push(shown.record));
         report.ticks += 1;
         report.missed += woken.missed;
-        report.pauses += u64::from(moment.paused);
+        report.pauses += u64::from(at.paused);
         if report.ticks == WARM_UP_TICKS {
             allocations = allocation::count();
         }
@@ -286,16 +269,6 @@ impl Causes {
 mod tests {
     use super::*;
 
-    fn moment(missed: u64) -> Moment {
-        let woken = Tick {
-            n: 7,
-            now: Time(0),
-            late: Span(0),
-            missed,
-        };
-        Moment::of(&woken, Span(1_000_000), 0.4)
-    }
-
     #[test]
     fn a_tick_that_woke_later_than_its_share_is_masked() {
         let late = |late, mask_late| {
@@ -305,16 +278,8 @@ mod tests {
                 late: Span(late),
                 missed: 0,
             };
-            Moment::of(&woken, Span(1_000_000), mask_late).masked
+            moment(&woken, Time(0), mask_late).masked
         };
         assert!(late(400_001, 0.4) && !late(399_999, 0.4) && !late(900_000, 0.0));
-    }
-
-    #[test]
-    fn issue_missed_ticks_were_accounted_as_one_period() {
-        assert_eq!(moment(0).dt_s, Span(1_000_000).s());
-        assert!((moment(4).dt_s - 5e-3).abs() < 1e-12 && !moment(4).paused);
-        assert!(!moment(19).paused && moment(20).paused);
-        assert!((moment(u64::MAX).dt_s - 0.02).abs() < 1e-12);
     }
 }

@@ -14,13 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-use palpate_bus::gate::SenderClock;
 use palpate_bus::{Bus, BusCounts, Session, SessionConfig, SessionError};
-use palpate_port::inbox::{Inbox, Parties};
+use palpate_port::inbox::Parties;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::codec::{Agreed, CodecParams, Ends};
-use palpate_transport::frame::{FrameFlags, is_plausible};
+use palpate_transport::codec::{Agreed, CodecParams};
+use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
@@ -29,17 +28,18 @@ use serde::{Deserialize, Serialize};
 use super::agreement::Agreement;
 use super::duty::Duty;
 use super::face::{Face, Shown};
-use super::servo::{Meeting, Moment, ServoReport, Ticked, servo};
+use super::servo::{Meeting, ServoReport, Ticked, servo};
 use super::strokes::{self, Ends as StrokeEnds, Made};
 use super::{RunError, file_error, hand};
 use crate::config::Config;
 use crate::input::pilot::{InputReport, Pilot, Waiting};
-use crate::lab::{self, PERIOD};
+use crate::lab;
 use crate::monitor::live::Change;
 use crate::monitor::surface::{self, Painter, Surface};
 use crate::monitor::window::{Cells, Newest, Sill, Window};
+use crate::pipeline::{At, MasterSide, SlaveSide};
 use crate::record::{self, Changed, Recorder};
-use crate::replay::{given, same};
+use crate::replay::same;
 use crate::tables;
 
 /// What a side is told besides the configuration.
@@ -161,7 +161,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, Ru
     };
     let (loop_config, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
     let servo_thread = spawn("servo", move || {
-        servo(&loop_config, PERIOD, ticks_max, meeting, tick)
+        servo(&loop_config, ticks_max, meeting, tick)
     })?;
     let input = show_status(&servo_thread, newest, (&bus, face, sill, pilot), options);
     let servo = join("servo", servo_thread)?;
@@ -251,7 +251,7 @@ fn wait_for_peer(
 }
 
 /// The pure tick of a side together with the device that it drives.
-type SideTick = Box<dyn FnMut(&Moment) -> Ticked + Send>;
+type SideTick = Box<dyn FnMut(&At) -> Ticked + Send>;
 
 /// A side with its device at rest, which waits for the configuration that both sides agree on.
 type SideBegin = Box<dyn FnOnce(&Config, StrokeEnds) -> SideTick>;
@@ -319,42 +319,21 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
     let drawn = twin.as_ref().zip(watched);
     let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.twin().view(), watched));
     let (mut painter, surface): (Option<Painter>, _) = drawn.unzip();
-    let mut state = palpate_master::State::new(twin, &handle.caps(), new_run());
+    let state = palpate_master::State::new(twin, &handle.caps(), new_run());
     let begin: SideBegin = Box::new(move |config, mut strokes| {
-        let (params, mut coupling) = (config.master, config.coupling_in_use());
-        let mut codec = Ends::new(&config.codec, Side::Master, &coupling, PERIOD);
-        let mut started = None;
-        Box::new(move |moment| {
-            strokes.tell(&mut state);
-            let start = *started.get_or_insert(moment.now);
-            let since = moment.now - start;
-            let mut reading = handle.read(Time(0) + since);
-            reading.present &= !moment.halt;
+        let mut coupling = config.coupling_in_use();
+        let mut side = MasterSide::new(config, state);
+        Box::new(move |at| {
+            strokes.tell(&mut side.state);
             tuner
                 .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, moment.tick, since.s()));
-            let inputs = palpate_master::Inputs {
-                tick: moment.tick,
-                now: moment.now,
-                dt_s: moment.dt_s,
-                paused: moment.paused,
-                masked: moment.masked,
-                reading,
-                frame: codec.decode(moment.frame, moment.now),
-                rearm: moment.rearm,
-            };
-            let mut out = palpate_master::tick(&params, &coupling, &mut state, &inputs);
-            given::note_master(&mut out.record, &inputs);
-            handle.write(&out.force_on_hand_n);
-            strokes.pass(&state, moment.now);
-            if let (Some(painter), Some(twin)) = (&mut painter, state.predictor()) {
+                .for_each(|tuner| tuner.tune(&mut coupling, at.tick, (at.device - Time(0)).s()));
+            let made = side.tick(at, &coupling, handle.as_mut());
+            strokes.pass(&side.state, at.now);
+            if let (Some(painter), Some(twin)) = (&mut painter, side.state.predictor()) {
                 painter.paint(&twin.twin().view());
             }
-            Ticked {
-                frame: codec.encode(&out.frame, state.inbox().newest()),
-                clock: sender_clock(state.inbox(), moment.now),
-                ..Ticked::shown((&out.frame, out.record), reading.is_plausible(), &coupling)
-            }
+            Ticked::live(&made, &coupling, side.state.inbox(), at.now)
         })
     });
     Ok(Prepared {
@@ -372,53 +351,24 @@ fn new_run() -> Parties {
     Parties { own, peer: 0 }
 }
 
-/// The other side's clock as this side knows it.
-fn sender_clock(inbox: &Inbox, now: Time) -> Option<SenderClock> {
-    let estimate = inbox.sync().estimate_at(now)?;
-    Some(SenderClock {
-        session: inbox.parties().peer,
-        offset: estimate.offset,
-        bound: estimate.bound,
-    })
-}
-
 fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
     let mut tuner = cells.map(|cells| cells.tuner);
-    let mut state = palpate_slave::State::new(new_run());
+    let state = palpate_slave::State::new(new_run());
     Ok(Box::new(move |config, mut strokes| {
-        let (params, mut coupling) = (config.slave, config.coupling_in_use());
-        let mut codec = Ends::new(&config.codec, Side::Slave, &coupling, PERIOD);
-        let mut started = None;
-        Box::new(move |moment| {
-            let start = *started.get_or_insert(moment.now);
-            let since = moment.now - start;
-            let refused = strokes.take(state.inbox(), robot.as_mut(), moment.now);
-            let reading = robot.read(Time(0) + since);
+        let mut coupling = config.coupling_in_use();
+        let mut side = SlaveSide::new(config, state);
+        Box::new(move |at| {
+            let refused = strokes.take(side.state.inbox(), robot.as_mut(), at.now);
             tuner
                 .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, moment.tick, since.s()));
-            let inputs = palpate_slave::Inputs {
-                tick: moment.tick,
-                now: moment.now,
-                dt_s: moment.dt_s,
-                reading,
-                frame: codec.decode(moment.frame, moment.now),
-                halt: moment.halt || moment.paused,
-                rearm: moment.rearm,
-            };
-            let mut out = palpate_slave::tick(&params, &coupling, &mut state, &inputs);
-            given::note_slave(&mut out.record, &inputs, refused);
-            robot.write(&out.force_n, out.closed);
-            let healthy = is_plausible(&reading.position_m, &reading.velocity_mps);
+                .for_each(|tuner| tuner.tune(&mut coupling, at.tick, (at.device - Time(0)).s()));
+            let made = side.tick(&At { refused, ..*at }, &coupling, robot.as_mut());
             // that of the newest frame, which it follows
-            let code = FrameFlags::mode_code(state.inbox().newest().flags);
-            Ticked {
-                mode: coupling.mode_of(code).code(),
-                frame: codec.encode(&out.frame, state.inbox().newest()),
-                clock: sender_clock(state.inbox(), moment.now),
-                ..Ticked::shown((&out.frame, out.record), healthy, &coupling)
-            }
+            let code = FrameFlags::mode_code(side.state.inbox().newest().flags);
+            let mut ticked = Ticked::live(&made, &coupling, side.state.inbox(), at.now);
+            ticked.shown.mode = coupling.mode_of(code).code();
+            ticked
         })
     }))
 }

@@ -10,14 +10,12 @@ use palpate_scene::{
     Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
 };
 use palpate_session::lab;
+use palpate_transport::clock::PERIOD;
 use palpate_twin::Tissue as _;
 use palpate_twin::law::{Material, tissue};
 use palpate_voxel::matter::Matter;
 
 use super::{Done, Failure};
-
-/// Servo period that costs are stated for \[s\].
-const TICK_S: f64 = 1e-3;
 
 /// The scene that a model's name means, if it means one.
 pub(super) fn load(model: &str) -> Result<Option<Scene>, Failure> {
@@ -241,7 +239,7 @@ fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
     let (caps, classes) = (solver.caps(), solver.class_cells());
     let slowest = classes.iter().rposition(|&cells| cells > 0).unwrap_or(0);
     // cells of class c go every 2^c sub-steps, and all of them at the end of a tick
-    let least = (TICK_S / solver.substep_s()).ceil().max(1.0) as usize;
+    let least = (PERIOD.s() / solver.substep_s()).ceil().max(1.0) as usize;
     let substeps = least.next_multiple_of(1 << slowest);
     let rows = classes.iter().enumerate();
     let steps: usize = rows.map(|(class, cells)| cells * (substeps >> class)).sum();

@@ -16,13 +16,14 @@ use palpate_bus::stream::FramePublisher;
 use palpate_bus::threads::{raise_current, raise_threads};
 use palpate_bus::{Role, Session, SessionConfig};
 use palpate_session::stat::spans::Stats;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
 use super::load::Load;
-use super::{BenchError, BenchOptions, Conditions, PERIOD, go_on, now, sleep_until};
+use super::{BenchError, BenchOptions, Conditions, go_on, now, sleep_until};
 
 /// Everything stays on this machine.
 const HOST: &str = "127.0.0.1";

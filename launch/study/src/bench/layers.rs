@@ -9,11 +9,12 @@ use std::sync::atomic::AtomicBool;
 use palpate_scene as scene;
 use palpate_scene::Body;
 use palpate_session::stat::spans::Stats;
+use palpate_transport::clock::PERIOD;
 use palpate_twin::Tissue as _;
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
-use super::tissue::{DEPTHS_MM, TICK_S, press, substeps};
+use super::tissue::{DEPTHS_MM, press, substeps};
 use super::{BenchError, go_on};
 
 /// The scene but for its nodule.
@@ -114,7 +115,7 @@ impl LayersRow {
             self.name,
             self.nodes_free,
             self.substeps,
-            1e3 * TICK_S,
+            1e3 * PERIOD.s(),
             self.cpu.us_p50,
             self.cpu.us_p99,
             forces.join(", "),

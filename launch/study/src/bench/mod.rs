@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use palpate_bus::SessionError;
 use palpate_fem::explicit::ExplicitError;
 use palpate_scene::{BlockError, SceneError, TableError};
-use palpate_transport::clock::{Clock as _, MonotonicClock, Ticker};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, Ticker};
 use palpate_transport::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,6 @@ pub use predictor::PredictorReport;
 pub use start::StartReport;
 pub use timer::TimerReport;
 pub use tissue::TissueReport;
-
-/// Period of every measurement: that of the servo, 1 kHz.
-const PERIOD: Span = Span(1_000_000);
 
 /// How long to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,12 +15,12 @@ use nix::unistd::Pid;
 use palpate_bus::threads::raise_current;
 use palpate_session::run::bare_timer::{BARE_PHASE, BareTimer};
 use palpate_session::stat::spans::Stats;
-use palpate_transport::clock::Ticker;
+use palpate_transport::clock::{PERIOD, Ticker};
 use palpate_transport::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::load::Load;
-use super::{BenchError, BenchOptions, Conditions, PERIOD, go_on, now, sleep_until};
+use super::{BenchError, BenchOptions, Conditions, go_on, now, sleep_until};
 
 /// How long before its deadline the servo wakes to spin (transport section 4).
 const SPIN_TAIL: Span = Span(50_000);
@@ -33,7 +33,7 @@ const GAP: Span = Span(10_000);
 /// A wake-up of the witness so late counts as stolen time; the timer itself takes 10 to 30 us.
 const WITNESS_LATE: Span = Span(100_000);
 /// Lateness of a tick that counts as late.
-const LATE: Span = Span(1_000_000);
+const LATE: Span = PERIOD;
 /// Priority of the witness, above everything.
 const WITNESS_PRIORITY: i32 = 99;
 

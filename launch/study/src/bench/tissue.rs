@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use palpate_session::run::allocation::held_bytes;
 use palpate_session::stat::spans::Stats;
-use palpate_transport::clock::thread_cpu_now;
+use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_twin::{Reaction, Tissue, Vec3};
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,6 @@ use super::{BenchError, go_on, now};
 pub(super) const DEPTHS_MM: [u32; 4] = [1, 2, 5, 10];
 /// Converged forces there \[N\].
 const REFERENCE_N: [f64; 4] = [0.0185, 0.0504, 0.1805, 0.4115];
-/// Step \[s\].
-pub(super) const TICK_S: f64 = 1e-3;
 /// Way down in a tick \[m\].
 const DOWN_M: f64 = 2e-5;
 /// Ticks until the whole depth is reached.
@@ -165,7 +163,7 @@ fn measure(
     let memory_bytes = u64::try_from(held_bytes() - before).ok().filter(|&b| b > 0);
     let pressed = press(&mut tissue, stop)?;
     let seconds = |spans: &[palpate_transport::Span]| spans.iter().map(|s| s.s()).sum::<f64>();
-    let simulated_s = TICK_S * pressed.cpu.len() as f64;
+    let simulated_s = PERIOD.s() * pressed.cpu.len() as f64;
     let (cpu_s, wall_s) = (seconds(&pressed.cpu), seconds(&pressed.wall));
     let cpu = Stats::of(&pressed.cpu).unwrap_or_default();
     let (cells, substeps) = (tissue.caps().elements, substeps(&tissue));
@@ -202,7 +200,7 @@ fn measure(
 
 /// Fewest steps that the finest cells bear in a tick.
 pub(super) fn substeps(tissue: &Explicit) -> u32 {
-    (TICK_S / tissue.substep_s()).ceil().max(1.0) as u32
+    (PERIOD.s() / tissue.substep_s()).ceil().max(1.0) as u32
 }
 
 /// Presses with a ball of 5 mm in the middle and holds it there.
@@ -228,7 +226,7 @@ pub(super) fn press(tissue: &mut Explicit, stop: &AtomicBool) -> Result<Pressed,
             jaws: None,
         };
         let (wall, cpu) = (now(), thread_cpu_now());
-        tissue.step(&[tool], TICK_S, &mut reaction);
+        tissue.step(&[tool], PERIOD.s(), &mut reaction);
         pressed.cpu.push(thread_cpu_now() - cpu);
         pressed.wall.push(now() - wall);
         for (at, depth_mm) in DEPTHS_MM.into_iter().enumerate() {

@@ -8,8 +8,9 @@
 
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::hand::{Hold, Meant, TracedHandle};
-use palpate_session::lab::{self, PERIOD, Session};
+use palpate_session::lab::{self, Session};
 use palpate_slave::robot::{self, Environment, Free, Probe};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::{AXES, Axes};
 use serde::{Deserialize, Serialize};
 

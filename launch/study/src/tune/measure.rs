@@ -12,10 +12,10 @@ use palpate_analysis::progress::Progress;
 use palpate_analysis::{Failure, live, output};
 use palpate_master::device::grip::Grip;
 use palpate_session::config::Config;
-use palpate_session::lab::PERIOD;
 use palpate_session::run::{SideOptions, run_side, side};
 use palpate_session::stat::{deviation, percentile};
 use palpate_session::{pool, record};
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::{Atlas, Link, Proposal};

@@ -15,14 +15,14 @@ use palpate_console::serve::{self, Serving};
 use palpate_master::device::{Handle, HandleKind, params};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::input::Pilot;
-use palpate_session::lab::{self, PERIOD, Session};
+use palpate_session::lab::{self, Session};
 use palpate_session::monitor::Board;
 use palpate_session::monitor::desk::{SessionDesk, Sides};
 use palpate_session::monitor::request::{Step, TaskKind};
 use palpate_session::run::paced::{PacedOptions, Stage};
 use palpate_session::run::{RunError, hand};
 use palpate_transport::Time;
-use palpate_transport::clock::{Clock as _, MonotonicClock};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD};
 use palpate_transport::trace::{Side, TickRecord};
 use serde_json::json;
 

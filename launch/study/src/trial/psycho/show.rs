@@ -17,9 +17,10 @@ use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::hand::{Hold, Meant, TracedHandle};
-use palpate_session::lab::{self, PERIOD, Session};
+use palpate_session::lab::{self, Session};
 use palpate_slave::robot::{self, Environment, Probe, Robot};
 use palpate_transport::Axes;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
 use xxhash_rust::xxh3::Xxh3;
 

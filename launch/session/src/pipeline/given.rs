@@ -1,20 +1,51 @@
-//! What a tick was given, in its record: noted by the shell that ran it, taken out again by a replay.
+//! What a tick was given, in its record: noted when it was run, taken out again by a replay.
 //!
 //! Source: ours. A device's reading is in the record already; what is added are its flags, the frame that
 //! lay in the mailbox and when it had come, the time on the side's own clock, and how many periods the
 //! tick accounts for. Nothing here allocates.
 
+use palpate_master::device;
+use palpate_slave::robot;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::frame::is_plausible;
 use palpate_transport::trace::{Given, TickRecord};
-use palpate_transport::{AXES, HapticFrame, Time};
+use palpate_transport::{AXES, Axes, HapticFrame, Time};
 
-use crate::lab::PERIOD;
+use super::At;
 use crate::strokes::{instrument_noted, instrument_of};
 
+/// What a tick of the operator's side is given.
+pub(super) fn to_master(at: &At, mut reading: device::Reading) -> palpate_master::Inputs {
+    reading.present &= !at.halt;
+    palpate_master::Inputs {
+        tick: at.tick,
+        now: at.now,
+        dt_s: at.dt_s,
+        paused: at.paused,
+        masked: at.masked,
+        reading,
+        frame: at.frame,
+        rearm: at.rearm,
+    }
+}
+
+/// What a tick of the remote side is given.
+pub(super) fn to_slave(at: &At, reading: robot::Reading) -> palpate_slave::Inputs {
+    palpate_slave::Inputs {
+        tick: at.tick,
+        now: at.now,
+        dt_s: at.dt_s,
+        reading,
+        frame: at.frame,
+        halt: at.halt || at.paused,
+        rearm: at.rearm,
+    }
+}
+
 /// Notes what a tick of the operator's side was given.
-pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
+pub(super) fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
     let reading = &inputs.reading;
-    note(record, (inputs.now, inputs.dt_s), inputs.frame.as_ref());
+    note(record, inputs.now, inputs.dt_s, inputs.frame.as_ref());
     set(record, Given::PAUSED, inputs.paused);
     set(record, Given::MASKED, inputs.masked);
     set(record, Given::REARM, inputs.rearm);
@@ -28,9 +59,9 @@ pub fn note_master(record: &mut TickRecord, inputs: &palpate_master::Inputs) {
 }
 
 /// Notes what a tick of the remote side was given, and whether a stroke before it was `refused`.
-pub fn note_slave(record: &mut TickRecord, inputs: &palpate_slave::Inputs, refused: bool) {
+pub(super) fn note_slave(record: &mut TickRecord, inputs: &palpate_slave::Inputs, refused: bool) {
     let reading = &inputs.reading;
-    note(record, (inputs.now, inputs.dt_s), inputs.frame.as_ref());
+    note(record, inputs.now, inputs.dt_s, inputs.frame.as_ref());
     set(record, Given::HALT, inputs.halt);
     set(record, Given::REFUSED, refused);
     set(record, Given::REARM, inputs.rearm);
@@ -40,7 +71,7 @@ pub fn note_slave(record: &mut TickRecord, inputs: &palpate_slave::Inputs, refus
     set(record, Given::USABLE, usable);
 }
 
-fn note(record: &mut TickRecord, (now, dt_s): (Time, f64), frame: Option<&(HapticFrame, Time)>) {
+fn note(record: &mut TickRecord, now: Time, dt_s: f64, frame: Option<&(HapticFrame, Time)>) {
     record.given = Given::NOTED;
     record.given_ns = now.0;
     record.periods = (dt_s / PERIOD.s()).round() as u32;
@@ -58,15 +89,32 @@ fn has(record: &TickRecord, bit: u32) -> bool {
     record.given & bit != 0
 }
 
-/// What a tick of the operator's side was given; `frame` is the one that its record names.
+/// The moment of a recorded tick; `frame` is the one that the record names.
 #[must_use]
-pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_master::Inputs {
-    let reading = palpate_master::device::Reading {
+pub fn at(record: &TickRecord, frame: Option<HapticFrame>) -> At {
+    At {
+        tick: record.tick,
+        now: Time(record.given_ns),
+        device: Time(record.given_ns),
+        dt_s: PERIOD.s() * f64::from(record.periods),
+        paused: has(record, Given::PAUSED),
+        masked: has(record, Given::MASKED),
+        halt: has(record, Given::HALT),
+        rearm: has(record, Given::REARM),
+        refused: has(record, Given::REFUSED),
+        frame: frame.map(|frame| (frame, Time(record.frame_received_ns))),
+    }
+}
+
+/// Reading of the handle in a recorded tick.
+#[must_use]
+pub fn of_master(record: &TickRecord) -> device::Reading {
+    device::Reading {
         position_m: usable(record, record.position_m),
         velocity_mps: record.velocity_mps,
         closed: has(record, Given::CLOSED),
         instrument: instrument_of((record.instrument, record.instrument_m)),
-        revisions: palpate_master::device::Revisions {
+        revisions: device::Revisions {
             undo: record.revisions[0],
             redo: record.revisions[1],
         },
@@ -75,42 +123,70 @@ pub fn of_master(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_mas
         intended_m: record.intended_m,
         phase: record.phase,
         let_go_m: has(record, Given::LET_GO).then_some(record.held_to_m),
-    };
-    palpate_master::Inputs {
-        tick: record.tick,
-        now: Time(record.given_ns),
-        dt_s: PERIOD.s() * f64::from(record.periods),
-        paused: has(record, Given::PAUSED),
-        reading,
-        frame: frame.map(|frame| (frame, Time(record.frame_received_ns))),
-        masked: has(record, Given::MASKED),
-        rearm: has(record, Given::REARM),
     }
 }
 
-/// What a tick of the remote side was given, likewise.
-#[must_use]
-pub fn of_slave(record: &TickRecord, frame: Option<HapticFrame>) -> palpate_slave::Inputs {
-    let reading = palpate_slave::robot::Reading {
+/// Reading of the robot in a recorded tick.
+fn of_slave(record: &TickRecord) -> robot::Reading {
+    robot::Reading {
         position_m: usable(record, record.position_m),
         velocity_mps: record.velocity_mps,
         contact_force_n: record.tissue_force_n,
         force_valid: has(record, Given::FORCE_VALID),
         tissue_energy_j: record.tissue_energy_j,
-        opened: palpate_slave::robot::Opened {
+        opened: robot::Opened {
             strokes: record.strokes,
             topology: record.topology,
         },
-    };
-    palpate_slave::Inputs {
-        tick: record.tick,
-        now: Time(record.given_ns),
-        dt_s: PERIOD.s() * f64::from(record.periods),
-        reading,
-        frame: frame.map(|frame| (frame, Time(record.frame_received_ns))),
-        halt: has(record, Given::HALT),
-        rearm: has(record, Given::REARM),
     }
+}
+
+/// The device of a recorded tick: it gives the reading of the record again, and nothing moves it.
+pub struct Recorded(pub(crate) TickRecord);
+
+impl device::Handle for Recorded {
+    fn caps(&self) -> device::HandleCaps {
+        device::HandleCaps {
+            name: RECORDED,
+            force_n_max: [f64::INFINITY; AXES],
+            resolution_m: [0.0; AXES],
+            mass_kg_min: [0.0; AXES],
+            let_go_s: None,
+            real: false,
+        }
+    }
+
+    fn read(&mut self, _: Time) -> device::Reading {
+        of_master(&self.0)
+    }
+
+    fn write(&mut self, _: &Axes) {}
+}
+
+impl robot::Robot for Recorded {
+    fn caps(&self) -> robot::RobotCaps {
+        robot::RobotCaps {
+            name: RECORDED,
+            force_n_max: [f64::INFINITY; AXES],
+            force_sensor: has(&self.0, Given::FORCE_VALID),
+            real: false,
+        }
+    }
+
+    fn read(&mut self, _: Time) -> robot::Reading {
+        of_slave(&self.0)
+    }
+
+    fn write(&mut self, _: &Axes, _: bool) {}
+}
+
+/// Name of a device that was recorded.
+const RECORDED: &str = "recorded";
+
+/// Whether the device's reading was plausible in a tick.
+#[must_use]
+pub fn is_usable(record: &TickRecord) -> bool {
+    has(record, Given::USABLE)
 }
 
 /// The position, or one that no tick takes: of a reading that cannot be used a tick takes nothing else.
@@ -154,7 +230,8 @@ mod tests {
             ..TickRecord::default()
         };
         note_master(&mut record, &inputs);
-        assert_eq!(of_master(&record, Some(frame)), inputs);
+        let given = at(&record, Some(frame));
+        assert_eq!(to_master(&given, of_master(&record)), inputs);
         let inputs = palpate_slave::Inputs {
             tick: 3,
             now: Time(8),
@@ -168,6 +245,7 @@ mod tests {
             rearm: false,
         };
         note_slave(&mut record, &inputs, false);
-        assert_eq!(of_slave(&record, None), inputs);
+        let at = at(&record, None);
+        assert_eq!(to_slave(&at, of_slave(&record)), inputs);
     }
 }
