@@ -323,7 +323,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Flags of `palpate bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Folder for bench.json, and report.html and curves.csv of linked volumes (default: `runs/<time>-bench`)
+    /// Folder for bench.json, and report.html of linked volumes (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Measure only these parts, separated by commas [default: all]

@@ -17,7 +17,7 @@ use super::{Done, interrupt};
 use crate::cli::{BenchArgs, CacheFolder, EchoPorts};
 use crate::progress::{Progress as _, Terminal};
 
-/// Measure, and write `bench.json`, and of linked volumes a page and their curves. Ctrl-C ends it with the parts that were whole by then.
+/// Measure, and write `bench.json`, and of linked volumes a page. Ctrl-C ends it with the parts that were whole by then.
 ///
 /// # Errors
 /// [`Failure`] if the folder cannot be used, or the machine refuses sockets or processes.
@@ -42,7 +42,6 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     output::write(&folder.join("bench.json"), &(json.clone() + "\n"))?;
     if let Some(linked) = &report.linked {
         output::write(&folder.join("report.html"), &report::linked(linked))?;
-        output::write(&folder.join("curves.csv"), &linked.curves_csv())?;
     }
     let stdout = match (arguments.json, arguments.quiet) {
         (true, _) => json + "\n",

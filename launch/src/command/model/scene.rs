@@ -366,7 +366,7 @@ mod tests {
         for part in ["own.toml", "mesh.file", "own.msh", "expected a mesh file"] {
             assert!(error.contains(part), "{part}: {error}");
         }
-        let mesh = palpate_geometry::mesh::mound::msh().expect("a mesh");
+        let mesh = include_str!("../../../../scenes/mound.msh");
         std::fs::write(at("own.msh"), mesh).expect("writable");
         let scene = load(&name).expect("readable").expect("a scene");
         let mut built_in = load("mound").expect("built in").expect("a scene");

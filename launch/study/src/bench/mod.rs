@@ -1,6 +1,6 @@
 //! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick, the block test of the tissue beside what the memory allows, linked volumes beside their
-//! source's own way, the condensed predictor, and how long a start takes.
+//! cost of a tick, the block test of the tissue beside what the memory allows, ticks of linked volumes, the condensed
+//! predictor, and how long a start takes.
 //!
 //! On a shared machine a number alone says little, so every number has its neighbour from the same
 //! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
@@ -78,7 +78,7 @@ pub enum Part {
     Ticks,
     /// the block test of the tissue, and layers with a nodule
     Tissue,
-    /// linked volumes, in the shapes of their source's tables
+    /// ticks of linked volumes: presses, pokes and instruments
     Linked,
     /// the condensed predictor: its table of 30 000 nodes, and its answers
     Predictor,

@@ -5,6 +5,7 @@
 //! only the tick in which it does is timed, again and again from the state before it: it is one of some hundreds, and
 //! no rank of all of them would show it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use palpate_session::stat::spans::Stats;
@@ -12,7 +13,7 @@ use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
 use palpate_voxel::Linked;
-use palpate_voxel::propagation::Propagation;
+use palpate_voxel::links::Links as _;
 use serde::{Deserialize, Serialize};
 
 use super::press::{ball, block};
@@ -46,7 +47,7 @@ pub struct WieldRow {
 /// # Errors
 /// [`BenchError`] if the block cannot be made, or `stop` is set.
 pub(super) fn wields(stop: &AtomicBool) -> Result<Vec<WieldRow>, BenchError> {
-    let whole = block(EDGE, Propagation::Exact)?;
+    let whole = block(EDGE)?;
     let mut rows = Vec::new();
     for (name, tool) in TOOLS {
         go_on(stop)?;
@@ -195,7 +196,14 @@ fn back_and_again(tissue: &mut Linked, stop: &AtomicBool) -> Result<WieldRow, Be
 /// A blade that parts the block: the tick in which it comes apart; none if it never does.
 fn apart(whole: &Linked, stop: &AtomicBool) -> Result<Option<WieldRow>, BenchError> {
     let through = |tick: u32| blade(f64::from(tick) / f64::from(TICKS), WAY_M);
-    let pieces = |tissue: &Linked| tissue.surgery().pieces().live().len();
+    let pieces = |tissue: &Linked| {
+        let elements = tissue.elements();
+        let there = (0..elements.slots()).filter(|&e| elements.alive(e));
+        there
+            .map(|e| elements.object(e))
+            .collect::<BTreeSet<u32>>()
+            .len()
+    };
     let mut tissue = whole.clone();
     let mut before = Snapshot::of(&tissue);
     for tick in 0..TICKS {
