@@ -11,7 +11,7 @@ const LINE_SHARE: f64 = 1e-9;
 
 /// A rigid motion, and how well it fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Registration {
+pub(crate) struct Registration {
     /// Rotation `R`, proper.
     pub rotation: Rotation3<f64>,
     /// Translation `t` \[m\].
@@ -24,7 +24,7 @@ pub struct Registration {
 
 /// Why two sets of points could not be registered.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum RegisterError {
+pub(crate) enum RegisterError {
     /// There are too few points, or not as many in both sets.
     #[error("{from} points and {to} images; expected as many of both, at least 3")]
     Count {
@@ -53,7 +53,7 @@ pub enum RegisterError {
 ///
 /// # Errors
 /// [`RegisterError`] if the sets do not match, are not finite or lie on a line.
-pub fn register(
+pub(crate) fn register(
     from_m: &[Vector3<f64>],
     to_m: &[Vector3<f64>],
 ) -> Result<Registration, RegisterError> {
@@ -93,13 +93,13 @@ pub fn register(
 impl Registration {
     /// A point of the first frame \[m\], in the second \[m\].
     #[must_use]
-    pub fn apply(&self, point_m: &Vector3<f64>) -> Vector3<f64> {
+    pub(crate) fn apply(&self, point_m: &Vector3<f64>) -> Vector3<f64> {
         self.rotation * point_m + self.translation_m
     }
 
     /// A point of the second frame \[m\], in the first \[m\].
     #[must_use]
-    pub fn undo(&self, point_m: &Vector3<f64>) -> Vector3<f64> {
+    pub(crate) fn undo(&self, point_m: &Vector3<f64>) -> Vector3<f64> {
         self.rotation.inverse() * (point_m - self.translation_m)
     }
 }

@@ -26,7 +26,7 @@ impl std::fmt::Display for Source {
 
 /// How far a tuned model is from an independent source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Validation {
+pub(crate) struct Validation {
     /// Who chose the parameters.
     pub tuned_by: Source,
     /// Who judged them.
@@ -41,7 +41,7 @@ pub struct Validation {
 
 /// Why there is no validation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ValidationError {
+pub(crate) enum ValidationError {
     /// Who tuned cannot judge.
     #[error("{0} tuned the parameters; expected another source to validate them")]
     Same(Source),
@@ -62,7 +62,7 @@ impl Validation {
     ///
     /// # Errors
     /// [`ValidationError`] if the judge is who tuned, or the values are unfit.
-    pub fn new(
+    pub(crate) fn new(
         [tuned_by, validated_by]: [Source; 2],
         pairs: &[(f64, f64)],
         band: f64,
@@ -92,7 +92,7 @@ impl Validation {
 
     /// Whether the difference is tolerated.
     #[must_use]
-    pub fn held(&self) -> bool {
+    pub(crate) fn held(&self) -> bool {
         self.rms_share <= self.band
     }
 }

@@ -9,14 +9,14 @@ pub use palpate_analysis::progress::Progress;
 
 /// Something that runs long, as the person at the terminal sees it.
 #[derive(Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     bar: ProgressBar,
 }
 
 impl Terminal {
     /// A bar of `total` steps; hidden if `quiet`, or if stdout or stderr is no terminal.
     #[must_use]
-    pub fn bar(label: &'static str, total: u64, quiet: bool) -> Self {
+    pub(crate) fn bar(label: &'static str, total: u64, quiet: bool) -> Self {
         let template = "{prefix} {wide_bar} {percent:>3} % {msg}";
         Self::new(
             ProgressBar::with_draw_target(Some(total), target(quiet)),
@@ -27,7 +27,7 @@ impl Terminal {
 
     /// A line of status without an end, for live sessions; hidden as [`Terminal::bar`].
     #[must_use]
-    pub fn line(label: &'static str, quiet: bool) -> Self {
+    pub(crate) fn line(label: &'static str, quiet: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(quiet));
         Self::new(bar, "{prefix} {spinner} {wide_msg}", label)
     }

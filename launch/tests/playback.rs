@@ -39,7 +39,7 @@ fn holds(what: &str, check: impl Fn() -> bool) {
 fn desk(reels: [Option<Arc<Reel>>; 2], shelf: Shelf) -> Arc<PlaybackDesk> {
     let stop = Arc::new(AtomicBool::new(false));
     let [first, second] = reels;
-    PlaybackDesk::open((first, second), shelf, &stop).expect("threads")
+    PlaybackDesk::open([first, second], shelf, &stop).expect("threads")
 }
 
 fn ask(desk: &PlaybackDesk, what: Transport) -> Result<String, String> {
@@ -262,7 +262,7 @@ fn it_is_served_writes_nothing_and_ends_well() {
 #[test]
 fn the_page_ends_it() {
     let stop = Arc::new(AtomicBool::new(false));
-    let desk = PlaybackDesk::open((None, None), Shelf::default(), &stop).expect("threads");
+    let desk = PlaybackDesk::open([None, None], Shelf::default(), &stop).expect("threads");
     assert!(desk.take(&Order::End).is_ok());
     assert!(stop.load(Ordering::Relaxed));
 }

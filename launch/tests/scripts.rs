@@ -90,7 +90,7 @@ fn run(script: &str) -> Run {
     let watch = Watch::new(&config, &scene).expect("it can be rehearsed");
     let session = Solo::new(&config).expect("a session");
     let stop = AtomicBool::new(false);
-    play((session, watch), (&Unseen, &stop), |_| Ok(())).expect("nothing refuses")
+    play(session, watch, &Unseen, &stop, |_| Ok(())).expect("nothing refuses")
 }
 
 fn rehearsed(script: &str) -> Rehearsed {

@@ -107,7 +107,7 @@ fn rehearse(
     };
     let board = Arc::clone(side.board());
     let running =
-        std::thread::spawn(move || live::rehearse(&config, &options, (&side, &wished), None));
+        std::thread::spawn(move || live::rehearse(&config, &options, &side, &wished, None));
     let wish = |wish| desk.take(&Order::Rehearse { wish });
     // the first wish is granted when the first scene is there
     let press = || {

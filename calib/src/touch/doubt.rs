@@ -173,7 +173,7 @@ impl Case<'_> {
         let scene = self.body.finer();
         let body = self.body.like(&scene)?;
         let fit = Fit::new(&body, self.touch, self.settings, 1.0);
-        let finer = fit.pushed(&fitted.end.unknowns, (None, &[]))?;
+        let finer = fit.pushed(&fitted.end.unknowns, None)?;
         let pairs = fitted.end.plain.iter().zip(finer).zip(&fitted.spread_n);
         let change: Vec<f64> = pairs
             .map(|((here, finer), sd_n): ((&Pushed, Pushed), &f64)| {

@@ -308,9 +308,10 @@ pub fn identify(
     fitted.runs += 1;
     let mut found = scene.clone();
     let (mut searches, mut places_m) = (Vec::new(), Vec::new());
-    let reach = (scene.tool_radius_m, settings.touch_s);
+    let radius_m = scene.tool_radius_m;
     while (searches.len() as u32) < settings.lumps_max {
-        let Some((mut search, near)) = survey.seed(&touch, &places_m, reach) else {
+        let Some((mut search, near)) = survey.seed(&touch, &places_m, radius_m, settings.touch_s)
+        else {
             break;
         };
         let both = together(&used, &near);
@@ -319,7 +320,7 @@ pub fn identify(
         let without = refit(&body, &whole, settings, &fitted)?;
         let seeded = body.seeded(search.place_m);
         let with = Body::of(&seeded)?.searching(known);
-        let from = widened(&fitted.end.unknowns, (body.parts(), with.parts()));
+        let from = widened(&fitted.end.unknowns, &body.parts(), &with.parts());
         let better = settle(&with, &whole, settings, &from)?;
         search.evidence = search::evidence(&without, &better);
         search.accepted = search.evidence > 0.0 && with.stiffens(&better);
@@ -397,7 +398,7 @@ fn refit(
 }
 
 /// Unknowns of one choice of parameters in the order of another, 0 for those that it lacks.
-fn widened(unknowns: &[f64], (of, into): (Vec<Part>, Vec<Part>)) -> Vec<f64> {
+fn widened(unknowns: &[f64], of: &[Part], into: &[Part]) -> Vec<f64> {
     let value = |part: &Part| {
         let mut pairs = of.iter().zip(unknowns);
         let found = pairs.find(|(own, _)| *own == part);

@@ -246,14 +246,14 @@ impl<'a> Body<'a> {
         ball.centre_m.z = -depth_m.clamp(least_m, most_m);
     }
 
-    /// What every bin of the chosen visits says, with the record moved up by `height_m`; the bins of
-    /// the others as in `known`.
+    /// What every bin says, with the record moved up by `height_m`; if `only` one part is another, visits that do not
+    /// feel it say what they said.
     pub(super) fn pushed(
         &self,
         changes: &[f64],
         height_m: f64,
         touch: &Touch,
-        (felt, known): (impl Fn(&Visit) -> bool, &[Pushed]),
+        only: Option<Only<'_>>,
     ) -> Result<Vec<Pushed>, TouchError> {
         let scene = self.scaled(changes)?;
         let SceneBody::Block(block) = &scene.body else {
@@ -263,23 +263,28 @@ impl<'a> Body<'a> {
         let rest = Snapshot::of(tissue.as_ref());
         let mut all = Vec::with_capacity(touch.bins().count());
         for visit in &touch.visits {
-            if felt(visit) {
-                // a snapshot of this very tissue fits it
-                let _ = tissue.thaw(&rest);
-                run(
-                    tissue.as_mut(),
-                    &scene,
-                    height_m,
-                    (visit, touch.size),
-                    &mut all,
-                );
-            } else {
-                let kept = all.len()..all.len() + visit.bins.len();
-                all.extend_from_slice(&known[kept]);
+            match only.filter(|only| !self.is_felt(only.part, visit)) {
+                None => {
+                    // a snapshot of this very tissue fits it
+                    let _ = tissue.thaw(&rest);
+                    let said = run(tissue.as_mut(), &scene, height_m, visit, touch.size);
+                    all.extend(said);
+                }
+                Some(only) => {
+                    let kept = all.len()..all.len() + visit.bins.len();
+                    all.extend_from_slice(&only.known[kept]);
+                }
             }
         }
         Ok(all)
     }
+}
+
+/// One part that alone is another, and what every bin said before.
+#[derive(Clone, Copy)]
+pub(super) struct Only<'a> {
+    pub(super) part: Part,
+    pub(super) known: &'a [Pushed],
 }
 
 /// Touches a tissue at rest as a visit did.
@@ -287,9 +292,10 @@ fn run(
     tissue: &mut dyn Tissue,
     scene: &Scene,
     height_m: f64,
-    (visit, size): (&Visit, usize),
-    all: &mut Vec<Pushed>,
-) {
+    visit: &Visit,
+    size: usize,
+) -> Vec<Pushed> {
+    let mut all = Vec::with_capacity(visit.bins.len());
     let mut reaction = [Reaction::default()];
     let mut last_n = 0.0;
     for moves in visit.moves.chunks(size) {
@@ -307,6 +313,7 @@ fn run(
             rate_nps: (last_n - first_n) / long_s,
         });
     }
+    all
 }
 
 fn scaled(material: &Material, log: f64, name: &str) -> Result<Material, BlockError> {

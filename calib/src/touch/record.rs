@@ -180,7 +180,7 @@ impl Touch {
         for part in parts(&places, radius_m, count(APART_S)) {
             let from = part.start.saturating_sub(lead);
             let to = (part.end + lead).min(samples.len());
-            let visit = touch.visit((&samples[from..to], &places[from..to]), radius_m);
+            let visit = touch.visit(&samples[from..to], &places[from..to], radius_m);
             touch.visits.push(visit);
         }
         let least_n = 3.0 * noise.force_n;
@@ -193,7 +193,7 @@ impl Touch {
         Ok(touch)
     }
 
-    fn visit(&self, (samples, places): (&[Sample], &[Vec3]), radius_m: f64) -> Visit {
+    fn visit(&self, samples: &[Sample], places: &[Vec3], radius_m: f64) -> Visit {
         let moves: Vec<Move> = (0..samples.len())
             .map(|index| {
                 let before = index.saturating_sub(1);

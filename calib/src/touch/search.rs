@@ -109,7 +109,8 @@ impl Survey {
         &self,
         touch: &Touch,
         found_m: &[[f64; 2]],
-        (radius_m, longest_s): (f64, f64),
+        radius_m: f64,
+        longest_s: f64,
     ) -> Option<(Search, Vec<usize>)> {
         let free = |k: &usize| {
             let visit = &touch.visits[*k];

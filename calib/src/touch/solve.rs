@@ -20,7 +20,7 @@
 //! nothing.
 
 use super::doubt::dot;
-use super::model::{Body, Pushed};
+use super::model::{Body, Only, Pushed};
 use super::record::{Mean, Touch};
 use super::{Part, Settings, TouchError};
 use crate::fit::least_squares;
@@ -226,11 +226,11 @@ impl<'a> Fit<'a> {
         changes.fold(0.0, f64::max)
     }
 
-    /// What the model says without the instrument, where `part` matters if it is given.
+    /// What the model says without the instrument, or, if one part alone is another, where that matters.
     pub(super) fn pushed(
         &self,
         unknowns: &[f64],
-        (part, known): (Option<Part>, &[Pushed]),
+        only: Option<Only<'_>>,
     ) -> Result<Vec<Pushed>, TouchError> {
         let changes: Vec<f64> = unknowns
             .iter()
@@ -239,9 +239,7 @@ impl<'a> Fit<'a> {
             .collect();
         // the record lies too high by the error, so the tool is lower
         let height_m = -self.settings.noise.height_m * unknowns[self.parts.len() + 1];
-        let felt = |visit: &_| part.is_none_or(|part| self.body.is_felt(part, visit));
-        self.body
-            .pushed(&changes, height_m, self.touch, (felt, known))
+        self.body.pushed(&changes, height_m, self.touch, only)
     }
 
     /// What the scene says as it was given \[N\].
@@ -253,7 +251,7 @@ impl<'a> Fit<'a> {
     /// The model at a place.
     pub(super) fn point(&mut self, unknowns: Vec<f64>) -> Result<Point, TouchError> {
         self.runs += 1;
-        let plain = self.pushed(&unknowns, (None, &[]))?;
+        let plain = self.pushed(&unknowns, None)?;
         let read_n = self.read(&unknowns, &plain);
         Ok(Point {
             unknowns,
@@ -298,7 +296,9 @@ impl<'a> Fit<'a> {
         let run = |unknown: usize| {
             let mut unknowns = here.unknowns.clone();
             unknowns[unknown] += change(unknown);
-            this.pushed(&unknowns, (this.parts.get(unknown).copied(), &here.plain))
+            let part = this.parts.get(unknown).copied();
+            let known = &here.plain;
+            this.pushed(&unknowns, part.map(|part| Only { part, known }))
         };
         let runs: Vec<Result<Vec<Pushed>, TouchError>> = std::thread::scope(|scope| {
             let run = &run;
@@ -331,7 +331,7 @@ impl<'a> Fit<'a> {
         let mut trust = self.trust(&self.misfits(here, &spread_n), &here.plain);
         for (bin, trust) in trust.iter_mut().enumerate() {
             let margin_n = LEAP * here.read_n[bin].abs() + USUAL * spread_n[bin];
-            if self.leaps(bin, &columns, (here.read_n[bin], margin_n)) {
+            if self.leaps(bin, &columns, here.read_n[bin], margin_n) {
                 *trust = 0.0;
             }
         }
@@ -348,7 +348,7 @@ impl<'a> Fit<'a> {
     }
 
     /// Whether the moduli do not share the force of a bin among them.
-    fn leaps(&self, bin: usize, columns: &[Vec<f64>], (force_n, margin_n): (f64, f64)) -> bool {
+    fn leaps(&self, bin: usize, columns: &[Vec<f64>], force_n: f64, margin_n: f64) -> bool {
         let mut layers_n = 0.0;
         for ((part, prior), column) in self.parts.iter().zip(&self.priors).zip(columns) {
             let slope_n = column[bin] / prior;

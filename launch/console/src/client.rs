@@ -390,69 +390,70 @@ impl Seat {
     fn hear(&self, text: &str, orders: &Arc<Semaphore>) -> Result<(), String> {
         let at_ns = MonotonicClock.now().0;
         let Asked { id, order } = order::read(text)?;
-        if order == Order::Stop {
+        let ordered = Ordered {
+            id,
+            at_ns,
+            page: self.number,
+            order,
+        };
+        if ordered.order == Order::Stop {
             // before all else, and whoever says it
             self.house.desk.stop();
-        } else if !matches!(order, Order::Operate | Order::Watch)
+        } else if !matches!(ordered.order, Order::Operate | Order::Watch)
             && !self.house.is_operator(self.number)
         {
-            self.answer(
-                (id, at_ns),
-                order,
-                Err("you watch; the operator may do this".into()),
-            );
+            self.answer(ordered, Err("you watch; the operator may do this".into()));
             return Ok(());
         }
-        match order {
+        match ordered.order {
             Order::Operate | Order::Watch => {
-                let answer = self.house.operate(self.number, order == Order::Operate);
-                self.answer((id, at_ns), order, answer);
+                let operates = ordered.order == Order::Operate;
+                let answer = self.house.operate(self.number, operates);
+                self.answer(ordered, answer);
             }
-            order => self.hand_over((id, at_ns), order, orders),
+            _ => self.hand_over(ordered, orders),
         }
         Ok(())
     }
 
     /// Let the desk do it on a thread that may wait.
-    fn hand_over(&self, (id, at_ns): (u64, i64), order: Order, orders: &Arc<Semaphore>) {
+    fn hand_over(&self, ordered: Ordered, orders: &Arc<Semaphore>) {
         let Ok(place) = Arc::clone(orders).try_acquire_owned() else {
             let reason = format!("{ORDERS} orders are under way already");
-            return self.answer((id, at_ns), order, Err(reason));
+            return self.answer(ordered, Err(reason));
         };
-        let (house, page, words) = (Arc::clone(&self.house), self.number, self.words.clone());
+        let (house, words) = (Arc::clone(&self.house), self.words.clone());
         let desk = Arc::clone(&house.desk);
         tokio::spawn(async move {
-            let asked = order.clone();
+            let asked = ordered.order.clone();
             let done = tokio::task::spawn_blocking(move || desk.take(&asked)).await;
             let answer = done.unwrap_or_else(|_| Err("the console broke over it".into()));
             drop(place);
-            tell(&house, &words, (id, at_ns, page), (order, answer));
+            tell(&house, &words, ordered, answer);
         });
     }
 
-    fn answer(&self, (id, at_ns): (u64, i64), order: Order, answer: Answer) {
-        tell(
-            &self.house,
-            &self.words,
-            (id, at_ns, self.number),
-            (order, answer),
-        );
+    fn answer(&self, ordered: Ordered, answer: Answer) {
+        tell(&self.house, &self.words, ordered, answer);
     }
 }
 
+/// An order of a page, and when it came.
+struct Ordered {
+    id: u64,
+    at_ns: i64,
+    page: u64,
+    order: Order,
+}
+
 /// Note an answer and send it.
-fn tell(
-    house: &House,
-    words: &mpsc::Sender<Words>,
-    (id, at_ns, page): (u64, i64, u64),
-    (order, answer): (Order, Answer),
-) {
-    let Answered { id, ok, text } = Answered::to(id, answer);
+fn tell(house: &House, words: &mpsc::Sender<Words>, ordered: Ordered, answer: Answer) {
+    let Answered { id, ok, text } = Answered::to(ordered.id, answer);
     let message = json!({"kind": "answer", "id": id, "ok": ok, "text": text});
     house.note(Logged {
-        at_ns,
-        page,
-        order,
+        at_ns: ordered.at_ns,
+        page: ordered.page,
+        order: ordered.order,
         ok,
         text,
     });

@@ -70,7 +70,7 @@ impl Foxglove {
             .name("foxglove".into())
             .spawn(move || {
                 realtime::yield_to_others();
-                runtime.block_on(serve(port, &board, (&watch, ended), &opened));
+                runtime.block_on(serve(port, &board, &watch, ended, &opened));
                 runtime.shutdown_background();
             })
             .map_err(system("the thread of Foxglove's protocol"))?;
@@ -105,7 +105,8 @@ impl Drop for Foxglove {
 async fn serve(
     port: u16,
     board: &Board,
-    (watch, mut ended): (&impl Fn(bool), watch::Receiver<bool>),
+    watch: &impl Fn(bool),
+    mut ended: watch::Receiver<bool>,
     opened: &mpsc::Sender<Result<u16, String>>,
 ) {
     let context = Context::new();

@@ -73,7 +73,7 @@ pub fn open(
     config: &Config,
     desk: &Arc<SessionDesk>,
 ) -> Result<Option<Console>, Failure> {
-    serve(serving, config, (desk.board(), Arc::clone(desk) as _))
+    serve(serving, config, desk.board(), Arc::clone(desk) as _)
 }
 
 /// Serve what a board shows to a desk of any kind, and say where on stderr.
@@ -83,7 +83,8 @@ pub fn open(
 pub fn serve(
     serving: &Serving,
     config: &Config,
-    (board, desk): (&Arc<Board>, Arc<dyn Desk>),
+    board: &Arc<Board>,
+    desk: Arc<dyn Desk>,
 ) -> Result<Option<Console>, Failure> {
     if serving.none {
         return match serving.foxglove {

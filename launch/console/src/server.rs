@@ -174,7 +174,7 @@ impl Console {
     ///
     /// # Errors
     /// [`ConsoleError`] if the port is not free or the machine has no threads.
-    pub fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
+    pub(crate) fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
         let house = Arc::clone(&self.house);
         let board = Arc::clone(house.board());
         let served = Foxglove::open(port, board, move |anybody| house.look(anybody))?;

@@ -167,7 +167,7 @@ impl SessionArgs {
     ///
     /// # Errors
     /// [`ConfigError`] for an assignment without `=`.
-    pub fn assignments(&self) -> Result<Vec<Assigned>, ConfigError> {
+    pub(crate) fn assignments(&self) -> Result<Vec<Assigned>, ConfigError> {
         let mut all = Vec::new();
         let mut add = |name: &str, value: Option<toml::Value>| {
             all.extend(value.map(|value| Assigned {

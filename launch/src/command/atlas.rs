@@ -36,7 +36,7 @@ pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
     let progress = Terminal::bar("points", points.len() as u64, hidden);
     let jobs = arguments.jobs.map_or_else(pool::cores, usize::from);
     let seed = axes.seed.unwrap_or(Config::default().seed);
-    let points = atlas::find(points, (jobs, seed), &stop, &|done| progress.at(done))?;
+    let points = atlas::find(points, jobs, seed, &stop, &|done| progress.at(done))?;
     drop(progress);
     output::write(&folder.join("atlas.csv"), &csv(&points))?;
     output::write(&folder.join("report.html"), &report::atlas(&points))?;

@@ -31,7 +31,7 @@ pub fn bench(arguments: &BenchArgs) -> Result<Done, Failure> {
     let mut report = BenchReport::default();
     for part in Part::ALL.into_iter().filter(asked) {
         progress.say(words(part));
-        match measure(part, (&config, &stop), &mut report) {
+        match measure(part, &config, &stop, &mut report) {
             Err(BenchError::Stopped) => break,
             measured => measured.map_err(refused)?,
         }
@@ -88,7 +88,8 @@ fn goals(report: &BenchReport) -> String {
 /// Adds one part to the report.
 fn measure(
     part: Part,
-    (config, stop): (&Config, &Arc<AtomicBool>),
+    config: &Config,
+    stop: &Arc<AtomicBool>,
     report: &mut BenchReport,
 ) -> Result<(), BenchError> {
     let one = |part| bench::run(&BenchOptions::default(), &[part], stop);

@@ -11,7 +11,7 @@ use palpate_analysis::Failure;
 ///
 /// # Errors
 /// [`Failure::Refused`] if the system does not let signals be caught.
-pub fn on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))

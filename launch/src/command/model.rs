@@ -23,7 +23,7 @@ use palpate_twin::Vec3;
 use palpate_twin::lattice::{Lattice, fixture};
 
 use super::Done;
-use crate::cli::{LabelArgs, ModelAction, SurfaceArgs, UnitArgs, UnitName};
+use crate::cli::{ModelAction, SurfaceArgs, UnitArgs, UnitName};
 
 /// Do one action on a model.
 ///
@@ -61,9 +61,13 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
         } => {
             let to = si_of(to_units.unwrap_or(units.units));
             if volume::is_volume(model) {
-                return volume::convert(model, target, (labels, shape), &to);
+                return volume::convert(model, target, labels, shape, &to);
             }
-            convert((model, target), si_of(units.units), &to, (labels, shape))
+            if labels.spacing_mm.is_some() || !labels.bands.is_empty() {
+                let expected = "expected a volume for --bands and --spacing-mm";
+                return Err(Failure::Usage(format!("{model}: is no volume; {expected}")));
+            }
+            convert(model, target, si_of(units.units), &to, shape)
         }
         ModelAction::Build(arguments) => build::build(arguments),
         ModelAction::Condense { scene, anew } => condense::condense(scene, *anew),
@@ -78,15 +82,12 @@ pub fn model(action: &ModelAction) -> Result<Done, Failure> {
 
 /// Write a mesh, a scene or a lattice anew.
 fn convert(
-    (model, target): (&str, &Path),
+    model: &str,
+    target: &Path,
     from: Units,
     to: &Units,
-    (labels, shape): (&LabelArgs, &SurfaceArgs),
+    shape: &SurfaceArgs,
 ) -> Result<Done, Failure> {
-    if labels.spacing_mm.is_some() || !labels.bands.is_empty() {
-        let expected = "expected a volume for --bands and --spacing-mm";
-        return Err(Failure::Usage(format!("{model}: is no volume; {expected}")));
-    }
     let scene = match mesh::format_of(Path::new(model)) {
         Some(_) => None,
         None => scene::load(model)?,

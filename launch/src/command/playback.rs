@@ -43,7 +43,7 @@ pub fn playback(arguments: &ReplayArgs) -> Result<Done, Failure> {
     let stop = interrupt::on_ctrl_c()?;
     let refused = |error: &dyn std::fmt::Display| Failure::Refused(format!("no console: {error}"));
     let desk =
-        PlaybackDesk::open((first, second), shelf, &stop).map_err(|error| refused(&error))?;
+        PlaybackDesk::open([first, second], shelf, &stop).map_err(|error| refused(&error))?;
     let options = ConsoleOptions {
         port: arguments.console_port.unwrap_or(PORT),
         ..ConsoleOptions::default()

@@ -57,7 +57,7 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     let (desk, wished) = RehearsalDesk::new(Arc::clone(&side));
     // no page for a device that is not there
     let mut pilot = hand::pilot(&config, &side)?;
-    let served = serve::serve(&arguments.page.serving(), &config, (side.board(), desk))?;
+    let served = serve::serve(&arguments.page.serving(), &config, side.board(), desk)?;
     let options = LiveOptions {
         folder: folder.clone(),
         attempts: arguments.attempts.clone().or_else(attempts::of_user),
@@ -65,7 +65,7 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     };
     let progress = Terminal::line("rehearse", wanted.quiet || wanted.json);
     let bare_timer = BareTimer::start(config.realtime.servo_priority);
-    let rehearsals = live::rehearse(&config, &options, (&side, &wished), pilot.as_mut());
+    let rehearsals = live::rehearse(&config, &options, &side, &wished, pilot.as_mut());
     let input = pilot.map(Pilot::land);
     let bare_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
     let rehearsals = rehearsals?;
@@ -76,7 +76,7 @@ pub(super) fn practise(arguments: &RehearseArgs) -> Result<Done, Failure> {
     progress.say("judging");
     let mut first = None;
     for (index, part) in rehearsals.parts.iter().enumerate() {
-        let concluded = judge(part, index, (&rehearsals, input.as_ref()), bare_us_p99)?;
+        let concluded = judge(part, index, &rehearsals, input.as_ref(), bare_us_p99)?;
         if concluded.is_none() && index == 0 {
             return Err(Failure::Refused("nothing was recorded".into()));
         }

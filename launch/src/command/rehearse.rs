@@ -48,7 +48,7 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     };
     let quiet = wanted.quiet || wanted.json;
     let progress = Terminal::bar("rehearse", session.ticks(), quiet);
-    let run = play((session, watch), (&progress, &stop), |entry| {
+    let run = play(session, watch, &progress, &stop, |entry| {
         recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     progress.say("judging");

@@ -50,7 +50,7 @@ pub fn replay(arguments: &ReplayArgs) -> Result<Done, Failure> {
     if changes.is_empty() && arguments.fields.config.is_none() {
         again(arguments, &path, &recording, &config)
     } else {
-        otherwise((arguments, &changes), &path, &recording, &config)
+        otherwise(arguments, &changes, &path, &recording, &config)
     }
 }
 
@@ -151,7 +151,8 @@ fn changed(
 }
 
 fn otherwise(
-    (arguments, changes): (&ReplayArgs, &[String]),
+    arguments: &ReplayArgs,
+    changes: &[String],
     path: &Path,
     recording: &Recording,
     config: &Config,

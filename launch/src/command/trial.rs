@@ -56,10 +56,10 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
         serving: &arguments.console.serving(),
     };
     match trial.who.code() {
-        Some(code) => run.ask((&header.trial, code), (store, &mut rows))?,
+        Some(code) => run.ask(&header.trial, code, store, &mut rows)?,
         None => {
             let progress = Terminal::bar("trial", own as u64, wanted.quiet || wanted.json);
-            run.fill((store, &mut rows), &progress)?;
+            run.fill(store, &mut rows, &progress)?;
         }
     }
     let done = trial

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
-use palpate_study::tune::measure::{drawn, json, local, read, remote, words};
+use palpate_study::tune::measure::{drawn, json, keep, local, read, remote, words};
 use palpate_study::tune::{self, Link, Task};
 
 use super::{Done, interrupt};
@@ -48,7 +48,9 @@ pub fn tune(arguments: &TuneArgs) -> Result<Done, Failure> {
             let points = tune::plan(&link, &task);
             let hidden = wanted.quiet || wanted.json;
             let progress = Terminal::bar("atlas", points.len() as u64, hidden);
-            drawn(&link, config.seed, (points, &progress), (&folder, &stop))?
+            let found = drawn(&link, config.seed, points, &progress, &stop)?;
+            keep(&found, &folder)?;
+            found
         }
     };
     let proposal =
@@ -88,7 +90,7 @@ fn measured(
     } else {
         progress.say("the slave at --connect");
         let listens_s = arguments.listens_s().map_err(Failure::Usage);
-        let link = listens_s.and_then(|s| remote((&arguments.connect, s), config, folder, stop));
+        let link = listens_s.and_then(|s| remote(&arguments.connect, s, config, folder, stop));
         (link, "slave at --connect")
     };
     match link {

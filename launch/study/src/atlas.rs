@@ -169,7 +169,7 @@ impl Point {
 
     /// How finely time can tell this point, as a share of it: a delay is found in whole ticks of the round trip.
     #[must_use]
-    pub fn resolution(&self) -> f64 {
+    pub(crate) fn resolution(&self) -> f64 {
         match (self.chart, self.time) {
             // the limit lies somewhere in half a tick whose middle is said
             (Chart::Direct, Some(ms)) if ms > 0.0 => 0.25 * self.period_ms / ms,
@@ -199,7 +199,7 @@ impl Point {
 
     /// Whether what any hand bears is no more than what this hand bears; nothing if either is unknown.
     #[must_use]
-    pub fn is_bounded(&self) -> Option<bool> {
+    pub(crate) fn is_bounded(&self) -> Option<bool> {
         let own = self.root.or(self.time)?;
         Some(self.absolute? <= own * (1.0 + self.resolution() + ROUNDING))
     }
@@ -264,7 +264,8 @@ pub fn held(points: &[Point]) -> Option<bool> {
 /// [`ConfigError`] if a session cannot be made.
 pub fn find(
     mut points: Vec<Point>,
-    (jobs, seed): (usize, u64),
+    jobs: usize,
+    seed: u64,
     stop: &AtomicBool,
     done: &dyn Fn(u64),
 ) -> Result<Vec<Point>, ConfigError> {
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn a_sketch_agrees_in_three_ways() {
         let stop = AtomicBool::new(false);
-        let points = find(plan(Extent::Sketch), (2, 1), &stop, &|_| ()).expect("valid");
+        let points = find(plan(Extent::Sketch), 2, 1, &stop, &|_| ()).expect("valid");
         // what a line shows under jitter is measured, and does not agree: see the charts of a whole atlas
         for point in points.iter().filter(|point| point.chart != Chart::Jitter) {
             println!("{:?} {point:?}", point.spread());
@@ -359,7 +360,7 @@ mod tests {
         let lines = points.iter().filter(|point| point.chart == Chart::Line);
         assert!(lines.count() >= 50);
         let stop = AtomicBool::new(true);
-        let cut = find(points.clone(), (2, 1), &stop, &|_| ()).expect("nothing was run");
+        let cut = find(points.clone(), 2, 1, &stop, &|_| ()).expect("nothing was run");
         assert_eq!(cut, points);
     }
 }

@@ -191,7 +191,7 @@ pub fn d_prime(force_change: f64, noise: f64) -> f64 {
 
 /// The share by which a force must change for a d' of [`TOLD`]; none if no change reaches it.
 #[must_use]
-pub fn change_told(noise: f64) -> Option<f64> {
+pub(crate) fn change_told(noise: f64) -> Option<f64> {
     // c^2 = t^2 (1 + (1 + c)^2) / 2 with t = noise times d'
     let square = (noise * TOLD).powi(2);
     let bend = 1.0 - 0.5 * square;

@@ -20,23 +20,23 @@ use serde::{Deserialize, Serialize};
 use crate::atlas::{Chart, Point, plan as points};
 
 /// Rendered-stiffness error that nobody should notice (teleop section 4).
-pub const STIFFNESS_ERROR: f64 = 0.08;
+pub(crate) const STIFFNESS_ERROR: f64 = 0.08;
 
 /// Weber fraction of stiffness, limb (Jones and Hunter 1990 in teleop section 4).
-pub const WEBER: f64 = 0.23;
+pub(crate) const WEBER: f64 = 0.23;
 
 /// A lump half again as stiff as what is around it, which the table of wave impedances asks about.
 pub const LUMP: f64 = 1.5;
 
 /// Inertia that the line may add to the hand \[kg\]: twice that of handle and hand together on the lightest
 /// grip of RP-1 (ours).
-pub const INERTIA_KG: f64 = 0.3;
+pub(crate) const INERTIA_KG: f64 = 0.3;
 
 /// Damping of handle and firm hand of RP-1 \[N s/m\], which a delayed loop lives on.
-pub const DEVICE_NSPM: f64 = 4.5;
+pub(crate) const DEVICE_NSPM: f64 = 4.5;
 
 /// Jitter and loss that kinesthetic streams bear (Gokhale and Fesl 2018 in teleop section 3).
-pub const JITTER_MS: f64 = 10.0;
+pub(crate) const JITTER_MS: f64 = 10.0;
 
 /// See [`JITTER_MS`].
 pub const LOSS: f64 = 0.10;
@@ -185,7 +185,11 @@ impl Atlas {
             let softness = 1.0 / shown_npm - 1.0 / wall_npm - 1.0 / slave_npm;
             // nothing of a delay is negative but what was found of it
             let softness = softness.max(0.0) * trip_ms(link) / (2.0 * oneway_ms);
-            let row = row(b, softness, (link, task), (line, way));
+            let row = Row {
+                atlas_line: line,
+                way: way.to_owned(),
+                ..row(b, softness, link, task)
+            };
             match rows.iter_mut().find(|(_, known)| known.impedance_nspm == b) {
                 Some(known) if known.0 <= away => {}
                 Some(known) => *known = (away, row),
@@ -263,13 +267,8 @@ fn series(springs_npm: &[f64]) -> f64 {
     1.0 / springs_npm.iter().map(|npm| 1.0 / npm).sum::<f64>()
 }
 
-/// What a wave line of impedance `b` and compliance `softness` \[m/N\] does.
-fn row(
-    b: f64,
-    softness: f64,
-    (link, task): (&Link, &Task),
-    (atlas_line, way): (usize, &str),
-) -> Row {
+/// What a wave line of impedance `b` and compliance `softness` \[m/N\] does; where it was read is for the caller to say.
+fn row(b: f64, softness: f64, link: &Link, task: &Task) -> Row {
     let stiff = series(&[task.tissue_npm, task.coupling_npm]);
     let through = |tissue_npm: f64| 1.0 / (1.0 / tissue_npm + 1.0 / task.coupling_npm + softness);
     let displayed_npm = through(task.tissue_npm);
@@ -279,8 +278,8 @@ fn row(
         stiffness_error: displayed_npm / stiff - 1.0,
         contrast: through(LUMP * task.tissue_npm) / displayed_npm - 1.0,
         inertia_kg: 0.5e-3 * b * trip_ms(link),
-        atlas_line,
-        way: way.to_owned(),
+        atlas_line: 0,
+        way: String::new(),
     }
 }
 

@@ -8,10 +8,10 @@
 use palpate_twin::{Vec3, View};
 
 /// Bytes that the pictures of one recording and their meshes may take.
-pub const ROOM: usize = 256 << 20;
+pub(crate) const ROOM: usize = 256 << 20;
 
 /// Time between two pictures at first \[ns\].
-pub const SPACING_NS: i64 = 33_000_000;
+pub(crate) const SPACING_NS: i64 = 33_000_000;
 
 /// Which nodes and faces pictures are of.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,7 +42,7 @@ struct Picture {
 
 /// All pictures so far.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Film {
+pub(crate) struct Film {
     meshes: Vec<Mesh>,
     pictures: Vec<Picture>,
     spacing_ns: i64,
@@ -67,7 +67,7 @@ pub struct Shown {
 impl Film {
     /// Without a picture; `room` is the most that pictures may take \[bytes\].
     #[must_use]
-    pub fn new(room: usize) -> Self {
+    pub(crate) fn new(room: usize) -> Self {
         Self {
             meshes: Vec::new(),
             pictures: Vec::new(),
@@ -80,24 +80,24 @@ impl Film {
 
     /// Whether a picture of this moment is wanted.
     #[must_use]
-    pub fn wants(&self, at_ns: i64) -> bool {
+    pub(crate) fn wants(&self, at_ns: i64) -> bool {
         let last_ns = self.pictures.last().map(|last| last.at_ns);
         last_ns.is_none_or(|last_ns| at_ns - last_ns >= self.spacing_ns)
     }
 
     /// Until when there are pictures \[ns\]; none before the first.
     #[must_use]
-    pub fn front_ns(&self) -> Option<i64> {
+    pub(crate) fn front_ns(&self) -> Option<i64> {
         self.front_ns
     }
 
     /// Say that all is known until a moment, also without a picture of it \[ns\].
-    pub fn reach(&mut self, at_ns: i64) {
+    pub(crate) fn reach(&mut self, at_ns: i64) {
         self.front_ns = Some(at_ns);
     }
 
     /// Take a picture, with where the tool's proxy is \[m\]; moments come in their order.
-    pub fn take(&mut self, at_ns: i64, view: &View<'_>, proxy_m: Option<[f64; 3]>) {
+    pub(crate) fn take(&mut self, at_ns: i64, view: &View<'_>, proxy_m: Option<[f64; 3]>) {
         let mesh = self.mesh(view);
         let far_m = |m: &Vec3| m.iter().fold(0.0, |far: f64, axis| far.max(axis.abs()));
         let moved = || {
@@ -166,13 +166,13 @@ impl Film {
 
     /// A mesh by its number.
     #[must_use]
-    pub fn mesh_of(&self, number: usize) -> Option<&Mesh> {
+    pub(crate) fn mesh_of(&self, number: usize) -> Option<&Mesh> {
         self.meshes.get(number)
     }
 
     /// Time \[ns\] and mesh of the last picture until a moment, or of the first; none beyond what is known.
     #[must_use]
-    pub fn moment(&self, at_ns: i64) -> Option<(i64, usize)> {
+    pub(crate) fn moment(&self, at_ns: i64) -> Option<(i64, usize)> {
         self.picture(at_ns)
             .map(|picture| (picture.at_ns, picture.mesh))
     }
@@ -187,7 +187,7 @@ impl Film {
 
     /// The picture of [`Self::moment`].
     #[must_use]
-    pub fn at(&self, at_ns: i64) -> Option<Shown> {
+    pub(crate) fn at(&self, at_ns: i64) -> Option<Shown> {
         let picture = self.picture(at_ns)?;
         let mesh = self.meshes.get(picture.mesh)?;
         let place = |(rest_m, moved): (&[f32; 3], &[i16; 3])| {
@@ -203,7 +203,7 @@ impl Film {
 
     /// Time between two pictures now \[s\], and what they take \[bytes\].
     #[must_use]
-    pub fn size(&self) -> (f64, usize) {
+    pub(crate) fn size(&self) -> (f64, usize) {
         (self.spacing_ns as f64 * 1e-9, self.bytes)
     }
 }

@@ -82,7 +82,7 @@ pub fn marks(recording: &Recording) -> Vec<Mark> {
             if recording.slave.is_empty() && kind.0 == NO_FRAMES {
                 continue;
             }
-            marks.extend(of_kind(kind, (side, records), begin_ns));
+            marks.extend(of_kind(kind, side, records, begin_ns));
         }
     }
     let mut moment_s = 2.0 * MOMENT_S;
@@ -94,11 +94,8 @@ pub fn marks(recording: &Recording) -> Vec<Mark> {
     marks
 }
 
-fn of_kind(
-    (kind, mood, has): Kind,
-    (side, records): (Side, &[TickRecord]),
-    begin_ns: i64,
-) -> Vec<Mark> {
+fn of_kind(kind: Kind, side: Side, records: &[TickRecord], begin_ns: i64) -> Vec<Mark> {
+    let (kind, mood, has) = kind;
     let mut marks: Vec<Mark> = Vec::new();
     let mut before = None;
     for record in records {

@@ -147,7 +147,7 @@ impl PlaybackDesk {
     /// # Errors
     /// The system has no more threads.
     pub fn open(
-        (first, second): (Option<Arc<Reel>>, Option<Arc<Reel>>),
+        reels: [Option<Arc<Reel>>; PLACES],
         shelf: Shelf,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<Arc<Self>> {
@@ -160,7 +160,7 @@ impl PlaybackDesk {
             shelf: Mutex::new(shelf),
             stop: Arc::clone(stop),
         });
-        for (place, reel) in [first, second].into_iter().enumerate() {
+        for (place, reel) in reels.into_iter().enumerate() {
             if let Some(reel) = reel {
                 desk.put(place, Some(reel));
             }
@@ -249,14 +249,14 @@ impl PlaybackDesk {
         let fronts = reels.each_ref().map(|reel| Some(reel.as_ref()?.front()));
         for (place, (reel, front)) in reels.iter().zip(fronts).enumerate() {
             let Some(reel) = reel else { continue };
-            self.show_reel(state, (place, reel), moved);
+            self.show_reel(state, place, reel, moved);
             let done = front.is_some_and(|(_, done)| done);
             state.stale |= core::mem::replace(&mut state.done[place], done) != done;
         }
         self.say(state, waiting, &fronts);
     }
 
-    fn show_reel(&self, state: &mut State, (place, reel): (usize, &Reel), moved: bool) {
+    fn show_reel(&self, state: &mut State, place: usize, reel: &Reel, moved: bool) {
         let own_s = state.own_s(place, state.at_s);
         let board = self.board.place(place);
         for side in [Side::Slave, Side::Master].into_iter().filter(|_| moved) {

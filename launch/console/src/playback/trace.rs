@@ -32,7 +32,7 @@ const STRETCHES_MAX: i64 = 30_000;
 
 /// When a recording begins and ends on its clocks \[ns\]; none of an empty one.
 #[must_use]
-pub fn span_ns(recording: &Recording) -> Option<(i64, i64)> {
+pub(crate) fn span_ns(recording: &Recording) -> Option<(i64, i64)> {
     let sides = || [&recording.master, &recording.slave].into_iter();
     let first = sides().filter_map(|side| side.first()).map(|r| r.now_ns);
     let last = sides().filter_map(|side| side.last()).map(|r| r.now_ns);

@@ -40,7 +40,7 @@ pub struct Kept {
 impl Kept {
     /// An attempt of now.
     #[must_use]
-    pub fn new((at_unix_s, seed): (u64, u64), tool: &str, attempt: Attempt) -> Self {
+    pub fn new(at_unix_s: u64, seed: u64, tool: &str, attempt: Attempt) -> Self {
         Self {
             version: VERSION,
             at_unix_s,
@@ -175,7 +175,7 @@ mod tests {
                 ..Score::default()
             },
         };
-        Kept::new((1, 7), "fingertip", attempt)
+        Kept::new(1, 7, "fingertip", attempt)
     }
 
     #[test]

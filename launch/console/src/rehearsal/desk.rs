@@ -29,7 +29,7 @@ pub struct Wished {
 impl Wished {
     /// Whether somebody still waits for it.
     #[must_use]
-    pub fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.awaited.load(Ordering::Relaxed)
     }
 }

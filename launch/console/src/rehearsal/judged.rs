@@ -29,7 +29,8 @@ use super::run::{SURFACE, write_surface};
 pub fn judge(
     part: &Part,
     index: usize,
-    (rehearsals, input): (&Rehearsals, Option<&InputReport>),
+    rehearsals: &Rehearsals,
+    input: Option<&InputReport>,
     bare_us_p99: Option<f64>,
 ) -> Result<Option<Concluded>, Failure> {
     let path = part.folder.join(RECORDING);

@@ -58,7 +58,7 @@ const fn offer(name: &'static str, about: &'static str, tasks: &'static [TaskKin
 use TaskKind::{FindLump, Grasp, RankStiffness, Trace};
 
 /// All of them, the lightest first.
-pub const OFFERS: [Offer; 15] = [
+pub(crate) const OFFERS: [Offer; 15] = [
     offer(
         "flat-sheet",
         "A flat sheet, soft on the left and stiff on the right: press it, grip and stretch it, or skate over it closed",

@@ -91,14 +91,15 @@ pub struct Rehearsals {
 pub fn rehearse(
     config: &Config,
     options: &LiveOptions,
-    (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+    desk: &Arc<SessionDesk>,
+    wished: &Receiver<Wished>,
     pilot: Option<&mut Pilot>,
 ) -> Result<Rehearsals, RunError> {
     let mut room = Room::new(config, options);
     room.pilot = pilot;
     let mut next = Some((Scene::new(config, &Choice::of(config))?, None));
     while let Some((scene, asked)) = next.take() {
-        next = room.play(scene, asked, (desk, wished))?;
+        next = room.play(scene, asked, desk, wished)?;
     }
     Ok(Rehearsals {
         parts: room.parts,
@@ -270,7 +271,8 @@ impl<'a> Room<'a> {
         &mut self,
         scene: Scene,
         asked: Asked,
-        (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+        desk: &Arc<SessionDesk>,
+        wished: &Receiver<Wished>,
     ) -> Result<Option<(Scene, Asked)>, RunError> {
         let gone_s = (MonotonicClock.now() - self.began).s();
         let left_s = (self.base.duration_s - gone_s).max(PERIOD.s());
@@ -316,7 +318,7 @@ impl<'a> Room<'a> {
             }
             // what is wished while another scene comes waits for that
             if next.is_none() {
-                coming = coming.or_else(|| self.heed(&mut now, (desk, wished)));
+                coming = coming.or_else(|| self.heed(&mut now, desk, wished));
                 next = coming::arrived(&mut coming).map(|(scene, asked)| (scene, Some(asked)));
                 ended.fetch_or(next.is_some(), Ordering::Relaxed);
             }
@@ -340,7 +342,8 @@ impl<'a> Room<'a> {
     fn heed(
         &mut self,
         now: &mut Now,
-        (desk, wished): (&Arc<SessionDesk>, &Receiver<Wished>),
+        desk: &Arc<SessionDesk>,
+        wished: &Receiver<Wished>,
     ) -> Option<Coming<Scene>> {
         for wished in wished.try_iter().filter(Wished::is_awaited) {
             match self.grant(now, &wished.wish) {
@@ -540,7 +543,7 @@ impl<'a> Room<'a> {
             score: score.clone(),
         };
         let at_unix_s = wall_now().0.max(0).unsigned_abs() / 1_000_000_000;
-        let kept = Kept::new((at_unix_s, now.choice.seed), now.tool.name, attempt.clone());
+        let kept = Kept::new(at_unix_s, now.choice.seed, now.tool.name, attempt.clone());
         let mut text = format!("score {:.2}", score.score);
         let beside = self.options.folder.join(attempts::FILE);
         let wanted = self.options.attempts.iter();
@@ -668,7 +671,7 @@ mod tests {
             attempts: None,
             stop,
         };
-        let done = rehearse(&config, &options, (&side, &wished), Some(&mut pilot));
+        let done = rehearse(&config, &options, &side, &wished, Some(&mut pilot));
         assert_eq!(done.expect("it runs").parts.len(), 1);
         assert!(pilot.land().words > 2);
         let recording = record::read(&folder.path().join(RECORDING)).expect("recorded");

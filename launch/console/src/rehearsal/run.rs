@@ -48,8 +48,10 @@ pub struct Run {
 /// # Errors
 /// What `record` refuses.
 pub fn play(
-    (mut session, mut watch): (Solo, Option<Watch>),
-    (progress, stop): (&dyn Progress, &AtomicBool),
+    mut session: Solo,
+    mut watch: Option<Watch>,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
     mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<Run, Failure> {
     let ticks = session.ticks();

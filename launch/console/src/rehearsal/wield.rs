@@ -174,7 +174,7 @@ pub fn tools(caps: &Caps) -> impl Iterator<Item = &'static ToolKind> {
 
 /// What the handle is told, through a wait-free cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wielded {
+pub(crate) struct Wielded {
     work: Work,
     radius_m: f64,
     /// What is to be taken back, and done again.
@@ -186,7 +186,7 @@ pub struct Wielded {
 impl Wielded {
     /// This tool, of this radius \[m\].
     #[must_use]
-    pub fn new(tool: &ToolKind, radius_m: f64) -> Self {
+    pub(crate) fn new(tool: &ToolKind, radius_m: f64) -> Self {
         Self {
             work: tool.work,
             radius_m,
@@ -197,7 +197,7 @@ impl Wielded {
 
     /// Another tool of that size in the hand, for all else that was wished.
     #[must_use]
-    pub fn with(self, tool: &ToolKind) -> Self {
+    pub(crate) fn with(self, tool: &ToolKind) -> Self {
         Self {
             work: tool.work,
             ..self
@@ -220,7 +220,7 @@ impl Wielded {
 }
 
 /// A handle that holds the tool which was chosen last.
-pub struct Wielding<P> {
+pub(crate) struct Wielding<P> {
     handle: PointerHandle<P>,
     wielded: LatestReader<Wielded>,
     /// Where the tool is that the hand does not lead \[m\], and whether its jaws are closed.
@@ -236,7 +236,11 @@ pub struct Wielding<P> {
 impl<P: Pointer> Wielding<P> {
     /// `handle` with the tool that `wielded` says; the other one waits at a place \[m\].
     #[must_use]
-    pub fn new(handle: PointerHandle<P>, wielded: LatestReader<Wielded>, other_m: Axes) -> Self {
+    pub(crate) fn new(
+        handle: PointerHandle<P>,
+        wielded: LatestReader<Wielded>,
+        other_m: Axes,
+    ) -> Self {
         Self {
             handle,
             wielded,

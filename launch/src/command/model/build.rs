@@ -119,14 +119,14 @@ fn from_volume(file: &str, arguments: &BuildArgs) -> Result<Source, Failure> {
         .file_stem()
         .unwrap_or_default()
         .to_string_lossy();
-    let how = (
-        "labels.nrrd",
-        given.spacing_mm,
-        arguments.up.as_str(),
-        arguments.separate,
-    );
+    let how = volume::Placing {
+        file: "labels.nrrd",
+        spacing_mm: given.spacing_mm,
+        up: &arguments.up,
+        separate: arguments.separate,
+    };
     Ok(Source {
-        text: volume::scene_text(&stem, &labels, how)?,
+        text: volume::scene_text(&stem, &labels, &how)?,
         labels,
         intensities: (!given.bands.is_empty()).then_some(values),
         synthetic: false,

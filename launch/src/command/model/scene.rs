@@ -189,7 +189,7 @@ fn regions(text: &mut String, volume: &Volume) {
             part.group,
             volume_m3 * 1e6
         );
-        material(text, "region   ", (&part.name, &part.material), &what);
+        material(text, "region   ", &part.name, &part.material, &what);
     }
 }
 
@@ -214,12 +214,12 @@ fn materials(text: &mut String, block: &Block) {
         ("inclusion", &inclusion.name, inclusion.material, what)
     });
     for (kind, name, stuff, what) in layers.chain(inclusions) {
-        material(text, kind, (name, &stuff), &what);
+        material(text, kind, name, &stuff, &what);
     }
 }
 
 /// One material, with its source if it is one of the library.
-fn material(text: &mut String, kind: &str, (name, material): (&str, &Material), what: &str) {
+fn material(text: &mut String, kind: &str, name: &str, material: &Material, what: &str) {
     let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
     let density = material.density_kgpm3();
     // Writing to a string cannot fail.

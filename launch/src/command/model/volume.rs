@@ -101,11 +101,23 @@ pub(super) fn labels(
     Ok(label::from_bands(values, &bands))
 }
 
+/// How elements are made of a file of labels.
+pub(super) struct Placing<'a> {
+    /// Name of the file.
+    pub(super) file: &'a str,
+    /// Distance of elements \[mm\], if not that of the voxels.
+    pub(super) spacing_mm: Option<f64>,
+    /// Axis of the volume that points to the hand.
+    pub(super) up: &'a str,
+    /// Whether each label is an object of its own.
+    pub(super) separate: bool,
+}
+
 /// Text of a scene over a file of labels, with a material for each that is to be edited.
 pub(super) fn scene_text(
     name: &str,
     labels: &Voxels<u16>,
-    (file, spacing_mm, up, separate): (&str, Option<f64>, &str, bool),
+    how: &Placing<'_>,
 ) -> Result<String, Failure> {
     let kinds: Vec<u16> = label::counts(labels)
         .into_keys()
@@ -117,6 +129,12 @@ pub(super) fn scene_text(
             "{name}: all voxels are air; {expected}"
         )));
     }
+    let Placing {
+        file,
+        spacing_mm,
+        up,
+        separate,
+    } = *how;
     let spacing = spacing_mm.map_or(String::new(), |mm| format!("spacing_m = {:?}\n", mm * 1e-3));
     let mut text = format!(
         "# Elements from labelled voxels. Stiffness and names are stand-ins: put in what the tissues are.\n\
@@ -286,7 +304,8 @@ pub(super) fn elements(scene: &Scene) -> Result<Option<Elements<f32>>, Failure> 
 pub(super) fn convert(
     model: &str,
     target: &Path,
-    (given, shape): (&LabelArgs, &SurfaceArgs),
+    given: &LabelArgs,
+    shape: &SurfaceArgs,
     units: &Units,
 ) -> Result<Done, Failure> {
     let values = load(model)?;
@@ -295,11 +314,13 @@ pub(super) fn convert(
         return again(model, &values, target, given);
     }
     let labels = labels(model, &values, &given.bands)?;
-    let text = scene_text(
-        model,
-        &labels,
-        ("labels.nrrd", given.spacing_mm, "z", false),
-    )?;
+    let how = Placing {
+        file: "labels.nrrd",
+        spacing_mm: given.spacing_mm,
+        up: "z",
+        separate: false,
+    };
+    let text = scene_text(model, &labels, &how)?;
     let bytes = nrrd_write::write(&labels, model);
     let scene = scene::load_with(&text, &|_| Ok(bytes.clone()));
     let scene = scene.map_err(|error| Failure::Usage(format!("{model}: {error}")))?;
@@ -444,7 +465,7 @@ mod tests {
         let mut sizes = Vec::new();
         for target in ["a.vtu", "a.ply", "a.obj", "again.nrrd"] {
             let args = (&PLAIN, &ALL);
-            convert(&name, &at(target), args, &Units::SI).expect("written");
+            convert(&name, &at(target), args.0, args.1, &Units::SI).expect("written");
             sizes.push(std::fs::metadata(at(target)).expect("there").len());
         }
         assert!(sizes.iter().all(|&size| size > 500), "{sizes:?}");
@@ -458,21 +479,21 @@ mod tests {
             surface: true,
             clip: Some((1, 0.0)),
         };
-        convert(&name, &at("half.vtu"), (&PLAIN, &half), &Units::SI).expect("written");
+        convert(&name, &at("half.vtu"), &PLAIN, &half, &Units::SI).expect("written");
         let text = std::fs::read_to_string(at("half.vtu")).expect("text");
         assert!(text.contains("Name=\"colour\""));
         let nothing = SurfaceArgs {
             clip: Some((1, -1.0)),
             ..half
         };
-        let error = convert(&name, &at("no.ply"), (&PLAIN, &nothing), &Units::SI);
+        let error = convert(&name, &at("no.ply"), &PLAIN, &nothing, &Units::SI);
         assert!(
             error
                 .expect_err("empty")
                 .to_string()
                 .contains("nothing is left")
         );
-        let error = convert(&name, &at("no.stl"), (&PLAIN, &ALL), &Units::SI);
+        let error = convert(&name, &at("no.stl"), &PLAIN, &ALL, &Units::SI);
         assert!(error.expect_err("ending").to_string().contains(".obj"));
     }
 

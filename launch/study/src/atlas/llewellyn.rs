@@ -10,7 +10,7 @@ use super::two_port::Body;
 
 /// Hybrid parameters at one angular frequency.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hybrid {
+pub(crate) struct Hybrid {
     /// Impedance felt while the tip is free \[N s/m\].
     pub h11: C,
     /// Force back, as a share.
@@ -24,7 +24,7 @@ pub struct Hybrid {
 impl Hybrid {
     /// Parameters of a channel between a handle (nobody on it) and a robot (touching nothing) at `w` \[rad/s\].
     #[must_use]
-    pub fn at(channel: &Channel, handle: &Body, robot: &Body, w: f64) -> Self {
+    pub(crate) fn at(channel: &Channel, handle: &Body, robot: &Body, w: f64) -> Self {
         let period_s = channel.period_s;
         let (sin, cos) = libm::sincos(w * period_s);
         let q = C::new(cos, -sin);
@@ -46,13 +46,13 @@ impl Hybrid {
 
     /// Impedance felt of a tissue with impedance `tissue` \[N s/m\] (E13).
     #[must_use]
-    pub fn felt(&self, tissue: C) -> C {
+    pub(crate) fn felt(&self, tissue: C) -> C {
         self.h11 - self.h12 * self.h21 * tissue / (self.h22 * tissue + 1.0)
     }
 
     /// Whether no passive hand and tissue can make it grow at this frequency (Llewellyn 1952).
     #[must_use]
-    pub fn is_absolutely_stable(&self) -> bool {
+    pub(crate) fn is_absolutely_stable(&self) -> bool {
         let both = self.h12 * self.h21;
         let spare = 2.0 * self.h11.re * self.h22.re - both.re - both.norm();
         // what two sides that cancel leave of rounding
@@ -67,7 +67,7 @@ const SWEPT: u32 = 400;
 /// Lowest frequency of the sweep at which some passive hand and tissue make the chain grow \[Hz\]; nothing if it
 /// is absolutely stable.
 #[must_use]
-pub fn unstable_hz(channel: &Channel, handle: &Body, robot: &Body) -> Option<f64> {
+pub(crate) fn unstable_hz(channel: &Channel, handle: &Body, robot: &Body) -> Option<f64> {
     let most_hz = 0.5 / channel.period_s;
     let swept = (1..=SWEPT).rev();
     let mut hz = swept.map(|step| most_hz * libm::pow(10.0, -f64::from(step) / 100.0));

@@ -245,7 +245,7 @@ impl Loop {
 
 /// Whether a body grows on a spring whose force is sampled, `late` periods late, and held.
 #[must_use]
-pub fn spring_grows(body: &Body, stiffness_npm: f64, late: usize, period_s: f64) -> bool {
+pub(crate) fn spring_grows(body: &Body, stiffness_npm: f64, late: usize, period_s: f64) -> bool {
     let held = Held::of(body, period_s);
     let determinant = |q: C| {
         let pull = q.powu(late as u32 + 1) * stiffness_npm;
@@ -300,7 +300,7 @@ fn turn(f: &dyn Fn(f64) -> C, [from, to]: [(f64, C); 2], left: u32) -> f64 {
 ///
 /// # Errors
 /// Those of `grows`.
-pub fn oneway_ms_max<E>(
+pub(crate) fn oneway_ms_max<E>(
     grows: impl Fn(u16) -> Result<bool, E>,
     most: u16,
     period_ms: f64,
@@ -321,7 +321,8 @@ pub fn oneway_ms_max<E>(
 /// # Errors
 /// Those of `grows`.
 pub fn largest<E>(
-    (least, most): (f64, f64),
+    least: f64,
+    most: f64,
     grows: impl Fn(f64) -> Result<bool, E>,
 ) -> Result<Option<f64>, E> {
     const HALVINGS: u32 = 13;

@@ -37,10 +37,10 @@ const SLOW_HZ: f64 = 0.1;
 const HELD_CYCLE: f64 = 0.02;
 
 /// Slave's controller in the sheet: stiffness \[N/m\].
-pub const SLAVE_NPM: f64 = 2000.0;
+pub(crate) const SLAVE_NPM: f64 = 2000.0;
 
 /// Slave's controller in the sheet: damping \[N s/m\].
-pub const SLAVE_NSPM: f64 = 50.0;
+pub(crate) const SLAVE_NSPM: f64 = 50.0;
 
 /// What couples the sides of a session on the plant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,7 +106,7 @@ pub fn plant(mode: Mode, tissue: String, oneway_ms: f64) -> Result<Config, Confi
 
 /// Frequency at which a chain of this round trip is pressed slowly \[Hz\].
 #[must_use]
-pub fn slow_hz(rtt_s: f64) -> f64 {
+pub(crate) fn slow_hz(rtt_s: f64) -> f64 {
     SLOW_HZ.min(HELD_CYCLE / rtt_s)
 }
 
@@ -155,6 +155,17 @@ struct Glued {
     stored_j: f64,
 }
 
+impl Glued {
+    /// At rest, with a wall's spring and damper \[N/m\], \[N s/m\].
+    fn to(wall: (f64, f64)) -> Self {
+        Self {
+            stiffness_npm: wall.0,
+            damping_nspm: wall.1,
+            stored_j: 0.0,
+        }
+    }
+}
+
 impl Environment for Glued {
     fn step(&mut self, probe: &Probe, _dt_s: f64) -> Axes {
         let (x, v) = (probe.position_m[2], probe.velocity_mps[2]);
@@ -169,23 +180,19 @@ impl Environment for Glued {
     }
 }
 
-/// A session whose probe is glued to a wall's spring and damper \[N/m\], \[N s/m\], with a robot that begins `off_m` from
-/// the handle.
+/// A session whose probe is glued to a tissue, with a robot that begins `off_m` from the handle.
 fn glued(
     coupled: &Coupled,
-    (stiffness_npm, damping_nspm): (f64, f64),
-    (grip, sine, off_m): (Grip, SineParams, f64),
+    world: Glued,
+    grip: Grip,
+    sine: SineParams,
+    off_m: f64,
 ) -> Result<Session, ConfigError> {
     let mut config = coupled.config("free".into())?;
     config.operator.grip = grip;
     config.operator.script = ScriptParams::Sine(sine);
     config.duration_s = WATCHED_S;
     config.robot.start_m[2] = off_m;
-    let world = Glued {
-        stiffness_npm,
-        damping_nspm,
-        stored_j: 0.0,
-    };
     let handle = device::build(&config.operator, config.duration_s, config.seed);
     let robot = robot::build(&config.robot, Box::new(world), config.seed);
     Session::with_devices(&config, handle, robot)
@@ -208,12 +215,12 @@ const GROWN_MPS: f64 = 0.3;
 ///
 /// # Errors
 /// [`ConfigError`] if a number is out of its range.
-pub fn swings(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<bool, ConfigError> {
+pub(crate) fn swings(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<bool, ConfigError> {
     let still = SineParams {
         amplitude_m: 0.0,
         hz: 0.0,
     };
-    let mut session = glued(coupled, wall, (grip, still, KICK_M))?;
+    let mut session = glued(coupled, Glued::to(wall), grip, still, KICK_M)?;
     let ticks = session.ticks();
     let mut fastest_mps = [0.0_f64; 4];
     for tick in 0..ticks {
@@ -230,19 +237,23 @@ pub fn swings(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<bool, C
 
 /// Mean size of the second differences of a force from which it is rough \[N\]: that of a smooth hand is below a
 /// hundredth of it, and a swing between samples reaches it within a few percent of its limit.
-pub const ROUGH_N: f64 = 0.1;
+pub(crate) const ROUGH_N: f64 = 0.1;
 
 /// How rough the force on a hand is that moves smoothly \[N\]: mean size of its second differences over the second half. A
 /// swing between samples cannot grow where an account keeps it, but goes on for as long as the hand pays.
 ///
 /// # Errors
 /// [`ConfigError`] if a number is out of its range.
-pub fn roughness_n(coupled: &Coupled, wall: (f64, f64), grip: Grip) -> Result<f64, ConfigError> {
+pub(crate) fn roughness_n(
+    coupled: &Coupled,
+    wall: (f64, f64),
+    grip: Grip,
+) -> Result<f64, ConfigError> {
     let sine = SineParams {
         amplitude_m: AMPLITUDE_M,
         hz: 0.7,
     };
-    let mut session = glued(coupled, wall, (grip, sine, 0.0))?;
+    let mut session = glued(coupled, Glued::to(wall), grip, sine, 0.0)?;
     let ticks = session.ticks();
     let force_n: Vec<f64> = (0..ticks)
         .map(|_| session.step().master.port_force_n[2])

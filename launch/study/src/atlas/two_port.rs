@@ -80,7 +80,7 @@ pub fn wall_npm_max(damping_nspm: f64, period_s: f64, loop_s: f64) -> f64 {
 /// what the two samplers and holds, and jitter, add to the round trip \[s\]. None if the loop is unstable without a delay, infinite
 /// if its gain stays below one.
 #[must_use]
-pub fn direct_oneway_s_max(hand: &Body, slave: &Pulled, held_s: f64) -> Option<f64> {
+pub(crate) fn direct_oneway_s_max(hand: &Body, slave: &Pulled, held_s: f64) -> Option<f64> {
     const STEPS: u32 = 4000;
     let at = |step: u32| 0.5 * libm::pow(10.0, 4.0 * f64::from(step) / f64::from(STEPS));
     let gain = |w: f64| slave.impedance(w) / hand.impedance(w);

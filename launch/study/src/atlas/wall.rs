@@ -45,7 +45,7 @@ impl Wall {
 
     /// Stiffest wall on which a heavy handle comes to rest \[N/m\].
     #[must_use]
-    pub fn npm_max(&self) -> f64 {
+    pub(crate) fn npm_max(&self) -> f64 {
         let (mut low, mut high) = SOUGHT_NPM;
         for _ in 0..BISECTIONS {
             let middle = (low * high).sqrt();

@@ -40,7 +40,7 @@ impl Point {
 
     /// What the line's chart says without running anything.
     #[must_use]
-    pub fn line_by_formula(mut self) -> Self {
+    pub(crate) fn line_by_formula(mut self) -> Self {
         let (wall_npm, slave_npm) = (self.wall_npm.unwrap_or(0.0), self.slave_npm());
         let rtt_s = self.rtt_s();
         let w = std::f64::consts::TAU * session::slow_hz(rtt_s);
@@ -94,7 +94,7 @@ impl Point {
         self.frequency = Some(swept);
         // of one port, what any hand bears is what the sweep finds
         self.absolute = Some(swept);
-        self.root = sampled::largest(SOUGHT_NPM, |npm| Ok(wall.grows(npm)))?;
+        self.root = sampled::largest(SOUGHT_NPM.0, SOUGHT_NPM.1, |npm| Ok(wall.grows(npm)))?;
         self.time = Some(wall.npm_max());
         Ok(self)
     }
@@ -147,8 +147,8 @@ impl Point {
             let ages = [ages.clone(), ages.clone()];
             channel(Law::Wave { b_nspm }, &slave, ages, period_s)
         };
-        let limit = |range, grows: &dyn Fn(f64) -> Result<bool, ConfigError>| {
-            sampled::largest(range, grows)
+        let limit = |range: (f64, f64), grows: &dyn Fn(f64) -> Result<bool, ConfigError>| {
+            sampled::largest(range.0, range.1, grows)
         };
         let root = limit(SOUGHT_NSPM, &|b| {
             Ok(Loop::new(chain(b), &hand, &slave.body).grows())

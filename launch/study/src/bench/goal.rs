@@ -36,16 +36,20 @@ impl Goal {
     /// A value that should be the limit or less; what is not a number is not.
     #[must_use]
     pub fn at_most(name: &str, value: f64, goal: f64, unit: &str) -> Self {
-        Self::of(name, (value, Wanted::AtMost, goal), unit, value <= goal)
+        Self::of(name, value, Wanted::AtMost, goal, unit)
     }
 
     /// A value that should be the limit or more; what is not a number is not.
     #[must_use]
     pub fn at_least(name: &str, value: f64, goal: f64, unit: &str) -> Self {
-        Self::of(name, (value, Wanted::AtLeast, goal), unit, value >= goal)
+        Self::of(name, value, Wanted::AtLeast, goal, unit)
     }
 
-    fn of(name: &str, (value, wanted, goal): (f64, Wanted, f64), unit: &str, held: bool) -> Self {
+    fn of(name: &str, value: f64, wanted: Wanted, goal: f64, unit: &str) -> Self {
+        let held = match wanted {
+            Wanted::AtMost => value <= goal,
+            Wanted::AtLeast => value >= goal,
+        };
         Self {
             name: name.to_owned(),
             value,

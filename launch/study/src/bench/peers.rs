@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Nodes of the meshes of the tables.
-pub const NODES: [usize; 4] = [729, 2_197, 9_261, 29_791];
+pub(crate) const NODES: [usize; 4] = [729, 2_197, 9_261, 29_791];
 
 /// Where the numbers stand.
 pub const SOURCE: &str =
@@ -100,7 +100,7 @@ pub fn peers() -> Vec<Peer> {
 /// The engine with all nodes free that is fastest at a size of [`NODES`], at steps of 1 ms or at its
 /// best step, and its CPU time of a simulated millisecond \[ms\].
 #[must_use]
-pub fn fastest(peers: &[Peer], nodes: usize, step: &str) -> Option<(String, f64)> {
+pub(crate) fn fastest(peers: &[Peer], nodes: usize, step: &str) -> Option<(String, f64)> {
     let column = NODES.iter().position(|&n| n == nodes)?;
     let fitting = peers.iter().filter(|p| p.whole && p.step == step);
     let least = fitting.min_by(|a, b| a.ms_per_ms[column].total_cmp(&b.ms_per_ms[column]))?;

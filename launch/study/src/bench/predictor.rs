@@ -86,7 +86,7 @@ pub fn predictor(stop: &AtomicBool) -> Result<PredictorReport, BenchError> {
     let table = Compliance::new(&solid, &mesh, patch).map_err(PredictorError::Compliance);
     let table = table.map_err(BenchError::Predictor)?;
     let condense_s = (thread_cpu_now() - begun).s();
-    asked((&table, condense_s), mesh.nodes_m.len(), stop)
+    asked(&table, condense_s, mesh.nodes_m.len(), stop)
 }
 
 /// The block and its mesh, with fine cells of `cell_m` that grow by `growth`.
@@ -108,7 +108,8 @@ fn block(cell_m: f64, growth: f64) -> Result<(Solid, HexMesh), PredictorError> {
 }
 
 fn asked(
-    (table, condense_s): (&Compliance, f64),
+    table: &Compliance,
+    condense_s: f64,
     nodes: usize,
     stop: &AtomicBool,
 ) -> Result<PredictorReport, BenchError> {
@@ -207,13 +208,13 @@ mod tests {
         };
         let table = Compliance::new(&solid, &mesh, patch).expect("held");
         let stop = AtomicBool::new(false);
-        let report = asked((&table, 0.1), mesh.nodes_m.len(), &stop).expect("answers");
+        let report = asked(&table, 0.1, mesh.nodes_m.len(), &stop).expect("answers");
         assert_eq!(report.anywhere.samples, ANSWERS);
         assert_eq!(report.goals.len(), 4);
         assert!(report.goals[2].held && report.goals[3].held, "{report:?}");
         assert!(report.table().contains("goal at most 64 MB: held"));
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        let stopped = asked((&table, 0.1), 1, &stop);
+        let stopped = asked(&table, 0.1, 1, &stop);
         assert!(matches!(stopped, Err(BenchError::Stopped)));
     }
 }

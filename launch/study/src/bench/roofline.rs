@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 /// Bytes that a sub-step moves for a cell and its node. Pulling reads three displacements and two
 /// moduli, reads and writes three impulses: 44. Moving reads and writes displacement, speed and impulse
 /// and reads mass and its inverse, for each of three components: 96.
-pub const BYTES_PER_CELL: f64 = 140.0;
+pub(crate) const BYTES_PER_CELL: f64 = 140.0;
 
 /// Operations of a sub-step for a cell and its node, a fused product and sum as two: modes 69, gradient
 /// 9, law 102, forces of modes 35, corners 69, sums 24, moving 54.
-pub const FLOPS_PER_CELL: f64 = 362.0;
+pub(crate) const FLOPS_PER_CELL: f64 = 362.0;
 
 /// Bytes of a cell and its node that a sub-step touches: thirteen fields in single precision.
-pub const WORKING_BYTES_PER_CELL: f64 = 52.0;
+pub(crate) const WORKING_BYTES_PER_CELL: f64 = 52.0;
 
 /// Bytes of the triad's arrays together that lie in a second-level cache, and the most of a tissue
 /// that counts as lying there.

@@ -116,7 +116,7 @@ pub fn tissue(stop: &AtomicBool) -> Result<TissueReport, BenchError> {
     meshes.push(("graded".to_owned(), graded, 0));
     let mut blocks = Vec::new();
     for (name, block, nodes) in meshes {
-        let row = measure((&name, &block), &machine, stop)?;
+        let row = measure(&name, &block, &machine, stop)?;
         blocks.push(beside(row, &peers, nodes));
     }
     Ok(TissueReport {
@@ -148,7 +148,8 @@ pub(super) struct Pressed {
 }
 
 fn measure(
-    (name, block): (&str, &Block),
+    name: &str,
+    block: &Block,
     machine: &Roofline,
     stop: &AtomicBool,
 ) -> Result<BlockRow, BenchError> {
@@ -400,7 +401,7 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let block = even(&graded, 8);
-        measure(("729", &block), &MACHINE, &stop).expect("fits")
+        measure("729", &block, &MACHINE, &stop).expect("fits")
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Plan {
             found,
         };
         let phantom = Phantom::of(&scene.body).map_err(lacks)?;
-        let options = range::with_defaults(options, phantom.lump_m());
+        let (centre_m, radius_m) = phantom.lump_m();
+        let options = range::with_defaults(options, centre_m, radius_m);
         range::check(&options, phantom.size_m()[2])?;
         let mut plan = Self {
             scene,

@@ -7,7 +7,7 @@ use palpate_twin::Vec3;
 use super::{DetectError, Options};
 
 /// Depths and radii around those of the scene's lump, its centre and radius \[m\], where none are given.
-pub(super) fn with_defaults(mut options: Options, (centre_m, radius_m): (Vec3, f64)) -> Options {
+pub(super) fn with_defaults(mut options: Options, centre_m: Vec3, radius_m: f64) -> Options {
     if options.depths_m.is_empty() {
         options.depths_m = [0.8, 1.0, 1.5, 2.0].map(|f| f * -centre_m.z).to_vec();
     }

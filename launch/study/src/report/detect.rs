@@ -41,13 +41,13 @@ pub fn render(study: &Study) -> String {
         told: change_told(study.noise).map(|change| 100.0 * change),
     };
     let percent = |found: &Found| 100.0 * found.force_change;
-    body += &map_section(study, ("change", "Change of the force"), &change, percent);
+    body += &map_section(study, "change", "Change of the force", &change, percent);
     let index = Scale {
         unit: "",
         told: Some(TOLD),
     };
     let name = "Detectability d\u{2032}";
-    body += &map_section(study, ("index", name), &index, |found| found.d_prime);
+    body += &map_section(study, "index", name, &index, |found| found.d_prime);
     body += &section("depth", "Over depth", &over_depth(study));
     body += &section("mesh", "What the mesh has to do with it", &meshes(study));
     body += &section("numbers", "All numbers", &numbers(study));
@@ -67,7 +67,8 @@ fn distinct(study: &Study, of: impl Fn(&Case) -> f64) -> Vec<f64> {
 
 fn map_section(
     study: &Study,
-    (id, name): (&str, &str),
+    id: &str,
+    name: &str,
     scale: &Scale<'_>,
     of: impl Fn(&Found) -> f64,
 ) -> String {

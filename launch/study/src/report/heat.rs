@@ -89,12 +89,12 @@ impl Heat {
         );
         for (row, word) in self.rows.iter().enumerate() {
             let y = (row as f64 + 0.5) * CELL + 7.0;
-            svg += &words((0.5 * left, y), word);
+            svg += &words(0.5 * left, y, word);
         }
         for (column, word) in self.columns.iter().enumerate() {
-            svg += &words((left + (column as f64 + 0.5) * CELL, height + 26.0), word);
+            svg += &words(left + (column as f64 + 0.5) * CELL, height + 26.0, word);
         }
-        svg += &words((0.5 * (left + width), height + 58.0), &self.across);
+        svg += &words(0.5 * (left + width), height + 58.0, &self.across);
         let from = if scale.told.is_some() { 0.0 } else { low };
         let colour = |value: f64| {
             let [at, from, to] = [value, from, high].map(|value| scale.warp(value));
@@ -105,23 +105,23 @@ impl Heat {
             let x = left + (index % count) as f64 * CELL;
             let y = (index / count) as f64 * CELL;
             let told = value.is_some_and(|value| scale.is_told(value));
-            svg += &cell(*value, (x, y), value.and_then(colour), told);
+            svg += &cell(*value, x, y, value.and_then(colour), told);
         }
         svg + "</svg>"
     }
 }
 
-fn words((x, y): (f64, f64), text: &str) -> String {
+fn words(x: f64, y: f64, text: &str) -> String {
     let text = palpate_analysis::report::escape(text);
     format!("<text class=\"f-text\" x=\"{x}\" y=\"{y}\">{text}</text>")
 }
 
-fn cell(value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>, told: bool) -> String {
+fn cell(value: Option<f64>, x: f64, y: f64, fill: Option<[u8; 3]>, told: bool) -> String {
     let (mx, my) = (x + CELL / 2.0, y + CELL / 2.0 + 7.0);
     let (x, y, size) = (x + 2.0, y + 2.0, CELL - 4.0);
     let shape = format!("x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\" rx=\"6\"");
     let Some((fill, value)) = fill.zip(value) else {
-        let mark = words((mx, my), "?");
+        let mark = words(mx, my, "?");
         return format!("<rect class=\"unknown\" {shape}/>{mark}");
     };
     let ink = if bright(fill) { "#111" } else { "#fff" };

@@ -317,7 +317,7 @@ impl Page<'_> {
             );
             body += &chart.figure(&words);
         }
-        body += &self.corrections((error, cost));
+        body += &self.corrections(error, cost);
         if body.is_empty() {
             return body;
         }
@@ -328,7 +328,7 @@ impl Page<'_> {
     }
 
     /// The same as numbers: how far ahead each condition predicted, how wrong that was, and what correcting it cost.
-    fn corrections(&self, (error, cost): (usize, usize)) -> String {
+    fn corrections(&self, error: usize, cost: usize) -> String {
         let mut rows: Vec<(f64, String)> = Vec::new();
         for (condition, found) in self.trial.conditions.iter().zip(&self.found) {
             let Some((error, cost)) = found[error].zip(found[cost]) else {

@@ -66,7 +66,7 @@ const SHORT: [(&str, &[&str], f64); 17] = [
 ///
 /// # Errors
 /// The field, and a [`ConfigError`] naming it, the value, and what there is.
-pub fn set_all<'a>(
+pub(crate) fn set_all<'a>(
     config: &mut Config,
     values: impl Iterator<Item = (&'a str, &'a toml::Value)> + Clone,
 ) -> Result<(), (&'a str, ConfigError)> {

@@ -60,7 +60,7 @@ impl Kind {
     /// Unit of what is shown to an observer, as it ends the name of a column: stiffness, time offset, or the second
     /// stiffness over the first.
     #[must_use]
-    pub fn shown_unit(self) -> &'static str {
+    pub(crate) fn shown_unit(self) -> &'static str {
         match self {
             Self::Delay => "ms",
             Self::Lump => "ratio",
@@ -70,19 +70,19 @@ impl Kind {
 
     /// Whether an observer tells which of two was more.
     #[must_use]
-    pub fn is_psycho(self) -> bool {
+    pub(crate) fn is_psycho(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Lump)
     }
 
     /// Whether somebody, or a formula in their place, answers.
     #[must_use]
-    pub fn is_asked(self) -> bool {
+    pub(crate) fn is_asked(self) -> bool {
         self.is_psycho() || self == Self::Search
     }
 
     /// Whether a person can be asked it in a page.
     #[must_use]
-    pub fn is_for_persons(self) -> bool {
+    pub(crate) fn is_for_persons(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Search)
     }
 }
@@ -283,7 +283,7 @@ impl Trial {
         }
         let conditions = listed.into_iter().enumerate();
         let conditions = conditions
-            .map(|(index, (name, values))| condition(&read.base, (index, name, values), file));
+            .map(|(index, (name, values))| condition(&read.base, index, name, values, file));
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
@@ -474,7 +474,9 @@ fn multiplied(grid: &toml::Table, file: &str) -> Result<Vec<Listed>, TrialError>
 
 fn condition(
     base: &Config,
-    (index, name, values): (usize, Option<String>, Vec<(String, toml::Value)>),
+    index: usize,
+    name: Option<String>,
+    values: Vec<(String, toml::Value)>,
     file: &str,
 ) -> Result<Condition, TrialError> {
     let mut config = base.clone();

@@ -42,7 +42,7 @@ impl fmt::Display for Assigned {
 
 /// What was given that cannot be added to a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GivenError {
+pub(crate) enum GivenError {
     /// Two of the command line set the same field.
     #[error("{one} and {other}: both set {path}; expected one of them")]
     Twice {
@@ -87,7 +87,7 @@ impl Given {
     ///
     /// # Errors
     /// [`GivenError`] names both that set the same field.
-    pub fn into_text(self, text: String, name: &str) -> Result<String, GivenError> {
+    pub(crate) fn into_text(self, text: String, name: &str) -> Result<String, GivenError> {
         if self == Self::default() {
             return Ok(text);
         }

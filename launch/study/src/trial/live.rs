@@ -74,7 +74,8 @@ pub(super) fn check(trial: &Trial) -> Result<(), Failure> {
 pub(super) fn fill(
     trial: &Trial,
     cell: &Cell,
-    (folder, stop): (&Path, &Arc<AtomicBool>),
+    folder: &Path,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Option<Row>, Failure> {
     let config = cell.config(trial);
     let out = folder.join(FOLDER).join(format!("row-{:06}", cell.index));

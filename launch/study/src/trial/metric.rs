@@ -215,12 +215,12 @@ impl Trial {
 }
 
 /// Names of the metrics of a session.
-pub fn session_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn session_names() -> impl Iterator<Item = &'static str> {
     SESSION.iter().map(|(name, ..)| *name)
 }
 
 /// The same metrics in words, with their units.
-pub fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
     SESSION.iter().map(|(_, words, unit, _)| (*words, *unit))
 }
 
@@ -233,7 +233,7 @@ pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
 
 /// Values that a live session has besides, in the order of their metrics.
 #[must_use]
-pub fn of_live(summary: &Summary) -> Vec<Option<f64>> {
+pub(crate) fn of_live(summary: &Summary) -> Vec<Option<f64>> {
     let ticks = summary.ticks_by_side.master + summary.ticks_by_side.slave;
     let share = |missed: u64| missed as f64 / (ticks + missed).max(1) as f64;
     vec![
@@ -244,7 +244,7 @@ pub fn of_live(summary: &Summary) -> Vec<Option<f64>> {
 
 /// Values of a run of answers of an observer with a programmed Weber fraction, or of a person without one.
 #[must_use]
-pub fn of_answers(found: &Found, weber: Option<f64>) -> Vec<Option<f64>> {
+pub(crate) fn of_answers(found: &Found, weber: Option<f64>) -> Vec<Option<f64>> {
     let count = found.answers().count() as f64;
     let right = found.answers().filter(|answer| answer.right).count() as f64;
     let values = [
@@ -267,7 +267,7 @@ pub fn of_answers(found: &Found, weber: Option<f64>) -> Vec<Option<f64>> {
 
 /// Values of the tones of a sweep.
 #[must_use]
-pub fn of_tones(tones: &[Tone]) -> Vec<Option<f64>> {
+pub(crate) fn of_tones(tones: &[Tone]) -> Vec<Option<f64>> {
     let of: [fn(&Tone) -> f64; 4] = [
         |t| t.free.size(),
         |t| t.locked.size(),

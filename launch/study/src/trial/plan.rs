@@ -27,7 +27,7 @@ impl Cell {
     /// Seed of the session: the one of the file, and another for every further repeat. It does not
     /// depend on the condition, so that conditions meet the same chance.
     #[must_use]
-    pub fn session_seed(&self) -> u64 {
+    pub(crate) fn session_seed(&self) -> u64 {
         if self.repeat == 0 {
             return self.seed;
         }

@@ -184,7 +184,7 @@ pub fn read(folder: &Path) -> Result<Option<Kept>, RowsError> {
 ///
 /// # Errors
 /// [`RowsError::Head`] with both counts.
-pub fn same_count(path: &Path, found: &Header, expected: &Header) -> Result<(), RowsError> {
+pub(crate) fn same_count(path: &Path, found: &Header, expected: &Header) -> Result<(), RowsError> {
     if found.rows == expected.rows {
         return Ok(());
     }

@@ -79,9 +79,6 @@ pub struct Run<'a> {
     pub serving: &'a Serving,
 }
 
-/// The file of rows, and those that it has.
-pub type Filled<'a> = (Store, &'a mut BTreeMap<usize, Row>);
-
 impl Run<'_> {
     /// The rows that are missing, and how many there are altogether.
     fn missing(&self, rows: &BTreeMap<usize, Row>) -> (Vec<Cell>, usize) {
@@ -91,13 +88,14 @@ impl Run<'_> {
         (cells, own)
     }
 
-    /// Fill them, as many at once as may be.
+    /// Fill them, as many at once as may be: into the file of rows, and to those that it has.
     ///
     /// # Errors
     /// [`Failure`] if a session cannot be run, or a row not kept.
     pub fn fill(
         &self,
-        (mut store, rows): Filled<'_>,
+        mut store: Store,
+        rows: &mut BTreeMap<usize, Row>,
         progress: &dyn Progress,
     ) -> Result<(), Failure> {
         let (trial, stop) = (self.trial, self.stop);
@@ -109,7 +107,7 @@ impl Run<'_> {
         progress.at(done);
         let fill = |number: usize| match trial.clock {
             Clock::Virtual => fill(trial, &cells[number], stop),
-            Clock::Live => live::fill(trial, &cells[number], (self.folder, stop)),
+            Clock::Live => live::fill(trial, &cells[number], self.folder, stop),
         };
         pool::each((cells.len(), jobs), stop, &fill, |_, row| {
             // a row that was left when all was stopped is run another time
@@ -128,16 +126,23 @@ impl Run<'_> {
     /// [`Failure`] if there is no page, a session cannot be run, or an answer not kept.
     pub fn ask(
         &self,
-        (hash, code): (&str, &str),
-        (mut store, rows): Filled<'_>,
+        hash: &str,
+        code: &str,
+        mut store: Store,
+        rows: &mut BTreeMap<usize, Row>,
     ) -> Result<(), Failure> {
         let (mut cells, _) = self.missing(rows);
         person::deal(&mut cells, hash, code);
         if cells.is_empty() {
             return Ok(());
         }
-        let blocks = (cells.len(), self.stop);
-        let mut sitting = sitting::Sitting::open((self.trial, self.folder), self.serving, blocks)?;
+        let mut sitting = sitting::Sitting::open(
+            self.trial,
+            self.folder,
+            self.serving,
+            cells.len(),
+            self.stop,
+        )?;
         let mut answered = 0;
         for cell in &cells {
             let Some(row) = sitting.fill(cell)? else {

@@ -112,13 +112,13 @@ impl Impedance {
 
     /// Size over that of another \[dB\].
     #[must_use]
-    pub fn db_over(self, other: Self) -> f64 {
+    pub(crate) fn db_over(self, other: Self) -> f64 {
         20.0 * libm::log10(self.size() / other.size())
     }
 
     /// Phase beyond that of another \[degrees\], -180 to 180.
     #[must_use]
-    pub fn degrees_over(self, other: Self) -> f64 {
+    pub(crate) fn degrees_over(self, other: Self) -> f64 {
         // self times the conjugate of other
         let re = self.re * other.re + self.im * other.im;
         let im = self.im * other.re - self.re * other.im;

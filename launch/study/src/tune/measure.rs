@@ -52,15 +52,16 @@ pub fn read(path: &Path) -> Result<Atlas, Failure> {
     Ok(Atlas { name, points })
 }
 
-/// The part of an atlas that a link asks for, found now and kept.
+/// The part of an atlas that a link asks for, found now.
 ///
 /// # Errors
-/// [`Failure`] if a session cannot be run, or the table not kept.
+/// [`Failure`] if a session cannot be run.
 pub fn drawn(
     link: &Link,
     seed: u64,
-    (points, progress): (Vec<Point>, &dyn Progress),
-    (folder, stop): (&Path, &AtomicBool),
+    points: Vec<Point>,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
 ) -> Result<Atlas, Failure> {
     let jobs = pool::cores();
     // what a stop cuts off is still told by formula
@@ -73,14 +74,21 @@ pub fn drawn(
         .collect();
     // a press through a longer line takes longer than anybody waits
     let points = match link.rtt_ms_p50 <= RUN_MS_MAX {
-        true => atlas::find(points, (jobs, seed), stop, &|done| progress.at(done))?,
+        true => atlas::find(points, jobs, seed, stop, &|done| progress.at(done))?,
         false => points,
     };
-    output::write(&folder.join(ATLAS), &atlas::table::csv(&points))?;
     Ok(Atlas {
         name: ATLAS.into(),
         points,
     })
+}
+
+/// Keep the table of an atlas in a folder.
+///
+/// # Errors
+/// As [`output::write`].
+pub fn keep(atlas: &Atlas, folder: &Path) -> Result<(), Failure> {
+    output::write(&folder.join(ATLAS), &atlas::table::csv(&atlas.points))
 }
 
 /// A proposal as JSON, with how the link was measured.
@@ -125,7 +133,8 @@ pub fn local(stop: &Arc<AtomicBool>) -> Result<Link, Failure> {
 /// # Errors
 /// [`Failure::Refused`] if no frame came back.
 pub fn remote(
-    (connect, listens_s): (&[String], f64),
+    connect: &[String],
+    listens_s: f64,
     config: &Config,
     folder: &Path,
     stop: &Arc<AtomicBool>,

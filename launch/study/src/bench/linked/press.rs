@@ -98,11 +98,11 @@ pub(super) fn ball(x_m: f64, depth_m: f64) -> Tool {
 /// # Errors
 /// [`BenchError`] if a block cannot be made, or `stop` is set.
 pub(super) fn presses(stop: &AtomicBool) -> Result<Vec<PressRow>, BenchError> {
-    let row = |(edge, goal_us)| press((edge, goal_us), stop);
+    let row = |(edge, goal_us)| press(edge, goal_us, stop);
     PRESSED.into_iter().map(row).collect()
 }
 
-fn press((edge, goal_us): (i32, f64), stop: &AtomicBool) -> Result<PressRow, BenchError> {
+fn press(edge: i32, goal_us: f64, stop: &AtomicBool) -> Result<PressRow, BenchError> {
     let mut tissue = block(edge)?;
     let mut felt = [Reaction::default()];
     let (mut cpu, mut wall) = (Vec::new(), Vec::new());

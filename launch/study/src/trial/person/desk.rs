@@ -14,7 +14,7 @@ use palpate_session::monitor::{Answer, Desk, Order};
 
 /// The desk.
 #[derive(Debug)]
-pub struct PersonDesk {
+pub(crate) struct PersonDesk {
     side: Arc<SessionDesk>,
     steps: Mutex<Sender<Step>>,
 }
@@ -22,7 +22,7 @@ pub struct PersonDesk {
 impl PersonDesk {
     /// A desk before the sides of the sessions of `side`, and where the steps are found.
     #[must_use]
-    pub fn new(side: Arc<SessionDesk>) -> (Arc<Self>, Receiver<Step>) {
+    pub(crate) fn new(side: Arc<SessionDesk>) -> (Arc<Self>, Receiver<Step>) {
         let (steps, taken) = channel();
         let steps = Mutex::new(steps);
         (Arc::new(Self { side, steps }), taken)
@@ -30,7 +30,7 @@ impl PersonDesk {
 
     /// Whether nothing may begin, because all was stopped, by a page or by a device.
     #[must_use]
-    pub fn is_halted(&self) -> bool {
+    pub(crate) fn is_halted(&self) -> bool {
         self.side.is_halted()
     }
 }

@@ -19,7 +19,7 @@ use super::plan::Cell;
 use super::psycho::WrongField;
 
 /// Relative difference of a practice comparison: plain to anybody.
-pub const PRACTICE: f64 = 1.5;
+pub(crate) const PRACTICE: f64 = 1.5;
 
 /// Whose answers those of a trial are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -231,12 +231,12 @@ fn question(kind: Kind) -> &'static str {
 
 /// Whether the first interval has the more, of a comparison of a row: drawn from the row's seed.
 #[must_use]
-pub fn more_is_first(row_seed: u64, number: u32) -> bool {
+pub(crate) fn more_is_first(row_seed: u64, number: u32) -> bool {
     draw(row_seed, b"order", u64::from(number)) & 1 == 0
 }
 
 /// The rows in the order in which a person meets them: drawn from the trial's hash and the code.
-pub fn deal(cells: &mut [Cell], hash: &str, code: &str) {
+pub(crate) fn deal(cells: &mut [Cell], hash: &str, code: &str) {
     let mut seed = Xxh3::new();
     seed.update(hash.as_bytes());
     seed.update(code.as_bytes());

@@ -89,7 +89,7 @@ fn pose(config: &Config, seed: u64) -> Result<library::Posed, Failure> {
 }
 
 /// A person in front of a page.
-pub struct Sitting<'a> {
+pub(crate) struct Sitting<'a> {
     trial: &'a Trial,
     folder: &'a Path,
     side: Arc<SessionDesk>,
@@ -123,10 +123,12 @@ impl<'a> Sitting<'a> {
     ///
     /// # Errors
     /// [`Failure::Refused`] if there can be no page.
-    pub fn open(
-        (trial, folder): (&'a Trial, &'a Path),
+    pub(crate) fn open(
+        trial: &'a Trial,
+        folder: &'a Path,
         serving: &Serving,
-        (blocks, stop): (usize, &'a Arc<AtomicBool>),
+        blocks: usize,
+        stop: &'a Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         if serving.none {
             let text =
@@ -145,7 +147,7 @@ impl<'a> Sitting<'a> {
         let side = SessionDesk::showing((&config, board), Sides::Both, stop);
         let (desk, steps) = PersonDesk::new(Arc::clone(&side));
         let pilot = hand::pilot(&config, &side)?;
-        let console = serve::serve(serving, &config, (side.board(), Arc::clone(&desk) as _))?;
+        let console = serve::serve(serving, &config, side.board(), Arc::clone(&desk) as _)?;
         let nothing = || Failure::Refused("no console: a person is asked in its page".into());
         let console = console.ok_or_else(nothing)?;
         let sitting = Self {
@@ -165,7 +167,7 @@ impl<'a> Sitting<'a> {
     }
 
     /// The page, for what was asked of it.
-    pub fn console(&self) -> &Console {
+    pub(crate) fn console(&self) -> &Console {
         &self.console
     }
 
@@ -173,7 +175,7 @@ impl<'a> Sitting<'a> {
     ///
     /// # Errors
     /// [`Failure`] if a session cannot be run, or an answer not kept.
-    pub fn fill(&mut self, cell: &Cell) -> Result<Option<Row>, Failure> {
+    pub(crate) fn fill(&mut self, cell: &Cell) -> Result<Option<Row>, Failure> {
         self.place.block += 1;
         let filled = match self.trial.kind {
             Kind::Search => self.search(cell),
@@ -187,7 +189,7 @@ impl<'a> Sitting<'a> {
     }
 
     /// Say that all is done, for a moment.
-    pub fn thank(&mut self) {
+    pub(crate) fn thank(&mut self) {
         self.tell(Phase::Done, 0.0);
         // long enough for every page to be told
         let _ = self.steps.recv_timeout(20 * LOOK);
@@ -209,7 +211,7 @@ impl<'a> Sitting<'a> {
                 self.pause(Phase::Break)?;
             }
             self.place.number = number + 1;
-            let new = self.compare(&stage, (seed, number), difference)?;
+            let new = self.compare(&stage, seed, number, difference)?;
             block.push(&new).map_err(refused)?;
             let Asked {
                 less, more, right, ..
@@ -237,8 +239,7 @@ impl<'a> Sitting<'a> {
         for number in 0..self.trial.person.practice {
             self.place.number = number + 1;
             // numbers that no comparison of the block has
-            let of = (seed, u32::MAX - number);
-            let given = self.compare(stage, of, person::PRACTICE)?;
+            let given = self.compare(stage, seed, u32::MAX - number, person::PRACTICE)?;
             self.pause(Phase::Told(given.asked.right == Some(true)))?;
         }
         self.place.practice = false;
@@ -253,7 +254,8 @@ impl<'a> Sitting<'a> {
     fn compare(
         &mut self,
         stage: &show::Stage<'_>,
-        (seed, number): (u64, u32),
+        seed: u64,
+        number: u32,
         difference: f64,
     ) -> Result<Given, Left> {
         let more_first = person::more_is_first(seed, number);
@@ -264,18 +266,19 @@ impl<'a> Sitting<'a> {
             let seed = show::interval_seed(seed, 1 + u64::from(number), more);
             let d = if more { difference } else { 0.0 };
             let lead = |handle: &mut dyn FnMut(&Config) -> Box<dyn Handle>| {
-                stage.led(d, (seed, limit_s), |config| handle(config))
+                stage.led(d, seed, limit_s, |config| handle(config))
             };
             // one that was stopped is felt again
             let (felt, config) = loop {
-                let during = (Phase::Interval(interval), limit_s);
-                let played = self.play(during, lead, |step| step == Step::Enough, Felt::whole())?;
+                let phase = Phase::Interval(interval);
+                let enough = |step| step == Step::Enough;
+                let played = self.play(phase, limit_s, lead, enough, Felt::whole())?;
                 if let Some(played) = played {
                     break played;
                 }
             };
             shown[usize::from(more)] =
-                show::quantity(self.trial.kind, (&felt.master, &felt.slave), &config);
+                show::quantity(self.trial.kind, &felt.master, &felt.slave, &config);
             if interval == 1 {
                 self.tell(Phase::Gap, 0.0);
                 self.rest(GAP_S)?;
@@ -360,7 +363,7 @@ impl<'a> Sitting<'a> {
         config.duration_s = self.trial.person.search_s;
         config.seed = seed;
         self.place.number = 1;
-        let during = (Phase::Search, config.duration_s);
+        let limit_s = config.duration_s;
         let lead = |handle: &mut dyn FnMut(&Config) -> Box<dyn Handle>| {
             let robot = lab::build_robot(&config)?;
             let twin = lab::predictor(&config)?;
@@ -371,7 +374,8 @@ impl<'a> Sitting<'a> {
         };
         // a search may be long: of its ticks only the largest force is asked
         let ends = |step| matches!(step, Step::Mark(_));
-        let Some((felt, _)) = self.play(during, lead, ends, Felt::default())? else {
+        let Some((felt, _)) = self.play(Phase::Search, limit_s, lead, ends, Felt::default())?
+        else {
             return Ok(None);
         };
         Ok(Some(Search {
@@ -389,7 +393,8 @@ impl<'a> Sitting<'a> {
     /// Run a session that the person leads, until its time is over or a step ends it; nothing if it was stopped.
     fn play(
         &mut self,
-        (phase, limit_s): (Phase, f64),
+        phase: Phase,
+        limit_s: f64,
         build: impl FnOnce(
             &mut dyn FnMut(&Config) -> Box<dyn Handle>,
         ) -> Result<(Session, Config), ConfigError>,

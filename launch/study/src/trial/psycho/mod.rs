@@ -19,11 +19,11 @@ pub use asked::{Asked, Told};
 pub use observer::Observer;
 
 /// Share of right answers that defines the threshold, lapses aside.
-pub const TARGET: f64 = 0.75;
+pub(crate) const TARGET: f64 = 0.75;
 
 /// Largest share of comparisons without a measured press at which a threshold is still given (ours): with
 /// more it is the prior or a few lucky presses that speak.
-pub const UNMEASURED_MAX: f64 = 0.1;
+pub(crate) const UNMEASURED_MAX: f64 = 0.1;
 
 /// Quantile of the normal distribution at [`TARGET`].
 pub(crate) const Z_TARGET: f64 = 0.674_489_750_196_081_7;
@@ -128,7 +128,7 @@ impl PsychoParams {
 
     /// Differences of constant stimuli.
     #[must_use]
-    pub fn differences(&self) -> Vec<f64> {
+    pub(crate) fn differences(&self) -> Vec<f64> {
         if !self.levels.is_empty() {
             return self.levels.clone();
         }

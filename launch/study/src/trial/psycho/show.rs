@@ -137,7 +137,7 @@ impl<'a> Stage<'a> {
             master.push(both.master);
             slave.push(both.slave);
         }
-        Ok(quantity(self.kind, (&master, &slave), &config))
+        Ok(quantity(self.kind, &master, &slave, &config))
     }
 
     /// The session of an interval for a difference `d` that somebody leads by `handle`, with what it is set to.
@@ -147,7 +147,8 @@ impl<'a> Stage<'a> {
     pub fn led(
         &self,
         d: f64,
-        (seed, interval_s): (u64, f64),
+        seed: u64,
+        interval_s: f64,
         handle: impl FnOnce(&Config) -> Box<dyn Handle>,
     ) -> Result<(Session, Config), ConfigError> {
         let mut config = self.configured(d, seed);
@@ -214,7 +215,8 @@ impl<'a> Stage<'a> {
 #[must_use]
 pub fn quantity(
     kind: Kind,
-    (master, slave): (&[TickRecord], &[TickRecord]),
+    master: &[TickRecord],
+    slave: &[TickRecord],
     config: &Config,
 ) -> Option<f64> {
     if kind == Kind::Delay {
@@ -240,7 +242,7 @@ pub fn quantity(
 
 /// Seed of an interval of a run: another for every answer and alternative.
 #[must_use]
-pub fn interval_seed(run_seed: u64, number: u64, more: bool) -> u64 {
+pub(crate) fn interval_seed(run_seed: u64, number: u64, more: bool) -> u64 {
     let mut hash = Xxh3::with_seed(run_seed);
     hash.update(b"interval");
     hash.update(&number.to_le_bytes());

@@ -20,7 +20,7 @@ const START: f64 = 0.6;
 
 /// A staircase on its way.
 #[derive(Debug, Clone)]
-pub struct Staircase {
+pub(crate) struct Staircase {
     level: f64,
     last: Option<bool>,
     turns: usize,
@@ -35,7 +35,7 @@ impl Default for Staircase {
 impl Staircase {
     /// At its start.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             level: libm::log(START),
             last: None,
@@ -45,12 +45,12 @@ impl Staircase {
 
     /// The next difference.
     #[must_use]
-    pub fn next(&self) -> f64 {
+    pub(crate) fn next(&self) -> f64 {
         libm::exp(self.level).clamp(LEVELS.0, LEVELS.1)
     }
 
     /// Takes the answer to it.
-    pub fn answer(&mut self, right: bool) {
+    pub(crate) fn answer(&mut self, right: bool) {
         if self.last.is_some_and(|last| last != right) {
             self.turns += 1;
         }
