@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much of a label there was and is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Amount {
     /// Name of the material.
     pub label: String,

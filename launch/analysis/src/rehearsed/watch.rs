@@ -27,6 +27,7 @@ use crate::summary::Check;
 
 /// What a step did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepOutcome {
     /// Its name.
     pub name: String,
@@ -52,6 +53,7 @@ pub struct StepOutcome {
 
 /// What a rehearsed script did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// Name of the script.
     pub script: String,

@@ -15,6 +15,7 @@ use super::Summary;
 
 /// One statement of a run about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
     /// What is stated.
     pub name: String,
@@ -22,7 +23,8 @@ pub struct Check {
     pub held: bool,
     /// The value found; nothing if the run could not know it, and then the check did not hold.
     pub value: Option<f64>,
-    /// The limit it is held against.
+    /// The limit it is held against; null in JSON if there is none.
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub limit: f64,
     /// How it is held against it.
     pub bound: Bound,
@@ -34,6 +36,7 @@ pub struct Check {
 
 /// How a value is held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// It may not be more.
