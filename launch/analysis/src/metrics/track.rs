@@ -3,7 +3,7 @@
 //! Source: teleop section 7 (position RMSE, drift), E7 (drift d = x_m delayed - x_sd). Motion is
 //! compared with what the handle did one forward delay earlier, x to z only.
 
-use palpate_session::stat::{latest, percentile};
+use palpate_session::stat::{latest, percentile, root_mean};
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{Axes, Span};
 
@@ -23,14 +23,12 @@ const OUTAGE_NS: i64 = 100_000_000;
 #[must_use]
 pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
     let delay = forward_delay(traces, facts);
-    let offsets = offsets(traces, delay, facts.slave_clock_ahead);
+    let offsets = offsets(traces, delay);
     if offsets.is_empty() {
         return TrackingSummary::default();
     }
-    let squares: f64 = offsets
-        .iter()
-        .map(|o| o.robot.iter().map(|d| d * d).sum::<f64>())
-        .sum();
+    let square = |o: &Offset| o.robot.iter().map(|d| d * d).sum();
+    let squares: Vec<f64> = offsets.iter().map(square).collect();
     let drift: Vec<f64> = offsets
         .windows(DRIFT_WINDOW.min(offsets.len()))
         .map(|window| {
@@ -41,7 +39,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
         })
         .collect();
     TrackingSummary {
-        position_rmse_mm: Some((squares / offsets.len() as f64).sqrt() * 1e3),
+        position_rmse_mm: root_mean(&squares).map(|off_m| off_m * 1e3),
         drift_mm_max: drift.iter().copied().reduce(f64::max),
         drift_mm_end: drift.last().copied(),
         resync_ms_max: resync_ms(traces.slave, &offsets),
@@ -50,18 +48,14 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
 
 /// Delay from master to slave: as known, else the median of the slave's estimates, else zero.
 #[must_use]
-pub fn forward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
-    facts
-        .oneway_fwd
-        .unwrap_or_else(|| median_oneway(traces.slave))
+pub(crate) fn forward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts.oneway[0].unwrap_or_else(|| median_oneway(traces.slave))
 }
 
 /// Delay from slave to master, likewise.
 #[must_use]
-pub fn backward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
-    facts
-        .oneway_back
-        .unwrap_or_else(|| median_oneway(traces.master))
+pub(crate) fn backward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts.oneway[1].unwrap_or_else(|| median_oneway(traces.master))
 }
 
 fn median_oneway(receiver: &[TickRecord]) -> Span {
@@ -80,11 +74,11 @@ struct Offset {
     port: [f64; 3],
 }
 
-fn offsets(traces: &Traces<'_>, delay: Span, ahead: Span) -> Vec<Offset> {
+fn offsets(traces: &Traces<'_>, delay: Span) -> Vec<Offset> {
     let times: Vec<i64> = traces.master.iter().map(|r| r.now_ns).collect();
     let (mut from, mut offsets) = (0, Vec::with_capacity(traces.slave.len()));
     for (slave_index, slave) in traces.slave.iter().enumerate() {
-        let at_ns = slave.now_ns.saturating_sub(ahead.0).saturating_sub(delay.0);
+        let at_ns = slave.now_ns.saturating_sub(delay.0);
         let Some(index) = latest(&times, from, at_ns) else {
             continue;
         };

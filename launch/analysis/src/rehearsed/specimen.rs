@@ -198,7 +198,7 @@ impl Specimen {
     }
 
     /// Both ends of every link, at rest \[m\].
-    pub fn links_m(&self) -> impl Iterator<Item = (Vec3, Vec3)> {
+    pub(crate) fn links_m(&self) -> impl Iterator<Item = (Vec3, Vec3)> {
         let elements = self.tissue.elements();
         (0..elements.slots()).flat_map(move |element| {
             Direction::UP.into_iter().filter_map(move |to| {
@@ -210,7 +210,7 @@ impl Specimen {
 
     /// Distance of neighbours along the three axes \[m\].
     #[must_use]
-    pub const fn spacings_m(&self) -> [f64; 3] {
+    pub(crate) const fn spacings_m(&self) -> [f64; 3] {
         self.spacing_m
     }
 
@@ -241,7 +241,8 @@ impl Specimen {
     /// which an element was cut off though both are there, colour, and whether it is there.
     pub fn layer(
         &self,
-        (axis, at_m): (usize, f64),
+        axis: usize,
+        at_m: f64,
     ) -> impl Iterator<Item = (Vec3, [bool; 3], [u8; 4], bool)> {
         let half_m = 0.5 * self.spacing_m[axis] * (1.0 + 1e-9);
         let far_m = move |origin: &Origin| (origin.at_m[axis] - at_m).abs();

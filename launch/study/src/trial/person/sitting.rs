@@ -267,15 +267,14 @@ impl<'a> Sitting<'a> {
                 stage.led(d, (seed, limit_s), |config| handle(config))
             };
             // one that was stopped is felt again
-            let (felt, config) = loop {
+            let felt = loop {
                 let during = (Phase::Interval(interval), limit_s);
                 let played = self.play(during, lead, |step| step == Step::Enough, Felt::whole())?;
-                if let Some(played) = played {
-                    break played;
+                if let Some((felt, _)) = played {
+                    break felt;
                 }
             };
-            shown[usize::from(more)] =
-                show::quantity(self.trial.kind, (&felt.master, &felt.slave), &config);
+            shown[usize::from(more)] = show::quantity(self.trial.kind, &felt.master, &felt.slave);
             if interval == 1 {
                 self.tell(Phase::Gap, 0.0);
                 self.rest(GAP_S)?;
