@@ -35,6 +35,7 @@ use crate::summary::{
 use palpate_session::audit::Audit;
 use palpate_session::lab::Reconstruction;
 use palpate_session::record::Recording;
+use palpate_session::stat::latest;
 
 pub use correction::CorrectionCell;
 pub use lump::LocalStiffness;
@@ -302,6 +303,21 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
         topology: topology::measure(tally, facts),
         checks: Vec::new(),
     }
+}
+
+/// Records of one side, each with the newest of the other that is not after it once it is shifted; those before the
+/// first of the other are left out.
+fn paired<'a>(
+    records: &'a [TickRecord],
+    shift: Span,
+    others: &'a [TickRecord],
+) -> impl Iterator<Item = (&'a TickRecord, &'a TickRecord)> {
+    let times: Vec<i64> = others.iter().map(|other| other.now_ns).collect();
+    let mut from = 0;
+    records.iter().filter_map(move |record| {
+        from = latest(&times, from, record.now_ns.saturating_add(shift.0))?;
+        Some((record, &others[from]))
+    })
 }
 
 fn duration_s(traces: &Traces<'_>) -> Option<f64> {

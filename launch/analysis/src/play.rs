@@ -73,6 +73,22 @@ pub struct VirtualRun {
     pub cpu: Span,
 }
 
+impl VirtualRun {
+    /// All that it is judged by, without another session beside it and without remarks.
+    #[must_use]
+    pub fn evidence<'a>(&'a self, config: &'a Config, facts: &'a SessionFacts) -> Evidence<'a> {
+        Evidence {
+            config,
+            master: &self.master,
+            slave: &self.slave,
+            judged: Some((&self.audit, &self.tally)),
+            facts,
+            comparison: None,
+            remarks: &[],
+        }
+    }
+}
+
 /// The same session coupled by waves, for a session that deserves it beside; `sites` are those of
 /// the session. Nothing if `stop` is set before it has ended.
 ///
@@ -94,15 +110,7 @@ pub fn compared(
         return Ok(None);
     }
     let facts = facts(&config, &run, sites.to_vec(), true)?;
-    let evidence = Evidence {
-        config: &config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
-        comparison: None,
-        remarks: &[],
-    };
+    let evidence = run.evidence(&config, &facts);
     let rtt_ms = config.link.forward.oneway_ms + config.link.back.oneway_ms;
     Ok(Some(Comparison {
         name: format!("wave at {rtt_ms} ms"),

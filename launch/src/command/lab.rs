@@ -63,13 +63,9 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
         remarks.push("Ended before its time, as was asked.".into());
     }
     let evidence = Evidence {
-        config: &config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
         comparison: comparison.as_ref(),
         remarks: &remarks,
+        ..run.evidence(&config, &facts)
     };
     let concluded = conclude::conclude(&evidence, &folder)?;
     if let Some(recording) = recording {

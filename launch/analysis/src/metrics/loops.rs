@@ -3,10 +3,10 @@
 //! Source: ours; the bound on a correction's force step is teleop section 4.
 
 use palpate_session::lab::PERIOD;
-use palpate_session::stat::{latest, percentile};
+use palpate_session::stat::percentile;
 use palpate_transport::trace::{Events, TickRecord};
 
-use super::{SessionFacts, Traces, correction, press};
+use super::{SessionFacts, Traces, correction, paired, press};
 use crate::summary::{ContactLaw, ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
@@ -120,16 +120,10 @@ pub(super) fn touches(record: &TickRecord) -> bool {
 /// prediction is the delay from master to slave. Nothing without contact.
 fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
     let shift = press::alignment(traces, facts)?;
-    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut squares, mut power) = (0, 0.0, 0.0);
-    for master in traces.master {
-        let at_ns = master.now_ns.saturating_add(shift.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let remote = &traces.slave[index].tissue_force_n;
-        for (own, there) in master.tissue_force_n.iter().zip(remote).take(3) {
+    let (mut squares, mut power) = (0.0, 0.0);
+    for (master, slave) in paired(traces.master, shift, traces.slave) {
+        let forces = master.tissue_force_n.iter().zip(&slave.tissue_force_n);
+        for (own, there) in forces.take(3) {
             squares += (own - there) * (own - there);
             power += there * there;
         }

@@ -7,12 +7,12 @@
 //! pass for stiffness. A press that this does not explain has no stiffness, and says why.
 
 use palpate_calib::fit;
-use palpate_session::stat::{latest, mean, percentile, root_mean};
+use palpate_session::stat::{mean, percentile, root_mean};
 use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
-use super::{LocalStiffness, SessionFacts, Site, Traces, etvo, impedance, lump, track};
+use super::{LocalStiffness, SessionFacts, Site, Traces, etvo, impedance, lump, paired, track};
 use crate::summary::ContactSummary;
 
 /// Phases of presses, one a site.
@@ -398,15 +398,9 @@ pub(crate) fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Spa
 /// either is in contact \[N\].
 fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
     let shift = alignment(traces, facts)?;
-    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut squares) = (0, Vec::new());
-    for master in traces.master {
-        let at_ns = master.now_ns.saturating_add(shift.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let remote = &traces.slave[index].tissue_force_n;
+    let mut squares = Vec::new();
+    for (master, slave) in paired(traces.master, shift, traces.slave) {
+        let remote = &slave.tissue_force_n;
         let hand = master.port_force_n.map(|f| -f);
         let contact = (0..3).any(|a| remote[a].abs() > FORCE_N_MIN || hand[a].abs() > FORCE_N_MIN);
         if contact {

@@ -3,11 +3,11 @@
 //! Source: teleop section 7 (position RMSE, drift), E7 (drift d = x_m delayed - x_sd). Motion is
 //! compared with what the handle did one forward delay earlier, x to z only.
 
-use palpate_session::stat::{latest, percentile, root_mean};
+use palpate_session::stat::{percentile, root_mean};
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{Axes, Span};
 
-use super::{SessionFacts, Traces};
+use super::{SessionFacts, Traces, paired};
 use crate::summary::TrackingSummary;
 
 /// Window of the drift's mean \[records\]: 100 ms, so that delay jitter does not count as drift.
@@ -27,7 +27,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
     if offsets.is_empty() {
         return TrackingSummary::default();
     }
-    let square = |o: &Offset| o.robot.iter().map(|d| d * d).sum();
+    let square = |o: &Offset<'_>| o.robot.iter().map(|d| d * d).sum();
     let squares: Vec<f64> = offsets.iter().map(square).collect();
     let drift: Vec<f64> = offsets
         .windows(DRIFT_WINDOW.min(offsets.len()))
@@ -68,29 +68,20 @@ fn median_oneway(receiver: &[TickRecord]) -> Span {
 }
 
 /// Offsets at one tick of the slave \[m\].
-struct Offset {
-    slave_index: usize,
+struct Offset<'a> {
+    slave: &'a TickRecord,
     robot: [f64; 3],
     port: [f64; 3],
 }
 
-fn offsets(traces: &Traces<'_>, delay: Span) -> Vec<Offset> {
-    let times: Vec<i64> = traces.master.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut offsets) = (0, Vec::with_capacity(traces.slave.len()));
-    for (slave_index, slave) in traces.slave.iter().enumerate() {
-        let at_ns = slave.now_ns.saturating_sub(delay.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let master = &traces.master[index];
-        offsets.push(Offset {
-            slave_index,
-            robot: difference(&master.position_m, &slave.position_m),
-            port: difference(&master.port_position_m, &slave.port_position_m),
-        });
-    }
-    offsets
+fn offsets<'a>(traces: &Traces<'a>, delay: Span) -> Vec<Offset<'a>> {
+    let offset = |(slave, master): (&'a TickRecord, &'a TickRecord)| Offset {
+        slave,
+        robot: difference(&master.position_m, &slave.position_m),
+        port: difference(&master.port_position_m, &slave.port_position_m),
+    };
+    let pairs = paired(traces.slave, Span(-delay.0), traces.master);
+    pairs.map(offset).collect()
 }
 
 fn difference(a: &Axes, b: &Axes) -> [f64; 3] {
@@ -103,7 +94,7 @@ fn length(v: &[f64; 3]) -> f64 {
 
 /// Longest time from the first fresh frame after an outage to an offset below [`RESYNCED_M`];
 /// an outage that never mends counts to the end of the records. Nothing without an outage.
-fn resync_ms(slave: &[TickRecord], offsets: &[Offset]) -> Option<f64> {
+fn resync_ms(slave: &[TickRecord], offsets: &[Offset<'_>]) -> Option<f64> {
     let mut ages: Vec<f64> = slave
         .iter()
         .filter(|r| r.age_ns >= 0)
@@ -112,7 +103,7 @@ fn resync_ms(slave: &[TickRecord], offsets: &[Offset]) -> Option<f64> {
     let limit_ns = percentile(&mut ages, 0.5)? as i64 + OUTAGE_NS;
     let (mut out, mut since_ns, mut worst_ms) = (false, None, None::<f64>);
     for offset in offsets {
-        let record = &slave[offset.slave_index];
+        let record = offset.slave;
         if record.age_ns > limit_ns {
             (out, since_ns) = (true, None);
         } else if std::mem::take(&mut out) {
