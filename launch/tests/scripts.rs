@@ -460,7 +460,7 @@ fn tp_11_the_same_script_opens_both_tissues_of_a_session_over_a_network() {
     let watch = Watch::new(&config, &scene).expect("able");
     let session = lab::Session::new(&config).expect("a session");
     let stop = AtomicBool::new(false);
-    let run = play_watched((session, watch), &Unseen, &stop, |_| Ok(()));
+    let run = play_watched(session, watch, &Unseen, &stop, |_| Ok(()));
     let run = run.expect("nothing refuses");
     assert_eq!(run.audit.violations, 0);
     let done = run.rehearsed.expect("steps");

@@ -72,8 +72,8 @@ fn a_session_by_beats_is_the_session_in_virtual_time() {
     for _ in 0..stepped.ticks() {
         let both = stepped.step();
         let (master, slave) = beaten.beat(&Beat::default());
-        assert_eq!(master.record, both.master);
-        assert_eq!(slave.map(|it| it.record), Some(both.slave));
+        assert_eq!(master.shown.record, both.master);
+        assert_eq!(slave.map(|it| it.shown.record), Some(both.slave));
     }
     assert_eq!(stepped.trace_hash(), beaten.trace_hash());
     // and a side that is halted stands
@@ -83,7 +83,7 @@ fn a_session_by_beats_is_the_session_in_virtual_time() {
     };
     let [before, after] = [0, 1].map(|_| {
         let robot = (0..200).map(|_| beaten.beat(&halt).1).last().flatten();
-        robot.expect("two sides").record.position_m
+        robot.expect("two sides").shown.record.position_m
     });
     assert!(
         (0..3).all(|axis| (after[axis] - before[axis]).abs() < 2e-5),

@@ -9,6 +9,7 @@ use palpate_master::device::script::ScriptParams;
 use palpate_session::audit::{self, Audit, Ports};
 use palpate_session::config::Config;
 use palpate_transport::Axes;
+use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
@@ -19,7 +20,7 @@ use crate::still::pressed;
 use crate::summary::{Expected, Summary, TopologySummary};
 
 /// Points over time in the plots.
-pub const PLOT_SAMPLES: usize = 600;
+pub(crate) const PLOT_SAMPLES: usize = 600;
 
 /// A session as it ended.
 #[derive(Debug, Clone, Copy)]
@@ -64,16 +65,15 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
     let (audit, tally) = match evidence.judged {
         Some((audit, tally)) => (audit.clone(), tally.clone()),
         None => {
-            let slave_clock_ahead = facts.slave_clock_ahead;
             let ports = Ports {
                 master,
                 slave,
-                slave_clock_ahead,
+                slave_clock_ahead: Span(0),
             };
             (audit::audit(&ports, PLOT_SAMPLES), Tally::of(&traces))
         }
     };
-    let mut summary = metrics::measure(&traces, (&audit, &tally), facts);
+    let mut summary = metrics::measure(&traces, &audit, &tally, facts);
     if config.codec.is_on() {
         // between the frames of a codec the receiver has another force than that of the newest one
         summary.link.reconstruction_error = None;
@@ -115,7 +115,8 @@ fn together(axes: Axes) -> f64 {
 /// # Errors
 /// [`Failure::Refused`] if a file cannot be written.
 pub fn conclude(evidence: &Evidence<'_>, folder: &Path) -> Result<Concluded, Failure> {
-    written(evidence, measure(evidence), folder)
+    let (summary, audit) = measure(evidence);
+    written(evidence, summary, &audit, folder)
 }
 
 /// Write `summary.json` and `report.html` of what was measured, with the checks that a command added.
@@ -124,7 +125,8 @@ pub fn conclude(evidence: &Evidence<'_>, folder: &Path) -> Result<Concluded, Fai
 /// [`Failure::Refused`] if a file cannot be written.
 pub fn written(
     evidence: &Evidence<'_>,
-    (summary, audit): (Summary, Audit),
+    summary: Summary,
+    audit: &Audit,
     folder: &Path,
 ) -> Result<Concluded, Failure> {
     output::write(&folder.join("summary.json"), &(summary.to_json() + "\n"))?;
@@ -147,7 +149,7 @@ pub fn written(
             master: evidence.master,
             slave: evidence.slave,
         },
-        audit: &audit,
+        audit,
         facts: evidence.facts,
         comparison: evidence.comparison,
         config: &evidence.config.to_toml(),
@@ -228,7 +230,7 @@ pub fn opened(topology: &TopologySummary) -> Option<String> {
 
 /// Whether a session deserves a run in wave mode beside it: one that renders a twin over a delay.
 #[must_use]
-pub fn wants_comparison(config: &Config) -> bool {
+pub(crate) fn wants_comparison(config: &Config) -> bool {
     let delayed = config.link.forward.oneway_ms + config.link.back.oneway_ms > 0.0;
     let short = config.duration_s <= COMPARED_S_MAX;
     // one that switches its method is no session of one twin, and would switch beside it as well

@@ -79,7 +79,7 @@ impl Touched {
             .iter()
             .map(|path| record::read(path).map_err(|error| Failure::Usage(error.to_string())));
         let recordings = recordings.collect::<Result<Vec<Recording>, Failure>>()?;
-        let (twin, text, scene) = begin((twin, over), &paths[0], &recordings[0])?;
+        let (twin, text, scene) = begin(twin, over, &paths[0], &recordings[0])?;
         let mut samples = Vec::new();
         for (path, recording) in paths.iter().zip(&recordings) {
             let more = used(path, &recording.slave, scene.tool_radius_m, seconds)?;
@@ -115,7 +115,7 @@ impl Touched {
         })?;
         let tissue = tissue_toml(&self.text, &found).map_err(Failure::Usage)?;
         let checks = checks(&found, &tissue);
-        let json = json(&found, (paths, twin, self.samples.len()), &checks);
+        let json = json(&found, paths, twin, self.samples.len(), &checks);
         let page = render(&IdentifyInput {
             twin,
             found: &found,
@@ -168,7 +168,8 @@ pub fn stated(checks: &[Check]) -> String {
 
 /// Name, text and scene to begin with; its tool becomes that of the recording.
 fn begin(
-    (twin, over): (Option<&str>, Over<'_>),
+    twin: Option<&str>,
+    over: Over<'_>,
     path: &Path,
     recording: &Recording,
 ) -> Result<(String, String, Scene), Failure> {
@@ -374,7 +375,9 @@ fn units(part: Part) -> [&'static str; 2] {
 
 fn json(
     found: &Identified,
-    (paths, twin, samples): (&[PathBuf], &str, usize),
+    paths: &[PathBuf],
+    twin: &str,
+    samples: usize,
     checks: &[Check],
 ) -> Value {
     let parameter = |estimate: &Estimate| {

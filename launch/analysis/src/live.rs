@@ -19,7 +19,7 @@ use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::conclude::{self, Concluded, Evidence};
-use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts};
+use crate::metrics::{FrameCounts, LiveFacts, OnewayTruth, SessionFacts, StrokeFacts, TickLosses};
 use crate::progress::Progress;
 use crate::summary::Ending;
 use crate::{Failure, play, truth};
@@ -35,7 +35,8 @@ const HOST: &str = "127.0.0.1";
 pub fn whole(
     config: &Config,
     options: &RunOptions,
-    (progress, compare): (&dyn Progress, bool),
+    progress: &dyn Progress,
+    compare: bool,
 ) -> Result<(Concluded, Option<String>), Failure> {
     let show = |status: &Status| {
         if progress.is_visible() {
@@ -103,11 +104,15 @@ fn outcome_facts(
             ran_to_end: ran_to_end(outcome),
             ..live_facts(reports, whole)
         }),
-        missed_ticks: total(reports, whole, |servo| servo.missed),
-        records_lost: total(reports, whole, |servo| servo.records_lost),
+        losses: TickLosses {
+            missed_ticks: total(reports, whole, |servo| servo.missed),
+            records_lost: total(reports, whole, |servo| servo.records_lost),
+        },
         frames: frames(outcome),
-        links_cut: Some(outcome.links_cut),
-        strokes_recorded: Some(outcome.strokes_recorded),
+        strokes: StrokeFacts {
+            links_cut: Some(outcome.links_cut),
+            recorded: Some(outcome.strokes_recorded),
+        },
         oneway_truth: oneway_truth(config, outcome, reports),
         ..facts(config, &outcome.master)?
     })
@@ -185,10 +190,11 @@ pub fn alone(
         command: side.name().into(),
         sides: vec![side],
         live: Some(live_facts(&[report], true)),
-        missed_ticks: Some(report.servo.missed),
-        records_lost: Some(report.servo.records_lost),
-        links_cut: Some(recording.links_cut()),
-        strokes_recorded: Some(recording.strokes.len() as u64),
+        losses: TickLosses {
+            missed_ticks: Some(report.servo.missed),
+            records_lost: Some(report.servo.records_lost),
+        },
+        strokes: StrokeFacts::of(&recording),
         ..facts(config, &recording.master)?
     };
     let mut remarks = refusals(&[report]);
@@ -214,7 +220,8 @@ pub fn alone(
 /// # Errors
 /// [`Failure::Usage`] naming an endpoint that is none.
 pub fn session_at(
-    (connect, listen): (&[String], &[String]),
+    connect: &[String],
+    listen: &[String],
     config: &Config,
     side: Side,
 ) -> Result<SessionConfig, Failure> {
@@ -253,7 +260,6 @@ fn facts(config: &Config, master: &[TickRecord]) -> Result<SessionFacts, Failure
     Ok(SessionFacts {
         seed: Some(config.seed),
         mode: config.modes(),
-        period: PERIOD,
         sites: truth::sites(config, master)?,
         twin: truth::twin(config, master)?,
         frame_bytes: Some(WIRE_BYTES as u64),

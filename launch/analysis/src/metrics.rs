@@ -34,6 +34,8 @@ use crate::summary::{
 };
 use palpate_session::audit::Audit;
 use palpate_session::lab::Reconstruction;
+use palpate_session::record::Recording;
+use palpate_session::stat::latest;
 
 pub use correction::CorrectionCell;
 pub use lump::LocalStiffness;
@@ -126,13 +128,48 @@ pub struct LiveFacts {
     pub ran_to_end: Vec<(&'static str, bool)>,
 }
 
+/// Ticks and records that a session lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TickLosses {
+    /// Deadlines that passed without a tick, if every side said.
+    pub missed_ticks: Option<u64>,
+    /// Records that the recorders could not take, if every side said.
+    pub records_lost: Option<u64>,
+}
+
+impl TickLosses {
+    /// Those of virtual time, which is never late.
+    pub const NONE: Self = Self {
+        missed_ticks: Some(0),
+        records_lost: Some(0),
+    };
+}
+
+/// Strokes of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StrokeFacts {
+    /// Links that they have cut, less those made, if strokes are known.
+    pub links_cut: Option<i64>,
+    /// How many are in the recording, if there is one.
+    pub recorded: Option<u64>,
+}
+
+impl StrokeFacts {
+    /// Those of a recording.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        Self {
+            links_cut: Some(recording.links_cut()),
+            recorded: Some(recording.strokes.len() as u64),
+        }
+    }
+}
+
 /// What the records of a session cannot show by themselves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionFacts {
     /// Command that ran.
     pub command: String,
-    /// Version of Palpate.
-    pub version: String,
     /// Seed of everything random.
     pub seed: Option<u64>,
     /// Hash over all records, of bit-exact runs.
@@ -144,18 +181,11 @@ pub struct SessionFacts {
     pub ending: Ending,
     /// Sides that were to record.
     pub sides: Vec<Side>,
-    /// Deadlines that passed without a tick, if every side said.
-    pub missed_ticks: Option<u64>,
-    /// Records that the recorders could not take, if every side said.
-    pub records_lost: Option<u64>,
-    /// Tick period.
-    pub period: Span,
-    /// One-way delay from master to slave, if it is known; else as the slave estimated it.
-    pub oneway_fwd: Option<Span>,
-    /// One-way delay from slave to master, if it is known; else as the master estimated it.
-    pub oneway_back: Option<Span>,
-    /// How far the slave's clock is ahead of the master's.
-    pub slave_clock_ahead: Span,
+    /// Ticks and records that are not there.
+    pub losses: TickLosses,
+    /// One-way delays from master to slave and from slave to master, if they are known; else as the side that
+    /// receives estimated them.
+    pub oneway: [Option<Span>; 2],
     /// Sites of the patch; empty without a script.
     pub sites: Vec<Site>,
     /// The twin, if one ran.
@@ -177,10 +207,8 @@ pub struct SessionFacts {
     pub attempts: Attempts,
     /// Whether there is another side at all.
     pub networked: bool,
-    /// Links that strokes have cut, less those made, if strokes are known.
-    pub links_cut: Option<i64>,
-    /// Strokes that are in the recording, if there is one.
-    pub strokes_recorded: Option<u64>,
+    /// What strokes did, and where they are kept.
+    pub strokes: StrokeFacts,
     /// Set for live sessions; without it nothing is said about the servo loops.
     pub live: Option<LiveFacts>,
 }
@@ -189,18 +217,13 @@ impl Default for SessionFacts {
     fn default() -> Self {
         Self {
             command: String::new(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
             seed: None,
             trace_hash: None,
             mode: String::new(),
             ending: Ending::Complete,
             sides: vec![Side::Master, Side::Slave],
-            missed_ticks: None,
-            records_lost: None,
-            period: Span(1_000_000),
-            oneway_fwd: None,
-            oneway_back: None,
-            slave_clock_ahead: Span(0),
+            losses: TickLosses::default(),
+            oneway: [None; 2],
             sites: Vec::new(),
             twin: None,
             frames: None,
@@ -211,8 +234,7 @@ impl Default for SessionFacts {
             stills: Vec::new(),
             attempts: Attempts::default(),
             networked: true,
-            links_cut: None,
-            strokes_recorded: None,
+            strokes: StrokeFacts::default(),
             live: None,
         }
     }
@@ -223,7 +245,7 @@ impl SessionFacts {
     /// remote side (then it belongs to the motion of one round trip before). Nothing of a session that
     /// switched its method: records do not have the mode of their tick.
     #[must_use]
-    pub fn feels_twin(&self) -> Option<bool> {
+    pub(crate) fn feels_twin(&self) -> Option<bool> {
         match self.mode.as_str() {
             "" => Some(false),
             mode => Mode::named(mode).map(|mode| mode.resolved() == Mode::Mmt),
@@ -234,11 +256,7 @@ impl SessionFacts {
 /// Measures a session, of which `tally` counted every tick and `traces` holds the start. Checks are
 /// not stated yet: see [`Summary::state_checks`].
 #[must_use]
-pub fn measure(
-    traces: &Traces<'_>,
-    (audit, tally): (&Audit, &Tally),
-    facts: &SessionFacts,
-) -> Summary {
+pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &SessionFacts) -> Summary {
     let ticks_by_side = tally.ticks();
     let ticks = ticks_by_side.master.max(ticks_by_side.slave);
     let passivity = PassivitySummary {
@@ -256,7 +274,7 @@ pub fn measure(
     Summary {
         schema: SCHEMA.to_owned(),
         command: facts.command.clone(),
-        version: facts.version.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: facts.seed,
         ending: facts.ending,
         duration_s: tally.duration_s(),
@@ -285,6 +303,21 @@ pub fn measure(
         topology: topology::measure(tally, facts),
         checks: Vec::new(),
     }
+}
+
+/// Records of one side, each with the newest of the other that is not after it once it is shifted; those before the
+/// first of the other are left out.
+fn paired<'a>(
+    records: &'a [TickRecord],
+    shift: Span,
+    others: &'a [TickRecord],
+) -> impl Iterator<Item = (&'a TickRecord, &'a TickRecord)> {
+    let times: Vec<i64> = others.iter().map(|other| other.now_ns).collect();
+    let mut from = 0;
+    records.iter().filter_map(move |record| {
+        from = latest(&times, from, record.now_ns.saturating_add(shift.0))?;
+        Some((record, &others[from]))
+    })
 }
 
 fn duration_s(traces: &Traces<'_>) -> Option<f64> {

@@ -5,6 +5,7 @@
 use palpate_scene::{Scene, SceneError};
 use palpate_session::config::Config;
 use palpate_session::lab;
+use palpate_session::stat::upper_median;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::Side;
 use palpate_twin::{Reaction, Vec3};
@@ -25,7 +26,7 @@ const SHARE: f64 = 0.75;
      time it has {limit_ms} ms; expected a scene of method fem or idms, a mesh of fewer cells, or \
      `palpate lab`, which runs in virtual time"
 )]
-pub struct TooSlow {
+pub(crate) struct TooSlow {
     /// The scene's place in the configuration.
     pub field: &'static str,
     /// The scene.
@@ -95,8 +96,7 @@ fn tick_ms(scene: &Scene) -> Result<f64, SceneError> {
             (thread_cpu_now() - begun).ms()
         })
         .collect();
-    times_ms.sort_unstable_by(f64::total_cmp);
-    Ok(times_ms[times_ms.len() / 2])
+    Ok(upper_median(&mut times_ms).unwrap_or(0.0))
 }
 
 #[cfg(test)]

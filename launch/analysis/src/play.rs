@@ -25,7 +25,9 @@ use super::conclude::{self, Concluded, Evidence};
 use super::progress::{Progress, Unseen};
 use super::{Failure, truth};
 use crate::closed;
-use crate::metrics::{FrameCounts, SessionFacts, Site, Tally, TwinFacts, press};
+use crate::metrics::{
+    FrameCounts, SessionFacts, Site, StrokeFacts, Tally, TickLosses, TwinFacts, press,
+};
 use crate::rehearsed::{Rehearsed, Watch};
 use crate::report::Comparison;
 
@@ -71,6 +73,22 @@ pub struct VirtualRun {
     pub cpu: Span,
 }
 
+impl VirtualRun {
+    /// All that it is judged by, without another session beside it and without remarks.
+    #[must_use]
+    pub fn evidence<'a>(&'a self, config: &'a Config, facts: &'a SessionFacts) -> Evidence<'a> {
+        Evidence {
+            config,
+            master: &self.master,
+            slave: &self.slave,
+            judged: Some((&self.audit, &self.tally)),
+            facts,
+            comparison: None,
+            remarks: &[],
+        }
+    }
+}
+
 /// The same session coupled by waves, for a session that deserves it beside; `sites` are those of
 /// the session. Nothing if `stop` is set before it has ended.
 ///
@@ -92,15 +110,7 @@ pub fn compared(
         return Ok(None);
     }
     let facts = facts(&config, &run, sites.to_vec(), true)?;
-    let evidence = Evidence {
-        config: &config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
-        comparison: None,
-        remarks: &[],
-    };
+    let evidence = run.evidence(&config, &facts);
     let rtt_ms = config.link.forward.oneway_ms + config.link.back.oneway_ms;
     Ok(Some(Comparison {
         name: format!("wave at {rtt_ms} ms"),
@@ -147,11 +157,8 @@ pub fn facts(
         trace_hash: Some(run.trace_hash.clone()),
         mode: config.modes(),
         // virtual time is never late, and its judge is fed by the session itself
-        missed_ticks: Some(0),
-        records_lost: Some(0),
-        period: PERIOD,
-        oneway_fwd: truth::median(&truth.slave_ns),
-        oneway_back: truth::median(&truth.master_ns),
+        losses: TickLosses::NONE,
+        oneway: [&truth.slave_ns, &truth.master_ns].map(|delays| truth::median(delays)),
         sites,
         twin: truth::twin(config, touched)?.map(|twin| TwinFacts {
             contact: run.contact,
@@ -159,7 +166,10 @@ pub fn facts(
         }),
         frames: Some(run.frames),
         reconstruction: run.reconstruction,
-        links_cut: run.links_cut,
+        strokes: StrokeFacts {
+            links_cut: run.links_cut,
+            recorded: None,
+        },
         frame_bytes: Some(WIRE_BYTES as u64),
         oneway_truth: Some(truth),
         rehearsal: run.rehearsed.clone(),
@@ -193,7 +203,8 @@ impl Recording {
     pub fn create(
         path: &Path,
         config: &Config,
-        (command, sides): (&str, &[Side]),
+        command: &str,
+        sides: &[Side],
     ) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| refused(path, &error))?;
         let session = record::Session {
@@ -250,7 +261,7 @@ pub fn play(
     stop: &AtomicBool,
     record: impl FnMut(Entry<'_>) -> Result<(), Failure>,
 ) -> Result<VirtualRun, Failure> {
-    play_watched((session, None), progress, stop, record)
+    play_watched(session, None, progress, stop, record)
 }
 
 /// As [`play`], with whoever follows the session, if anyone does.
@@ -258,7 +269,8 @@ pub fn play(
 /// # Errors
 /// As [`play`].
 pub fn play_watched(
-    (mut session, mut watch): (Session, Option<Watch>),
+    mut session: Session,
+    mut watch: Option<Watch>,
     progress: &dyn Progress,
     stop: &AtomicBool,
     mut record: impl FnMut(Entry<'_>) -> Result<(), Failure>,

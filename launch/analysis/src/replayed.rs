@@ -10,7 +10,7 @@ use palpate_session::replay::same::{self, Difference, Replayed};
 use palpate_session::replay::trace_hash;
 use palpate_transport::trace::Side;
 
-use crate::metrics::SessionFacts;
+use crate::metrics::{SessionFacts, StrokeFacts, TickLosses};
 use crate::{Failure, truth};
 
 /// What a replay knows beside the records.
@@ -28,13 +28,11 @@ pub fn facts(
         seed: Some(config.seed),
         trace_hash: Some(trace_hash(&replayed.master, &replayed.slave)),
         mode: config.modes(),
-        missed_ticks: Some(0),
-        records_lost: Some(0),
+        losses: TickLosses::NONE,
         sites: truth::sites(config, &replayed.master)?,
         twin: truth::twin(config, &[])?,
         reconstruction: replayed.reconstruction,
-        links_cut: Some(recording.links_cut()),
-        strokes_recorded: Some(recording.strokes.len() as u64),
+        strokes: StrokeFacts::of(recording),
         ..SessionFacts::default()
     };
     if same::is_alone(recording) {
@@ -43,8 +41,7 @@ pub fn facts(
     }
     if recording.facts.get(same::COMMAND).map(String::as_str) == Some("lab") {
         let delays = truth::delays(&replayed.master, &replayed.slave, [from_master, from_slave]);
-        facts.oneway_fwd = truth::median(&delays.slave_ns);
-        facts.oneway_back = truth::median(&delays.master_ns);
+        facts.oneway = [&delays.slave_ns, &delays.master_ns].map(|delays| truth::median(delays));
         facts.oneway_truth = Some(delays);
     }
     Ok(facts)

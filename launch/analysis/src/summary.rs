@@ -1,7 +1,8 @@
 //! `summary.json`: what a session was, in numbers, and whether its own checks held.
 //!
-//! Keys and units as the command-line contract gives them; the JSON schema is
-//! `launch/analysis/schema/summary.schema.json`. A quantity that a run could not know is `null`, never 0.
+//! Keys and units as the command-line contract gives them. These structs are the one place where a field stands: the
+//! JSON schema, `launch/analysis/schema/summary.schema.json`, is derived from them and their comments, and the table
+//! of numbers in a report takes units and meanings from it. A quantity that a run could not know is `null`, never 0.
 //! Source: ours; limits from teleop E1 and section 4.
 
 use std::collections::BTreeMap;
@@ -15,19 +16,24 @@ use crate::rehearsed::Outcome;
 
 mod check;
 
-pub use check::{Bound, Check, Expected};
+pub(crate) use check::Expected;
+pub use check::{Bound, Check};
 
 /// Version of the shape of [`Summary`]: major when a key changes, minor when one is added. Units of checks are told by
 /// each of them, and may change with any version.
 pub const SCHEMA: &str = "palpate-summary/1.9";
 
-/// The JSON schema of [`Summary`], to be shipped with tools.
-pub const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
+/// The JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=keep` and the test
+/// `the_schema_file_is_that_of_the_structs` write the file anew.
+pub(crate) const JSON_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 
-/// All of `summary.json`.
+/// What a session was, in numbers. Units are in the names; null is what the run could not know.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "summary.json of Palpate"))]
 pub struct Summary {
-    /// [`SCHEMA`].
+    /// Name and version of this schema.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// Command that ran.
     pub command: String,
@@ -74,6 +80,7 @@ pub struct Summary {
 
 /// Ticks that each side recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TicksBySide {
     /// By the master.
     pub master: u64,
@@ -83,6 +90,7 @@ pub struct TicksBySide {
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// At its time.
@@ -96,6 +104,7 @@ pub enum Ending {
 
 /// The network as both sides saw it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkSummary {
     /// Median round trip \[ms\].
     pub rtt_ms_p50: Option<f64>,
@@ -105,13 +114,13 @@ pub struct LinkSummary {
     pub jitter_ms: Option<f64>,
     /// Fraction of frames lost, both directions together.
     pub loss: Option<f64>,
-    /// Fraction of delay estimates within their own stated bound of the truth.
+    /// Fraction of delay estimates within their own stated bound of the truth, where that is known.
     pub oneway_bound_ok_fraction: Option<f64>,
     /// Frames sent by the master \[1/s\].
     pub packets_per_s_fwd: Option<f64>,
     /// Frames sent by the slave \[1/s\].
     pub packets_per_s_back: Option<f64>,
-    /// Bytes of both directions \[1/s\].
+    /// Traffic of both directions together \[byte/s\].
     pub bytes_per_s: Option<f64>,
     /// Frames of the master that the slave took.
     pub frames_used_fwd: Option<u64>,
@@ -144,15 +153,18 @@ pub struct LinkSummary {
 
 /// The energies, as [`palpate_session::audit`] finds them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PassivitySummary {
-    /// Least energy in the channel, all axes together \[J\].
+    /// Least energy in the channel, all axes together \[J\], recomputed from the logged ports by an auditor that
+    /// shares no code with the controllers.
     pub min_channel_energy_j: Option<f64>,
     /// The same by axis: x, y, z, gripper opening \[J\].
+    #[cfg_attr(test, schemars(with = "Vec<Option<f64>>"))]
     pub min_channel_energy_per_axis_j: Vec<f64>,
     /// Least energy inside the twin \[J\]. A tissue in single precision at rest may hold less than
     /// nothing by its rounding, some 1e-7 J; that is shown as it is, and never offered to the channel.
     pub twin_internal_energy_min_j: Option<f64>,
-    /// Ticks at which the energy account lowered a demand or repaid a debt.
+    /// Ticks at which the energy account lowered a demand to what it could pay, or repaid a debt by damping.
     pub interventions: Option<u64>,
     /// Who judged.
     pub auditor: String,
@@ -170,22 +182,26 @@ pub struct PassivitySummary {
 
 /// What the operator felt, beside the truth.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContactSummary {
     /// Largest force on the hand \[N\].
     pub peak_force_n: Option<f64>,
-    /// Stiffness felt outside the lump, mean of the sites \[N/m\].
+    /// Stiffness felt outside the lump, mean of the sites \[N/m\]: force over depth, damping and inertia apart.
     pub displayed_stiffness_npm: Option<f64>,
     /// Why the stiffness felt is not known, if presses were made and it is not.
     pub stiffness_unknown: Option<String>,
-    /// Median length of the presses by which sites are judged, the last at each \[s\].
+    /// Median length of the presses by which sites are judged, the last at each \[s\]. Below 0.6 s they are quick
+    /// pushes, and what is felt is also mass and damping.
     pub press_s: Option<f64>,
-    /// Whether that is quick ([`crate::metrics::press::QUICK_S`]): then the stiffness felt, its error
-    /// and the contrast are of quick pushes, and say more of them than of the channel.
+    /// Whether that is below 0.6 s: then the stiffness felt, its error and the contrast are of quick pushes, and
+    /// say more of them than of the channel.
     #[serde(default)]
     pub press_quick: Option<bool>,
-    /// True stiffness there \[N/m\].
+    /// True stiffness of the remote tissue there \[N/m\]: slope of a slow press with the same tool, as deep as this
+    /// hand presses the tissue itself, whatever the channel.
     pub true_stiffness_npm: Option<f64>,
-    /// Displayed over true, minus one.
+    /// Displayed over true, minus one. People tell compliances apart from about 22 % on, elastic moduli from about
+    /// 15 %.
     pub stiffness_error: Option<f64>,
     /// Damping felt in those presses \[N s/m\].
     #[serde(default)]
@@ -199,15 +215,15 @@ pub struct ContactSummary {
     /// Inertia that it shows there \[kg\].
     #[serde(default)]
     pub free_inertia_kg: Option<f64>,
-    /// How much later than without a network the force belongs to the motion \[ms\], by warping time
-    /// ([`crate::metrics::etvo`]); negative is earlier. Nothing in modes whose force is neither relayed
-    /// nor a twin's.
+    /// How much later than without a network the force belongs to the motion \[ms\], by warping time; negative is
+    /// earlier. Nothing in modes whose force is neither relayed nor a twin's.
     #[serde(default)]
     pub offset_time_ms: Option<f64>,
     /// How far the force felt is from the remote one otherwise \[N\].
     #[serde(default)]
     pub offset_value_n: Option<f64>,
-    /// Force on the hand against the remote contact force of the same moment of the motion \[N\].
+    /// Root mean square of the force on the hand minus the remote contact force of the same moment of the motion,
+    /// in contact \[N\].
     pub force_rmse_n: Option<f64>,
     /// Stiffness over the lump against outside it, minus one, as felt.
     pub contrast_displayed: Option<f64>,
@@ -215,8 +231,8 @@ pub struct ContactSummary {
     pub contrast_true: Option<f64>,
     /// How much of the contrast arrived: displayed over true.
     pub contrast_transmission: Option<f64>,
-    /// Index d' of the stiffness felt at sites over the lump against sites beside it: the difference of
-    /// the means over the spread of one site, errors of measurement included ([`crate::metrics::lump`]).
+    /// Index d' of the stiffness felt at sites over the lump against sites beside it: the difference of the means
+    /// over the spread of one site, errors of measurement included.
     pub detectability_displayed: Option<f64>,
     /// The same of the true stiffness, over the spread of the sites alone.
     pub detectability_true: Option<f64>,
@@ -227,8 +243,10 @@ pub struct ContactSummary {
 
 /// How the robot followed the hand.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrackingSummary {
-    /// Robot against the handle of one delay before \[mm\].
+    /// Root mean square of the robot's position minus that of the handle one delay before \[mm\]. In contact the
+    /// two differ, since force and not only position is exchanged.
     pub position_rmse_mm: Option<f64>,
     /// Largest lasting offset between the ports, mean of 100 ms \[mm\].
     pub drift_mm_max: Option<f64>,
@@ -240,8 +258,9 @@ pub struct TrackingSummary {
 
 /// The local model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TwinSummary {
-    /// Tissue method.
+    /// Method by which the local tissue is computed.
     pub method: Option<String>,
     /// Nodes.
     pub nodes: Option<u64>,
@@ -249,9 +268,9 @@ pub struct TwinSummary {
     pub elements: Option<u64>,
     /// Median time of a step \[us\].
     pub step_us_p50: Option<f64>,
-    /// 99th percentile \[us\].
+    /// 99th percentile of it \[us\].
     pub step_us_p99: Option<f64>,
-    /// Longest \[us\].
+    /// Longest step \[us\].
     pub step_us_max: Option<f64>,
     /// Stiffness of the twin alone in the presses beside the lump over that of the remote tissue, minus
     /// one: what identification can better, without what the channel adds.
@@ -268,14 +287,16 @@ pub struct TwinSummary {
     /// over the ticks in contact.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// Share of the twin's force in what was felt, mean over the ticks in contact: 1 in `mmt`.
+    /// Share of the twin's force in what was felt, mean over the ticks in contact: 1 in `mmt`. The rest was relayed
+    /// from the remote side; only `auto` blends the two.
     #[serde(default)]
     pub twin_share: Option<f64>,
     /// How often `auto` switched between the twin's force and the relayed one.
     #[serde(default)]
     pub switches: Option<u64>,
-    /// What the twin's mesh does to its force, by the tissue's own estimate: root mean square over the ticks
-    /// in contact of the first minute \[N\], of the twin as it was given; nothing of tissues without an estimate.
+    /// What the twin's mesh does to its force, by the tissue's own estimate: root mean square over the ticks in
+    /// contact of the first minute \[N\], of the twin as it was given. Within a factor of three where it is more
+    /// than a few percent; nothing of tissues without an estimate.
     #[serde(default)]
     pub mesh_error_rms_n: Option<f64>,
     /// The same over the root mean square of the twin's force.
@@ -289,7 +310,8 @@ pub struct TwinSummary {
     pub updates: Option<u64>,
     /// Energy that those put into it \[J\].
     pub update_energy_j: Option<f64>,
-    /// Largest relative change that corrections and updates made to the force within 100 ms of contact.
+    /// Largest relative change that corrections and updates made to the force within 100 ms of contact; below 7 %
+    /// nobody should feel it.
     pub force_step_max_fraction_per_100ms: Option<f64>,
     /// Felt minus met force over the windows of 100 ms in contact, root mean square \[N\].
     #[serde(default)]
@@ -307,6 +329,7 @@ pub struct TwinSummary {
 
 /// A Hunt-Crossley contact, `F = k d^n + c d^n v`, as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContactLaw {
     /// Exponent n.
     pub exponent: f64,
@@ -337,20 +360,21 @@ impl From<Contact> for ContactLaw {
 
 /// The servo loops of both sides.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServoSummary {
     /// Period \[us\].
     pub period_us: Option<f64>,
-    /// Median lateness of waking \[us\].
+    /// Median lateness of waking \[us\]; virtual time is never late.
     pub wake_us_p50: Option<f64>,
-    /// 99th percentile \[us\].
+    /// 99th percentile of it \[us\].
     pub wake_us_p99: Option<f64>,
-    /// Largest \[us\].
+    /// Largest lateness of waking \[us\]: the machine may take its CPU away at any time.
     pub wake_us_max: Option<f64>,
     /// Median CPU time of a tick \[us\].
     pub compute_us_p50: Option<f64>,
-    /// 99.9th percentile \[us\].
+    /// 99.9th percentile of the CPU time of a tick \[us\].
     pub compute_us_p999: Option<f64>,
-    /// Largest \[us\].
+    /// Largest CPU time of a tick \[us\].
     pub compute_us_max: Option<f64>,
     /// Ticks that woke a whole period late or more.
     pub late_ticks: Option<u64>,
@@ -370,6 +394,7 @@ pub struct ServoSummary {
 
 /// What instruments made of the tissues of both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopologySummary {
     /// Which elements of the twin are there, linked and held at the end: one number, hexadecimal; nothing of a
     /// twin that no instrument can open, nor without one.
@@ -398,6 +423,7 @@ pub struct TopologySummary {
 
 /// Limits and faults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SafetySummary {
     /// Last operating state of the slave, as CRTK spells it.
     pub state: Option<String>,
@@ -405,7 +431,7 @@ pub struct SafetySummary {
     pub faults: Vec<String>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
-    /// Times the data watchdog tripped.
+    /// Times that the data watchdog tripped: nothing fresh came for too long.
     pub watchdog_trips: Option<u64>,
     /// Farthest that the probe went, in any stretch of ticks in which the robot was not enabled
     /// (no fresh frame, no engaged hand, a stop or a fault), from where that stretch began \[mm\].

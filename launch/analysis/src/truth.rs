@@ -12,6 +12,7 @@ use palpate_master::predict::ToolShape;
 use palpate_scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
+use palpate_session::stat::upper_median;
 use palpate_transport::Span;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::{Side, TickRecord};
@@ -311,7 +312,7 @@ pub fn delays(
 /// True delays of a live session whose sides share a clock and send a frame in every tick: from the tick
 /// that made a frame to when it was received.
 #[must_use]
-pub fn delays_of_one_clock(master: &[TickRecord], slave: &[TickRecord]) -> OnewayTruth {
+pub(crate) fn delays_of_one_clock(master: &[TickRecord], slave: &[TickRecord]) -> OnewayTruth {
     OnewayTruth {
         master_ns: clocked_ns(master, slave),
         slave_ns: clocked_ns(slave, master),
@@ -355,9 +356,10 @@ fn one_way_ns(records: &[TickRecord], sent: &[u64]) -> Vec<i64> {
 /// Median of known delays; none if there is none.
 #[must_use]
 pub fn median(delays_ns: &[i64]) -> Option<Span> {
-    let mut known: Vec<i64> = delays_ns.iter().copied().filter(|&ns| ns >= 0).collect();
-    known.sort_unstable();
-    known.get(known.len() / 2).map(|&ns| Span(ns))
+    let known = delays_ns.iter().filter(|&&ns| ns >= 0);
+    // whole numbers of nanoseconds are exact up to a hundred days
+    let mut known: Vec<f64> = known.map(|&ns| ns as f64).collect();
+    upper_median(&mut known).map(|ns| Span(ns as i64))
 }
 
 #[cfg(test)]

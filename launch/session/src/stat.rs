@@ -20,6 +20,30 @@ pub fn percentile(values: &mut [f64], p: f64) -> Option<f64> {
     finite.get(rank.saturating_sub(1)).copied()
 }
 
+/// Median of which, of two values in the middle, the upper one is taken; nothing of nothing.
+#[must_use]
+pub fn upper_median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Median of values that are sorted; of two in the middle, their mean. Nothing of nothing.
+#[must_use]
+pub fn mean_median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(match sorted.len() % 2 {
+        0 => 0.5 * (sorted[middle - 1] + upper),
+        _ => upper,
+    })
+}
+
+/// Root of the mean of squares; nothing of nothing.
+#[must_use]
+pub fn root_mean(squares: &[f64]) -> Option<f64> {
+    mean(squares).map(f64::sqrt)
+}
+
 /// Mean of the values; nothing of nothing.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -65,6 +89,16 @@ mod tests {
         }
         assert_eq!(percentile(&mut [], 0.5), None);
         assert_eq!(percentile(&mut [f64::NAN], 0.5), None);
+    }
+
+    #[test]
+    fn medians_of_even_counts_differ_by_their_names() {
+        let mut values = [4.0, 1.0, 2.0, 3.0];
+        assert_eq!(upper_median(&mut values), Some(3.0));
+        assert_eq!(mean_median(&values), Some(2.5));
+        assert_eq!(percentile(&mut values, 0.5), Some(2.0));
+        assert_eq!((upper_median(&mut []), mean_median(&[])), (None, None));
+        assert_eq!(root_mean(&[1.0, 7.0]), Some(2.0));
     }
 
     #[test]

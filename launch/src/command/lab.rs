@@ -40,11 +40,12 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
         false => Some(Recording::create(
             &folder.join("recording.mcap"),
             &config,
-            ("lab", &[Side::Master, Side::Slave]),
+            "lab",
+            &[Side::Master, Side::Slave],
         )?),
     };
     let progress = Terminal::bar("lab", session.ticks(), wanted.quiet || wanted.json);
-    let run = play_watched((session, watch), &progress, &stop, |entry| {
+    let run = play_watched(session, watch, &progress, &stop, |entry| {
         recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     let interrupted = stop.load(Ordering::Relaxed);
@@ -57,19 +58,15 @@ pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
     remarks.extend(shortened(&run));
     remarks.extend(truth::remarks(&config, &facts.sites)?);
     let mut facts = facts;
-    facts.strokes_recorded = recording.as_ref().map(|_| run.strokes);
+    facts.strokes.recorded = recording.as_ref().map(|_| run.strokes);
     if interrupted {
         facts.ending = Ending::Interrupted;
         remarks.push("Ended before its time, as was asked.".into());
     }
     let evidence = Evidence {
-        config: &config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
         comparison: comparison.as_ref(),
         remarks: &remarks,
+        ..run.evidence(&config, &facts)
     };
     let concluded = conclude::conclude(&evidence, &folder)?;
     if let Some(recording) = recording {

@@ -44,7 +44,7 @@ pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
         stop,
     };
     let progress = Terminal::line("run", wanted.quiet || wanted.json);
-    let (concluded, warning) = live::whole(&config, &options, (&progress, true))?;
+    let (concluded, warning) = live::whole(&config, &options, &progress, true)?;
     drop(progress);
     if let Some(console) = &console {
         serve::keep(console, &folder)?;
@@ -132,7 +132,7 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
 }
 
 fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionConfig, Failure> {
-    live::session_at((&arguments.connect, &arguments.listen), config, side)
+    live::session_at(&arguments.connect, &arguments.listen, config, side)
 }
 
 /// The console of a side that runs by itself, if it has one, and that side's end of the line to it or to its

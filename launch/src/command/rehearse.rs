@@ -6,7 +6,6 @@
 use std::sync::atomic::Ordering;
 
 use palpate_analysis::conclude::{self, Evidence};
-use palpate_analysis::metrics::SessionFacts;
 use palpate_analysis::play::Recording;
 use palpate_analysis::rehearsed::Watch;
 use palpate_analysis::{Failure, output};
@@ -43,7 +42,8 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
         false => Some(Recording::create(
             &folder.join("recording.mcap"),
             &config,
-            ("rehearse", &[Side::Master]),
+            "rehearse",
+            &[Side::Master],
         )?),
     };
     let quiet = wanted.quiet || wanted.json;
@@ -53,10 +53,8 @@ pub fn rehearse(arguments: &RehearseArgs) -> Result<Done, Failure> {
     })?;
     progress.say("judging");
     let interrupted = stop.load(Ordering::Relaxed);
-    let facts = SessionFacts {
-        strokes_recorded: recording.as_ref().map(|_| run.strokes),
-        ..facts(&config, &run, interrupted)?
-    };
+    let mut facts = facts(&config, &run, interrupted)?;
+    facts.strokes.recorded = recording.as_ref().map(|_| run.strokes);
     drop(progress);
     write_surface(&run.surface, &folder)?;
     let mut remarks = vec![

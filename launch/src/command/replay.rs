@@ -114,7 +114,7 @@ fn again(
         // only the network of a live session counted its frames: what was overtaken is not lost
         summary.link.loss = None;
     }
-    let concluded = conclude::written(&evidence, (summary, audit), &folder)?;
+    let concluded = conclude::written(&evidence, summary, &audit, &folder)?;
     drop(progress);
     let stdout = match (wanted.json, wanted.quiet) {
         (true, _) => concluded.summary.to_json() + "\n",

@@ -68,21 +68,7 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
         .filter(|cell| rows.contains_key(&cell.index))
         .count();
     let stopped = stop.load(Ordering::Relaxed);
-    let mut notes = Vec::new();
-    if stopped {
-        notes.push(format!(
-            "Ended before its time, as was asked: {done} of {own} rows of shard {}. The same command with \
-             --out {} goes on.",
-            arguments.shard,
-            folder.display()
-        ));
-    } else if own < trial.rows() {
-        notes.push(format!(
-            "Shard {}: {own} of {} rows; `palpate trial merge` joins the parts.",
-            arguments.shard,
-            trial.rows()
-        ));
-    }
+    let notes: Vec<String> = unfilled(&run, done, stopped).into_iter().collect();
     let results = Results {
         trial: &trial,
         rows: &rows,
@@ -94,6 +80,25 @@ pub fn trial(arguments: &TrialArgs) -> Result<Done, Failure> {
         stdout: shown(&results, &folder, wanted)?,
         warning: stopped.then(|| notes[0].clone()),
         held: stopped || !rows.values().any(Row::broke),
+    })
+}
+
+/// What a reader must know of a trial whose rows are not all there.
+fn unfilled(run: &Run<'_>, done: usize, stopped: bool) -> Option<String> {
+    let (own, all) = (run.trial.cells(run.shard).len(), run.trial.rows());
+    if stopped {
+        return Some(format!(
+            "Ended before its time, as was asked: {done} of {own} rows of shard {}. The same command with \
+             --out {} goes on.",
+            run.shard,
+            run.folder.display()
+        ));
+    }
+    (own < all).then(|| {
+        format!(
+            "Shard {}: {own} of {all} rows; `palpate trial merge` joins the parts.",
+            run.shard
+        )
     })
 }
 

@@ -84,16 +84,7 @@ pub fn judged(config: &Config, run: VirtualRun) -> Result<Played, Failure> {
         command: "replay".into(),
         ..play::facts(config, &run, sites, false)?
     };
-    let evidence = Evidence {
-        config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
-        comparison: None,
-        remarks: &[],
-    };
-    let (summary, _) = conclude::measure(&evidence);
+    let (summary, _) = conclude::measure(&run.evidence(config, &facts));
     Ok(Played {
         config: config.clone(),
         run,

@@ -20,13 +20,14 @@ use super::loops::touches;
 use super::{SessionFacts, Traces, press};
 
 /// Borders of the cells along the error \[N\]; the first begins at 0, the last has no end.
-pub const ERRORS_N: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
+pub(crate) const ERRORS_N: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// Borders of the cells along the horizon \[s\], alike.
-pub const HORIZONS_S: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+pub(crate) const HORIZONS_S: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 
 /// The windows of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CorrectionCell {
     /// Errors from here \[N\].
     pub error_n_min: f64,

@@ -27,12 +27,12 @@
 //! | time offset | median of (j - i) over samples at which the reference changes | s |
 //! | value offset | root mean square of signal(j) - reference(i) along the path | as given |
 
-use palpate_session::stat::{latest, percentile};
+use palpate_session::stat::{latest, percentile, root_mean};
 use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
-use super::{SessionFacts, Traces, press};
+use super::{Traces, press};
 
 /// Sampling of both signals \[ns\]: 100 Hz, below what a press has to say.
 const SAMPLE_NS: i64 = 10_000_000;
@@ -66,18 +66,16 @@ pub struct Offset {
 /// earlier, from a twin): the sum of both is what the hand feels as delay \[s\]. The value is that of the
 /// force \[N\]. Nothing without contact.
 #[must_use]
-pub fn of_session(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Offset> {
-    let ahead = facts.slave_clock_ahead;
+pub fn of_session(traces: &Traces<'_>) -> Option<Offset> {
     let begin_ns = traces.master.first()?.now_ns;
     let end_ns = traces.master.last()?.now_ns;
-    let sample = |records: &[TickRecord], shift: Span, of: &dyn Fn(&TickRecord) -> f64| {
-        sampled(records, (begin_ns, end_ns), shift, of)
+    let sample = |records: &[TickRecord], of: &dyn Fn(&TickRecord) -> f64| {
+        sampled(records, begin_ns, end_ns, of)
     };
-    let none = Span(0);
-    let handle = sample(traces.master, none, &press::depth_m);
-    let robot = sample(traces.slave, ahead, &press::depth_m);
-    let felt = sample(traces.master, none, &press::push_n);
-    let met = sample(traces.slave, ahead, &|record| record.tissue_force_n[2]);
+    let handle = sample(traces.master, &press::depth_m);
+    let robot = sample(traces.slave, &press::depth_m);
+    let felt = sample(traces.master, &press::push_n);
+    let met = sample(traces.slave, &|record| record.tissue_force_n[2]);
     let there = offset(&handle, &robot)?;
     let back = offset(&met, &felt)?;
     Some(Offset {
@@ -90,18 +88,18 @@ pub fn of_session(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Offset> {
 /// offset. A wave line and a local spring answer the hand at once with another stiffness, and matching
 /// that with the remote force gives a number that is no delay.
 #[must_use]
-pub fn has_time(mode: Mode) -> bool {
+pub(crate) fn has_time(mode: Mode) -> bool {
     mode.relays_force() || mode.resolved() == Mode::Mmt
 }
 
 /// A trace at even times, the newest record before each; 0 before the first.
 fn sampled(
     records: &[TickRecord],
-    (begin_ns, end_ns): (i64, i64),
-    ahead: Span,
+    begin_ns: i64,
+    end_ns: i64,
     of: &dyn Fn(&TickRecord) -> f64,
 ) -> Vec<f64> {
-    let times: Vec<i64> = records.iter().map(|r| r.now_ns - ahead.0).collect();
+    let times: Vec<i64> = records.iter().map(|r| r.now_ns).collect();
     let count = ((end_ns - begin_ns) / SAMPLE_NS).clamp(0, SAMPLES_MAX as i64);
     let mut from = 0;
     let value = |k: i64| {
@@ -132,13 +130,13 @@ pub fn offset(reference: &[f64], signal: &[f64]) -> Option<Offset> {
         .filter(|(i, _)| change(*i) > MOVING * most)
         .map(|&(i, j)| (j as f64 - i as f64) * sample_s)
         .collect();
-    let squares: f64 = path
+    let squares: Vec<f64> = path
         .iter()
         .map(|&(i, j)| (signal[j] - reference[i]) * (signal[j] - reference[i]))
-        .sum();
+        .collect();
     Some(Offset {
         time_s: percentile(&mut times, 0.5)?,
-        value: (squares / path.len() as f64).sqrt(),
+        value: root_mean(&squares)?,
     })
 }
 

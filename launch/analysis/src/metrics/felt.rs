@@ -11,7 +11,7 @@ use palpate_transport::trace::TickRecord;
 use palpate_session::stat::percentile;
 
 /// Edge of a cell \[m\].
-pub const CELL_M: f64 = 0.003;
+pub(crate) const CELL_M: f64 = 0.003;
 
 /// Depths that are tried \[m\].
 const DEPTHS_M: [f64; 5] = [0.002, 0.003, 0.004, 0.005, 0.006];

@@ -6,7 +6,6 @@
 
 use palpate_calib::fit;
 use palpate_session::stat::latest;
-use palpate_transport::Span;
 use palpate_transport::trace::TickRecord;
 
 use super::Traces;
@@ -35,10 +34,9 @@ pub struct Free {
 /// Damping and inertia of free motion, from moments at which neither side touches anything; nothing if
 /// there are too few, or they cannot be told apart.
 #[must_use]
-pub fn free(traces: &Traces<'_>, slave_clock_ahead: Span) -> Option<Free> {
+pub fn free(traces: &Traces<'_>) -> Option<Free> {
     let master = traces.master;
-    let shown_ns = |record: &TickRecord| record.now_ns.saturating_sub(slave_clock_ahead.0);
-    let times: Vec<i64> = traces.slave.iter().map(shown_ns).collect();
+    let times: Vec<i64> = traces.slave.iter().map(|record| record.now_ns).collect();
     let mut from = 0;
     let touches = |record: &TickRecord| (0..3).any(|a| record.tissue_force_n[a].abs() > FREE_N);
     let mut clear = vec![true; master.len()];
@@ -102,22 +100,19 @@ mod tests {
             master: &master,
             slave: &[],
         };
-        let none = Span(0);
-        let found = free(&traces, none).expect("four seconds");
+        let found = free(&traces).expect("four seconds");
         assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
         assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
         let traces = Traces {
             master: &master[4000..],
             slave: &[],
         };
-        assert_eq!(free(&traces, none), None);
+        assert_eq!(free(&traces), None);
     }
 
-    /// A slave that began two seconds late, on a clock an hour ahead, touches where its clock says and not where its
-    /// records are numbered.
+    /// A slave that began two seconds late touches where the clock says and not where its records are numbered.
     #[test]
-    fn sides_are_paired_by_their_clocks() {
-        let ahead = Span(3_600_000_000_000);
+    fn sides_are_paired_by_the_clock() {
         let record = |tick: i64, push_n: f64| {
             let (sin, cos) = libm::sincos(core::f64::consts::TAU * 0.7 * tick as f64 * 1e-3);
             let a = core::f64::consts::TAU * 0.7 * 0.05 * cos;
@@ -137,7 +132,7 @@ mod tests {
         };
         let master: Vec<TickRecord> = (0..6000).map(|tick| record(tick, push_n(tick))).collect();
         let there = |tick: i64| TickRecord {
-            now_ns: tick * 1_000_000 + ahead.0,
+            now_ns: tick * 1_000_000,
             tissue_force_n: [0.0, 0.0, push_n(tick), 0.0],
             ..TickRecord::default()
         };
@@ -146,7 +141,7 @@ mod tests {
             master: &master,
             slave: &slave,
         };
-        let found = free(&traces, ahead).expect("five seconds");
+        let found = free(&traces).expect("five seconds");
         assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
         assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
     }

@@ -2,10 +2,11 @@
 //!
 //! Source: ours; the bound on a correction's force step is teleop section 4.
 
-use palpate_session::stat::{latest, percentile};
+use palpate_session::lab::PERIOD;
+use palpate_session::stat::percentile;
 use palpate_transport::trace::{Events, TickRecord};
 
-use super::{SessionFacts, Traces, correction, press};
+use super::{SessionFacts, Traces, correction, paired, press};
 use crate::summary::{ContactLaw, ServoSummary, TwinSummary};
 
 /// Window in which force steps of updates add up \[ticks\]: 100 ms, teleop section 4.
@@ -21,12 +22,12 @@ fn both<'a>(traces: &Traces<'a>) -> impl Iterator<Item = &'a TickRecord> + use<'
 /// Measures the servo loops; only the period is known of virtual time.
 #[must_use]
 pub fn servo(traces: &Traces<'_>, facts: &SessionFacts) -> ServoSummary {
-    let period_us = Some(facts.period.0 as f64 * 1e-3);
+    let period_us = Some(PERIOD.0 as f64 * 1e-3);
     let Some(live) = &facts.live else {
         return ServoSummary {
             period_us,
-            missed_ticks: facts.missed_ticks,
-            records_lost: facts.records_lost,
+            missed_ticks: facts.losses.missed_ticks,
+            records_lost: facts.losses.records_lost,
             ..ServoSummary::default()
         };
     };
@@ -41,9 +42,9 @@ pub fn servo(traces: &Traces<'_>, facts: &SessionFacts) -> ServoSummary {
         compute_us_p50: percentile(&mut compute, 0.5),
         compute_us_p999: percentile(&mut compute, 0.999),
         compute_us_max: percentile(&mut compute, 1.0),
-        late_ticks: Some(both(traces).filter(|r| r.late_ns >= facts.period.0).count() as u64),
-        missed_ticks: facts.missed_ticks,
-        records_lost: facts.records_lost,
+        late_ticks: Some(both(traces).filter(|r| r.late_ns >= PERIOD.0).count() as u64),
+        missed_ticks: facts.losses.missed_ticks,
+        records_lost: facts.losses.records_lost,
         late_causes: live.late_causes.clone(),
         allocations: live.allocations,
         bare_timer_us_p99: live.bare_timer_us_p99,
@@ -119,16 +120,10 @@ pub(super) fn touches(record: &TickRecord) -> bool {
 /// prediction is the delay from master to slave. Nothing without contact.
 fn prediction_error(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
     let shift = press::alignment(traces, facts)?;
-    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut squares, mut power) = (0, 0.0, 0.0);
-    for master in traces.master {
-        let at_ns = master.now_ns.saturating_add(shift.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let remote = &traces.slave[index].tissue_force_n;
-        for (own, there) in master.tissue_force_n.iter().zip(remote).take(3) {
+    let (mut squares, mut power) = (0.0, 0.0);
+    for (master, slave) in paired(traces.master, shift, traces.slave) {
+        let forces = master.tissue_force_n.iter().zip(&slave.tissue_force_n);
+        for (own, there) in forces.take(3) {
             squares += (own - there) * (own - there);
             power += there * there;
         }

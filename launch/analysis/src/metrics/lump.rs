@@ -14,6 +14,7 @@ use super::SiteStiffness;
 
 /// Local stiffness of one site, felt and true.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LocalStiffness {
     /// Number of the site, which is the phase of its presses.
     pub phase: u16,
@@ -44,7 +45,7 @@ impl From<&SiteStiffness> for LocalStiffness {
 
 /// d' of the stiffness felt; unknown without sites of both kinds, or if nothing tells their spread.
 #[must_use]
-pub fn displayed(sites: &[LocalStiffness]) -> Option<f64> {
+pub(crate) fn displayed(sites: &[LocalStiffness]) -> Option<f64> {
     let value = |site: &LocalStiffness| Some((site.displayed_npm?, site.displayed_error_npm?));
     index(sites, value)
 }

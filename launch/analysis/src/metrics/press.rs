@@ -7,12 +7,12 @@
 //! pass for stiffness. A press that this does not explain has no stiffness, and says why.
 
 use palpate_calib::fit;
-use palpate_session::stat::{latest, mean, percentile};
+use palpate_session::stat::{mean, percentile, root_mean};
 use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
-use super::{LocalStiffness, SessionFacts, Site, Traces, etvo, impedance, lump, track};
+use super::{LocalStiffness, SessionFacts, Site, Traces, etvo, impedance, lump, paired, track};
 use crate::summary::ContactSummary;
 
 /// Phases of presses, one a site.
@@ -38,7 +38,7 @@ const EXPLAINED: f64 = 0.75;
 
 /// Length below which a press is quick \[s\]. Ours, from ten sessions on the built-in sheet at two
 /// delays: presses of 0.43 s felt tens of percent too stiff, those of 0.65 s less than 5 %.
-pub const QUICK_S: f64 = 0.6;
+pub(crate) const QUICK_S: f64 = 0.6;
 
 /// Share of the sites of a kind that must have a stiffness for their mean to speak for all.
 const TOLD: f64 = 0.5;
@@ -241,7 +241,7 @@ fn persistence(residuals: &[f64]) -> f64 {
 
 /// Displayed stiffness of every site, from the last press there.
 #[must_use]
-pub fn by_site(presses: &[Press], sites: &[Site]) -> Vec<SiteStiffness> {
+pub(crate) fn by_site(presses: &[Press], sites: &[Site]) -> Vec<SiteStiffness> {
     let of_site = |&site: &Site| {
         let last = last_at(presses, &site);
         let felt = last.map(|press| press.displayed_npm);
@@ -304,8 +304,8 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
         .filter_map(|site| last_at(&presses, site)?.rest)
         .collect();
     let of_rest = |which: usize| mean(&rest.iter().map(|both| both[which]).collect::<Vec<_>>());
-    let free = impedance::free(traces, facts.slave_clock_ahead);
-    let offset = etvo::of_session(traces, facts);
+    let free = impedance::free(traces);
+    let offset = etvo::of_session(traces);
     let timed = Mode::named(&facts.mode).is_some_and(etvo::has_time);
     ContactSummary {
         stiffness_unknown: match displayed {
@@ -387,37 +387,28 @@ fn press_s(master: &[TickRecord], presses: &[Press], sites: &[Site]) -> Option<f
 /// is of the motion of now, which the robot makes one forward delay later; without, the force is
 /// what the robot met one backward delay ago. Nothing of a session that switched its method.
 #[must_use]
-pub fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Span> {
-    let shift = match facts.feels_twin()? {
+pub(crate) fn alignment(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Span> {
+    Some(match facts.feels_twin()? {
         true => track::forward_delay(traces, facts),
         false => Span(-track::backward_delay(traces, facts).0),
-    };
-    Some(shift + facts.slave_clock_ahead)
+    })
 }
 
 /// Root mean square of force on the hand minus remote contact force, over the moments in which
 /// either is in contact \[N\].
 fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
     let shift = alignment(traces, facts)?;
-    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut squares, mut count) = (0, 0.0, 0_u64);
-    for master in traces.master {
-        let at_ns = master.now_ns.saturating_add(shift.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let remote = &traces.slave[index].tissue_force_n;
+    let mut squares = Vec::new();
+    for (master, slave) in paired(traces.master, shift, traces.slave) {
+        let remote = &slave.tissue_force_n;
         let hand = master.port_force_n.map(|f| -f);
         let contact = (0..3).any(|a| remote[a].abs() > FORCE_N_MIN || hand[a].abs() > FORCE_N_MIN);
         if contact {
-            squares += (0..3)
-                .map(|a| (hand[a] - remote[a]) * (hand[a] - remote[a]))
-                .sum::<f64>();
-            count += 1;
+            let off2_n2 = |a: usize| (hand[a] - remote[a]) * (hand[a] - remote[a]);
+            squares.push((0..3).map(off2_n2).sum());
         }
     }
-    (count > 0).then(|| (squares / count as f64).sqrt())
+    root_mean(&squares)
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl Tally {
 
     /// Frames that the slave took, and that the master took; unknown of a side without records.
     #[must_use]
-    pub fn frames_used(&self) -> [Option<u64>; 2] {
+    pub(crate) fn frames_used(&self) -> [Option<u64>; 2] {
         [&self.slave, &self.master]
             .map(|side| side.newest.as_ref().map(|newest| newest.received_count))
     }

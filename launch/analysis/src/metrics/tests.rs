@@ -103,8 +103,7 @@ fn known_facts() -> SessionFacts {
         command: "lab".to_owned(),
         seed: Some(7),
         mode: "mmt".to_owned(),
-        oneway_fwd: Some(Span(FWD_NS)),
-        oneway_back: Some(Span(BACK_NS)),
+        oneway: [Some(Span(FWD_NS)), Some(Span(BACK_NS))],
         sites: (1..=9).map(site).collect(),
         twin: Some(TwinFacts {
             method: "idms".to_owned(),
@@ -118,8 +117,7 @@ fn known_facts() -> SessionFacts {
             contact: None,
         }),
         frame_bytes: Some(400),
-        missed_ticks: Some(0),
-        records_lost: Some(0),
+        losses: TickLosses::NONE,
         live: Some(LiveFacts::default()),
         ..SessionFacts::default()
     }
@@ -137,7 +135,7 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
         slave_clock_ahead: Span(0),
     };
     let audit = audit(&ports, 600);
-    let summary = measure(&traces, (&audit, &Tally::of(&traces)), &example.facts);
+    let summary = measure(&traces, &audit, &Tally::of(&traces), &example.facts);
     (audit, summary)
 }
 
@@ -338,7 +336,8 @@ fn the_summary_obeys_the_schema_and_virtual_time_knows_no_lateness() {
 fn nothing_gives_nothing() {
     let summary = measure(
         &Traces::default(),
-        (&Audit::default(), &Tally::default()),
+        &Audit::default(),
+        &Tally::default(),
         &SessionFacts::default(),
     );
     assert_eq!(summary.contact, Default::default());

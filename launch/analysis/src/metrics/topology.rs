@@ -19,12 +19,12 @@ pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
         equal: twin.zip(tissue).map(|(twin, tissue)| twin == tissue),
         strokes: twin.and(master).map(|record| record.strokes),
         strokes_done: tissue.and(slave).map(|record| record.strokes),
-        links_cut: twin.and(facts.links_cut),
+        links_cut: twin.and(facts.strokes.links_cut),
         instrument_ticks: master.map(|_| instrument_ticks),
         blunted_ticks: master.map(|_| blunted_ticks),
         strokes_refused: slave.map(|_| strokes_refused),
         first_refused: slave.and(tally.refused()),
-        strokes_recorded: twin.and(facts.strokes_recorded),
+        strokes_recorded: twin.and(facts.strokes.recorded),
     }
 }
 

@@ -3,11 +3,11 @@
 //! Source: teleop section 7 (position RMSE, drift), E7 (drift d = x_m delayed - x_sd). Motion is
 //! compared with what the handle did one forward delay earlier, x to z only.
 
-use palpate_session::stat::{latest, percentile};
+use palpate_session::stat::{percentile, root_mean};
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{Axes, Span};
 
-use super::{SessionFacts, Traces};
+use super::{SessionFacts, Traces, paired};
 use crate::summary::TrackingSummary;
 
 /// Window of the drift's mean \[records\]: 100 ms, so that delay jitter does not count as drift.
@@ -23,14 +23,12 @@ const OUTAGE_NS: i64 = 100_000_000;
 #[must_use]
 pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
     let delay = forward_delay(traces, facts);
-    let offsets = offsets(traces, delay, facts.slave_clock_ahead);
+    let offsets = offsets(traces, delay);
     if offsets.is_empty() {
         return TrackingSummary::default();
     }
-    let squares: f64 = offsets
-        .iter()
-        .map(|o| o.robot.iter().map(|d| d * d).sum::<f64>())
-        .sum();
+    let square = |o: &Offset<'_>| o.robot.iter().map(|d| d * d).sum();
+    let squares: Vec<f64> = offsets.iter().map(square).collect();
     let drift: Vec<f64> = offsets
         .windows(DRIFT_WINDOW.min(offsets.len()))
         .map(|window| {
@@ -41,7 +39,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
         })
         .collect();
     TrackingSummary {
-        position_rmse_mm: Some((squares / offsets.len() as f64).sqrt() * 1e3),
+        position_rmse_mm: root_mean(&squares).map(|off_m| off_m * 1e3),
         drift_mm_max: drift.iter().copied().reduce(f64::max),
         drift_mm_end: drift.last().copied(),
         resync_ms_max: resync_ms(traces.slave, &offsets),
@@ -50,18 +48,14 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> TrackingSummary {
 
 /// Delay from master to slave: as known, else the median of the slave's estimates, else zero.
 #[must_use]
-pub fn forward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
-    facts
-        .oneway_fwd
-        .unwrap_or_else(|| median_oneway(traces.slave))
+pub(crate) fn forward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts.oneway[0].unwrap_or_else(|| median_oneway(traces.slave))
 }
 
 /// Delay from slave to master, likewise.
 #[must_use]
-pub fn backward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
-    facts
-        .oneway_back
-        .unwrap_or_else(|| median_oneway(traces.master))
+pub(crate) fn backward_delay(traces: &Traces<'_>, facts: &SessionFacts) -> Span {
+    facts.oneway[1].unwrap_or_else(|| median_oneway(traces.master))
 }
 
 fn median_oneway(receiver: &[TickRecord]) -> Span {
@@ -74,29 +68,20 @@ fn median_oneway(receiver: &[TickRecord]) -> Span {
 }
 
 /// Offsets at one tick of the slave \[m\].
-struct Offset {
-    slave_index: usize,
+struct Offset<'a> {
+    slave: &'a TickRecord,
     robot: [f64; 3],
     port: [f64; 3],
 }
 
-fn offsets(traces: &Traces<'_>, delay: Span, ahead: Span) -> Vec<Offset> {
-    let times: Vec<i64> = traces.master.iter().map(|r| r.now_ns).collect();
-    let (mut from, mut offsets) = (0, Vec::with_capacity(traces.slave.len()));
-    for (slave_index, slave) in traces.slave.iter().enumerate() {
-        let at_ns = slave.now_ns.saturating_sub(ahead.0).saturating_sub(delay.0);
-        let Some(index) = latest(&times, from, at_ns) else {
-            continue;
-        };
-        from = index;
-        let master = &traces.master[index];
-        offsets.push(Offset {
-            slave_index,
-            robot: difference(&master.position_m, &slave.position_m),
-            port: difference(&master.port_position_m, &slave.port_position_m),
-        });
-    }
-    offsets
+fn offsets<'a>(traces: &Traces<'a>, delay: Span) -> Vec<Offset<'a>> {
+    let offset = |(slave, master): (&'a TickRecord, &'a TickRecord)| Offset {
+        slave,
+        robot: difference(&master.position_m, &slave.position_m),
+        port: difference(&master.port_position_m, &slave.port_position_m),
+    };
+    let pairs = paired(traces.slave, Span(-delay.0), traces.master);
+    pairs.map(offset).collect()
 }
 
 fn difference(a: &Axes, b: &Axes) -> [f64; 3] {
@@ -109,7 +94,7 @@ fn length(v: &[f64; 3]) -> f64 {
 
 /// Longest time from the first fresh frame after an outage to an offset below [`RESYNCED_M`];
 /// an outage that never mends counts to the end of the records. Nothing without an outage.
-fn resync_ms(slave: &[TickRecord], offsets: &[Offset]) -> Option<f64> {
+fn resync_ms(slave: &[TickRecord], offsets: &[Offset<'_>]) -> Option<f64> {
     let mut ages: Vec<f64> = slave
         .iter()
         .filter(|r| r.age_ns >= 0)
@@ -118,7 +103,7 @@ fn resync_ms(slave: &[TickRecord], offsets: &[Offset]) -> Option<f64> {
     let limit_ns = percentile(&mut ages, 0.5)? as i64 + OUTAGE_NS;
     let (mut out, mut since_ns, mut worst_ms) = (false, None, None::<f64>);
     for offset in offsets {
-        let record = &slave[offset.slave_index];
+        let record = offset.slave;
         if record.age_ns > limit_ns {
             (out, since_ns) = (true, None);
         } else if std::mem::take(&mut out) {

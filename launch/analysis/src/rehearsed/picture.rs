@@ -62,20 +62,22 @@ impl Pictures {
     #[must_use]
     pub fn of(specimen: &Specimen) -> Self {
         let middle_m = specimen.middle_m();
-        let section = |axis: usize, across: usize, name: &str| {
-            section(specimen, (axis, middle_m[axis]), across, name)
-        };
         Self {
-            sections: vec![section(1, 0, "x and z at y"), section(0, 1, "y and z at x")],
+            sections: vec![
+                section(specimen, &middle_m, 1, "x and z at y"),
+                section(specimen, &middle_m, 0, "y and z at x"),
+            ],
             surface: seen(specimen),
         }
     }
 }
 
-fn section(specimen: &Specimen, (axis, at_m): (usize, f64), across: usize, name: &str) -> Section {
+/// A section across the x or the y axis, 0 or 1, through a place.
+fn section(specimen: &Specimen, through_m: &Vec3, axis: usize, name: &str) -> Section {
+    let (across, at_m) = (1 - axis, through_m[axis]);
     let mut cells: Vec<Cell> = Vec::new();
     let mut shown_mm = at_m * 1e3;
-    for (place_m, cuts, colour, there) in specimen.layer((axis, at_m)) {
+    for (place_m, cuts, colour, there) in specimen.layer(axis, at_m) {
         shown_mm = place_m[axis] * 1e3;
         cells.push(Cell {
             at_mm: [place_m[across] * 1e3, place_m.z * 1e3],

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much of a label there was and is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Amount {
     /// Name of the material.
     pub label: String,
@@ -196,7 +197,7 @@ impl Specimen {
     }
 
     /// Both ends of every link, at rest \[m\].
-    pub fn links_m(&self) -> impl Iterator<Item = (Vec3, Vec3)> {
+    pub(crate) fn links_m(&self) -> impl Iterator<Item = (Vec3, Vec3)> {
         let elements = self.tissue.elements();
         (0..elements.slots()).flat_map(move |element| {
             Direction::UP.into_iter().filter_map(move |to| {
@@ -208,7 +209,7 @@ impl Specimen {
 
     /// Distance of neighbours along the three axes \[m\].
     #[must_use]
-    pub const fn spacings_m(&self) -> [f64; 3] {
+    pub(crate) const fn spacings_m(&self) -> [f64; 3] {
         self.spacing_m
     }
 
@@ -239,7 +240,8 @@ impl Specimen {
     /// which an element was cut off though both are there, colour, and whether it is there.
     pub fn layer(
         &self,
-        (axis, at_m): (usize, f64),
+        axis: usize,
+        at_m: f64,
     ) -> impl Iterator<Item = (Vec3, [bool; 3], [u8; 4], bool)> {
         let half_m = 0.5 * self.spacing_m[axis] * (1.0 + 1e-9);
         let far_m = move |origin: &Origin| (origin.at_m[axis] - at_m).abs();

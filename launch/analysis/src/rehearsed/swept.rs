@@ -18,7 +18,7 @@ pub struct Blade {
 
 /// The way of a blade.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Swept {
+pub(crate) struct Swept {
     blades: Vec<Blade>,
     /// Way of the tip until each blade \[m\].
     way_m: Vec<f64>,
@@ -29,7 +29,7 @@ const KEPT_M: f64 = 2e-4;
 
 impl Swept {
     /// Takes note of a blade's place.
-    pub fn add(&mut self, blade: Blade) {
+    pub(crate) fn add(&mut self, blade: Blade) {
         let last = self.blades.last();
         let gone_m = last.map_or(f64::INFINITY, |last| {
             (blade.tip_m - last.tip_m)
@@ -47,7 +47,7 @@ impl Swept {
     /// Whether a line crosses the way, at least a margin \[m\] from its edge: from where the tip was, where it set
     /// out, and where it came to.
     #[must_use]
-    pub fn crosses(&self, (a_m, b_m): (Vec3, Vec3), margin_m: f64) -> bool {
+    pub(crate) fn crosses(&self, a_m: Vec3, b_m: Vec3, margin_m: f64) -> bool {
         let whole_m = self.way_m.last().copied().unwrap_or(0.0);
         self.blades
             .windows(2)
@@ -111,6 +111,10 @@ mod tests {
         (Vec3::new(x, -0.001, z), Vec3::new(x, 0.001, z))
     }
 
+    fn is_crossed(swept: &Swept, link: (Vec3, Vec3), margin_m: f64) -> bool {
+        swept.crosses(link.0, link.1, margin_m)
+    }
+
     #[test]
     fn tp_02_links_through_the_swept_surface_are_told_from_those_beside_it() {
         let swept = straight();
@@ -120,14 +124,14 @@ mod tests {
             (0.0, -0.0065, false),
             (0.012, -0.002, false),
         ] {
-            assert_eq!(swept.crosses(across(x, z), 0.0), crosses, "{x} {z}");
+            assert_eq!(is_crossed(&swept, across(x, z), 0.0), crosses, "{x} {z}");
         }
         let beside = (Vec3::new(0.0, 0.001, -0.002), Vec3::new(0.0, 0.003, -0.002));
-        assert!(!swept.crosses(beside, 0.0));
+        assert!(!is_crossed(&swept, beside, 0.0));
         // a margin leaves out the edge and nothing else
-        assert!(swept.crosses(across(0.0, -0.002), 0.002));
-        assert!(!swept.crosses(across(0.0, -0.0051), 0.002));
-        assert!(!swept.crosses(across(0.0095, -0.002), 0.002));
-        assert!(!Swept::default().crosses(across(0.0, -0.002), 0.0));
+        assert!(is_crossed(&swept, across(0.0, -0.002), 0.002));
+        assert!(!is_crossed(&swept, across(0.0, -0.0051), 0.002));
+        assert!(!is_crossed(&swept, across(0.0095, -0.002), 0.002));
+        assert!(!is_crossed(&Swept::default(), across(0.0, -0.002), 0.0));
     }
 }

@@ -82,7 +82,7 @@ impl Task {
                 from_m,
                 to_m,
                 force_n,
-            } => traced(ticks, (*from_m, *to_m), *force_n),
+            } => traced(ticks, *from_m, *to_m, *force_n),
             Self::Grasp { force_n, hold_s } => grasped(ticks, *force_n, *hold_s),
         };
         let ns = |tick: Option<&TickRecord>| tick.map_or(0, |tick| tick.now_ns);
@@ -149,7 +149,8 @@ fn ranked(true_npm: &[f64], order: &[usize]) -> (f64, bool, Parts) {
 /// Share of the line that was touched, times the share of that time with a force in its band.
 fn traced(
     ticks: &[TickRecord],
-    (from_m, to_m): ([f64; 2], [f64; 2]),
+    from_m: [f64; 2],
+    to_m: [f64; 2],
     force_n: f64,
 ) -> (f64, bool, Parts) {
     let along = [0, 1].map(|axis| to_m[axis] - from_m[axis]);

@@ -27,6 +27,7 @@ use crate::summary::Check;
 
 /// What a step did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepOutcome {
     /// Its name.
     pub name: String,
@@ -52,6 +53,7 @@ pub struct StepOutcome {
 
 /// What a rehearsed script did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// Name of the script.
     pub script: String,
@@ -93,6 +95,30 @@ const LATER_S: f64 = 0.05;
 /// Most pieces that are listed.
 const LISTED: usize = 20;
 
+/// What the hand felt and took so far.
+#[derive(Default)]
+struct Hand {
+    peak_n: f64,
+    /// Energy that the handle has given, and the least of it.
+    taken_j: f64,
+    least_j: f64,
+    before: Option<TickRecord>,
+}
+
+impl Hand {
+    /// Books the energy that the handle has given, from the signals of its port.
+    fn take(&mut self, record: &TickRecord) {
+        if let Some(before) = &self.before {
+            for axis in 0..AXES {
+                let way_m = record.held_to_m[axis] - before.position_m[axis];
+                self.taken_j += before.port_force_n[axis] * way_m;
+            }
+            self.least_j = self.least_j.min(self.taken_j);
+        }
+        self.before = Some(*record);
+    }
+}
+
 /// A session that is being followed.
 pub struct Watch {
     params: ProcedureParams,
@@ -112,10 +138,7 @@ pub struct Watch {
     over: usize,
     ledger: Ledger,
     stored_first_j: Option<f64>,
-    peak_n: f64,
-    hand_j: f64,
-    hand_least_j: f64,
-    before: Option<TickRecord>,
+    hand: Hand,
     twin: Option<u64>,
     radius_m: f64,
     /// Steps in which an instrument worked, each as it was in its midst.
@@ -171,10 +194,7 @@ impl Watch {
             over: 0,
             ledger: Ledger::default(),
             stored_first_j: None,
-            peak_n: 0.0,
-            hand_j: 0.0,
-            hand_least_j: 0.0,
-            before: None,
+            hand: Hand::default(),
             twin: None,
             radius_m: config.master.predict.tool_radius_m,
             caught: Vec::new(),
@@ -194,7 +214,10 @@ impl Watch {
         (self.ledger, self.twin) = (view.ledger, view.topology);
         self.stored_first_j.get_or_insert(view.ledger.stored_j());
         // a tick that only asked the twin, or was missed, shows what the last step changed once more
-        let again = self.before.is_some_and(|before| before.tick == record.tick);
+        let again = self
+            .hand
+            .before
+            .is_some_and(|before| before.tick == record.tick);
         let stepped = record.events & Events::MASKED == 0 && !again;
         let changes = if stepped { view.changes } else { &[] };
         if let Some(specimen) = &mut self.specimen {
@@ -205,7 +228,7 @@ impl Watch {
             .map(|axis| force_n[axis] * force_n[axis])
             .sum::<f64>()
             .sqrt();
-        self.peak_n = self.peak_n.max(felt_n);
+        self.hand.peak_n = self.hand.peak_n.max(felt_n);
         if let Some(step) = step {
             self.count(step, changes, felt_n);
             self.sweep(step, record);
@@ -213,7 +236,7 @@ impl Watch {
                 self.catch(step, record, &view);
             }
         }
-        self.give(record);
+        self.hand.take(record);
     }
 
     fn count(&mut self, step: usize, changes: &[Change], felt_n: f64) {
@@ -252,7 +275,7 @@ impl Watch {
             None => {}
         }
         let held = Held::of(record, self.radius_m);
-        self.caught.push((step, Operated::of(view, (held, at_s))));
+        self.caught.push((step, Operated::of(view, held, at_s)));
     }
 
     /// Pictures of what was kept.
@@ -284,18 +307,6 @@ impl Watch {
                 top_m,
             });
         }
-    }
-
-    /// Books the energy that the handle has given to the hand, from the signals of its port.
-    fn give(&mut self, record: &TickRecord) {
-        if let Some(before) = &self.before {
-            for axis in 0..AXES {
-                let way_m = record.held_to_m[axis] - before.position_m[axis];
-                self.hand_j += before.port_force_n[axis] * way_m;
-            }
-            self.hand_least_j = self.hand_least_j.min(self.hand_j);
-        }
-        self.before = Some(*record);
     }
 
     /// Ends the step at hand: what must hold at its end is judged now.
@@ -333,7 +344,7 @@ impl Watch {
             let name = "least energy in the twin and its coupling, at the handle";
             checks.push(Check::at_least(
                 name,
-                Some(self.hand_least_j),
+                Some(self.hand.least_j),
                 -TOLERANCE_J,
                 "J",
             ));

@@ -14,7 +14,7 @@ pub(super) fn sections(input: &ReportInput<'_>) -> String {
     let body: String = attempts
         .rows()
         .iter()
-        .map(|row| one(attempts, row))
+        .map(|(task, scene)| one(attempts, task, scene))
         .collect();
     if body.is_empty() {
         return body;
@@ -22,7 +22,7 @@ pub(super) fn sections(input: &ReportInput<'_>) -> String {
     section("attempts", "Attempts", &body)
 }
 
-fn one(attempts: &Attempts, (task, scene): &(String, String)) -> String {
+fn one(attempts: &Attempts, task: &str, scene: &str) -> String {
     let progress = attempts.progress(task, scene);
     let scores = attempts.scores(task, scene);
     let name = format!("{task} on {scene}");

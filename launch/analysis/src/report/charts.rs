@@ -19,33 +19,14 @@ const RATE_WINDOW: usize = 100;
 /// Bins per decade of the histograms.
 const BINS: usize = 12;
 
-/// A record's time since the master's first record, on the master's clock \[s\].
+/// A record's time since the master's first record, all on one clock \[s\].
 fn at_s(input: &ReportInput<'_>, record: &TickRecord) -> f64 {
-    let own = match record.side {
-        palpate_transport::trace::Side::Master => 0,
-        palpate_transport::trace::Side::Slave => input.facts.slave_clock_ahead.0,
-    };
-    record
-        .now_ns
-        .saturating_sub(own)
-        .saturating_sub(start_ns(input)) as f64
-        * 1e-9
+    record.now_ns.saturating_sub(start_ns(input)) as f64 * 1e-9
 }
 
 fn start_ns(input: &ReportInput<'_>) -> i64 {
-    let ahead = input.facts.slave_clock_ahead.0;
-    let slave = input
-        .traces
-        .slave
-        .first()
-        .map(|r| r.now_ns.saturating_sub(ahead));
-    input
-        .traces
-        .master
-        .first()
-        .map(|r| r.now_ns)
-        .or(slave)
-        .unwrap_or(0)
+    let first = input.traces.master.first().or(input.traces.slave.first());
+    first.map_or(0, |record| record.now_ns)
 }
 
 fn trace(
@@ -315,12 +296,8 @@ pub(super) fn ledgers(input: &ReportInput<'_>) -> String {
 
 /// One-way delays with their bounds, a chart for each direction.
 pub(super) fn delay(input: &ReportInput<'_>) -> String {
-    let there = one_delay(input, input.traces.slave, ("to the robot", Ink::Slave));
-    let back = one_delay(
-        input,
-        input.traces.master,
-        ("back to the hand", Ink::Master),
-    );
+    let there = one_delay(input, input.traces.slave, "to the robot", Ink::Slave);
+    let back = one_delay(input, input.traces.master, "back to the hand", Ink::Master);
     there.figure("") + &back.figure(
         "Delay of the newest frame as each side estimates it: the line is the middle, the band its \
          spread, and the pale band the bound within which the truth must lie, since two clocks can \
@@ -328,7 +305,7 @@ pub(super) fn delay(input: &ReportInput<'_>) -> String {
     )
 }
 
-fn one_delay(input: &ReportInput<'_>, records: &[TickRecord], (name, ink): (&str, Ink)) -> Chart {
+fn one_delay(input: &ReportInput<'_>, records: &[TickRecord], name: &str, ink: Ink) -> Chart {
     let known: Vec<TickRecord> = records
         .iter()
         .filter(|r| r.oneway_ns >= 0 && r.oneway_bound_ns >= 0)

@@ -43,20 +43,17 @@ pub(super) fn body(input: &ReportInput<'_>, ground: &Ground) -> Option<String> {
     .filter_map(|(name, map)| Some((name, map?)))
     .collect();
     let (name, first) = maps.first()?;
-    let values = || maps.iter().flat_map(|(_, map)| map.cells.values().copied());
-    let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let lumps = ground.lumps.as_deref().unwrap_or_default();
-    let frame = Frame::around(&maps, lumps);
+    let frame = Frame::around(&maps, ground.lumps.as_deref().unwrap_or_default())?;
     let mut html = String::from("<div class=\"maps\">");
     for (name, map) in &maps {
-        let svg = frame.svg(name, map, lumps, (low, high));
+        let svg = frame.svg(name, map);
         let deep = number(map.depth_m * 1e3);
         let _ = write!(
             html,
             "<figure><div class=\"mapname\">{name}, {deep} mm deep</div>{svg}</figure>"
         );
     }
-    html += &scale(low, high, "N/m");
+    html += &scale(frame.least_npm, frame.most_npm, "N/m");
     html += "</div>\n";
     let _ = write!(
         html,
@@ -103,29 +100,37 @@ fn words(name: &str, map: &FeltMap, lumps: Option<&[Lump]>) -> String {
     text
 }
 
-/// The part of the plane that all maps show \[mm\].
-struct Frame {
+/// What all maps share: the part of the plane \[mm\], its lumps, and the scale of colours \[N/m\].
+struct Frame<'a> {
     low: [f64; 2],
     high: [f64; 2],
+    lumps: &'a [Lump],
+    least_npm: f64,
+    most_npm: f64,
 }
 
-impl Frame {
-    fn around(maps: &[(&str, FeltMap)], lumps: &[Lump]) -> Self {
+impl<'a> Frame<'a> {
+    /// Around maps with their lumps; none if no map has a cell.
+    fn around(maps: &[(&str, FeltMap)], lumps: &'a [Lump]) -> Option<Self> {
+        let values = || maps.iter().flat_map(|(_, map)| map.cells.values().copied());
         let cells = maps.iter().flat_map(|(_, map)| map.cells.keys());
         let places = cells.map(|&cell| (felt::middle_m(cell), 0.5 * CELL_M));
-        let lumps = lumps.iter().map(|lump| (lump.center_m, lump.radius_m));
+        let around = lumps.iter().map(|lump| (lump.center_m, lump.radius_m));
         let mut frame = Self {
             low: [f64::MAX; 2],
             high: [f64::MIN; 2],
+            lumps,
+            least_npm: values().reduce(f64::min)?,
+            most_npm: values().reduce(f64::max)?,
         };
-        for (place_m, around_m) in places.chain(lumps) {
+        for (place_m, around_m) in places.chain(around) {
             for (axis, at_m) in place_m.into_iter().enumerate() {
                 let (low, high) = (1e3 * (at_m - around_m), 1e3 * (at_m + around_m));
                 frame.low[axis] = frame.low[axis].min(low - MARGIN_MM);
                 frame.high[axis] = frame.high[axis].max(high + MARGIN_MM);
             }
         }
-        frame
+        Some(frame)
     }
 
     /// x and y on the picture, whose y grows downward.
@@ -133,7 +138,7 @@ impl Frame {
         [(x - self.low[0]) * UNITS, (self.high[1] - y) * UNITS]
     }
 
-    fn svg(&self, name: &str, map: &FeltMap, lumps: &[Lump], (low, high): (f64, f64)) -> String {
+    fn svg(&self, name: &str, map: &FeltMap) -> String {
         let [width, height] = [0, 1].map(|axis| (self.high[axis] - self.low[axis]) * UNITS);
         let mut svg = format!(
             "<svg role=\"img\" aria-label=\"stiffness {name}\" viewBox=\"0 0 {width:.0} {height:.0}\">\
@@ -143,7 +148,7 @@ impl Frame {
         for (&cell, &npm) in &map.cells {
             let [x_mm, y_mm] = felt::middle_m(cell).map(|m| m * 1e3);
             let [x, y] = self.at([x_mm, y_mm]);
-            let [r, g, b] = colour_at(Some(npm), low, high).unwrap_or_default();
+            let [r, g, b] = colour_at(Some(npm), self.least_npm, self.most_npm).unwrap_or_default();
             let _ = write!(
                 svg,
                 "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{edge:.1}\" height=\"{edge:.1}\" fill=\"rgb({r},{g},{b})\">\
@@ -152,7 +157,7 @@ impl Frame {
                 y - 0.5 * edge
             );
         }
-        for lump in lumps {
+        for lump in self.lumps {
             let [x, y] = self.at(lump.center_m.map(|m| m * 1e3));
             let _ = write!(
                 svg,
@@ -222,8 +227,10 @@ mod tests {
             "{text}"
         );
         assert!(words("felt", &map, Some(&[])).contains("No lump"));
-        let frame = Frame::around(&[("felt", map.clone())], &[lump]);
-        let svg = frame.svg("felt", &map, &[lump], (70.0, 140.0));
+        let (maps, lumps) = ([("felt", map)], [lump]);
+        let frame = Frame::around(&maps, &lumps).expect("cells");
+        assert_eq!((frame.least_npm, frame.most_npm), (70.0, 140.0));
+        let svg = frame.svg("felt", &maps[0].1);
         assert_eq!(svg.matches("<title>").count(), 3);
         assert_eq!(svg.matches("<circle").count(), 1);
         for mm in [">0<", ">10<", ">20<"] {

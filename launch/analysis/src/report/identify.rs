@@ -30,7 +30,9 @@ pub fn render(input: &IdentifyInput<'_>) -> String {
     let class = if held { "good" } else { "bad" };
     let title = format!("{} from touch", input.twin);
     let mut html = head(
-        (&title, "identify", "parameters from touch"),
+        &title,
+        "identify",
+        "parameters from touch",
         class,
         &opening(found),
     );

@@ -38,7 +38,7 @@ pub struct Panel<'a> {
 }
 
 /// Panels of one session, and of another beside it.
-pub fn panels<'a>(
+pub(crate) fn panels<'a>(
     sites: &[SiteStiffness],
     other: Option<(&'a str, &[SiteStiffness])>,
 ) -> Vec<Panel<'a>> {
@@ -119,12 +119,12 @@ fn grid(panel: &Panel<'_>, low: f64, high: f64) -> String {
         let x = index(&columns, site.place_m[0]) * CELL;
         // y of the patch grows upward.
         let y = height - CELL - index(&rows, site.place_m[1]) * CELL;
-        svg += &cell(site, *value, (x, y), colour_at(*value, low, high));
+        svg += &cell(site, *value, [x, y], colour_at(*value, low, high));
     }
     svg + "</svg>"
 }
 
-fn cell(site: &Site, value: Option<f64>, (x, y): (f64, f64), fill: Option<[u8; 3]>) -> String {
+fn cell(site: &Site, value: Option<f64>, [x, y]: [f64; 2], fill: Option<[u8; 3]>) -> String {
     let (mx, my) = (x + CELL / 2.0, y + CELL / 2.0);
     let size = CELL - 4.0;
     let (x, y) = (x + 2.0, y + 2.0);

@@ -79,11 +79,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let class = if summary.all_held() { "good" } else { "bad" };
     let lead = words::opening(input);
-    let mut html = head(
-        (input.title, &summary.command, input.operator),
-        class,
-        &lead,
-    );
+    let mut html = head(input.title, &summary.command, input.operator, class, &lead);
     for note in input.notes {
         html += &format!("<p class=\"note\">{}</p>", escape(note));
     }
@@ -116,7 +112,7 @@ pub fn render(input: &ReportInput<'_>) -> String {
 
 /// Begin of a page, up to its lead, which is HTML; title, command and tag are plain text.
 #[must_use]
-pub fn head((title, command, tag): (&str, &str, &str), class: &str, lead: &str) -> String {
+pub fn head(title: &str, command: &str, tag: &str, class: &str, lead: &str) -> String {
     let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\

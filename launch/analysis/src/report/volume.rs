@@ -77,7 +77,7 @@ pub fn render(built: &Built, body: &LinkedVoxels, intensities: Option<&Voxels<f3
             ""
         }
     );
-    let mut page = head(("Linked volume", "model build", "model"), "good", &lead);
+    let mut page = head("Linked volume", "model build", "model", "good", &lead);
     page += "</header>\n";
     let colours: Vec<[u8; 3]> = built.tissues.iter().map(|tissue| tissue.colour).collect();
     let grid = Grid::straight(body.counts, body.frame.origin_m, body.frame.spacing_m);

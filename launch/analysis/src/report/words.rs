@@ -46,7 +46,7 @@ pub fn with_unit(value: Option<f64>, unit: &str) -> String {
 }
 
 /// The stiffness felt, or that it is unknown and why.
-pub fn felt_in_words(contact: &ContactSummary) -> String {
+pub(crate) fn felt_in_words(contact: &ContactSummary) -> String {
     match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
         (Some(npm), _) => format!("{} N/m", number(npm)),
         (None, Some(reason)) => format!("unknown: {reason}"),
@@ -150,12 +150,12 @@ fn verdict(checks: &[Check]) -> String {
 }
 
 /// Key figures at the top.
-pub fn cards(input: &ReportInput<'_>) -> String {
+pub(crate) fn cards(input: &ReportInput<'_>) -> String {
     let s = input.summary;
     let held = s.checks.iter().filter(|c| c.held).count();
     let mut html = String::from("<div class=\"cards\">");
     let mut card = |name: &str, value: String, unit: &str, under: String, class: &str| {
-        html += &card_html(name, (value, unit), under, class);
+        html += &card_html(name, value, unit, under, class);
     };
     let class = if s.all_held() { "good" } else { "bad" };
     card(
@@ -251,7 +251,7 @@ fn contact_cards(input: &ReportInput<'_>, card: &mut impl FnMut(&str, String, &s
     }
 }
 
-fn card_html(name: &str, (value, unit): (String, &str), under: String, class: &str) -> String {
+fn card_html(name: &str, value: String, unit: &str, under: String, class: &str) -> String {
     format!(
         "<div class=\"card {class}\"><div class=\"name\">{name}</div><div \
          class=\"value\">{value}\

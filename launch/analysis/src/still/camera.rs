@@ -49,7 +49,7 @@ impl Camera {
     /// One that sees all these places in a picture of so many pixels, with room for a tool above them; none
     /// if there is no place, or no pixel.
     #[must_use]
-    pub fn around(places_m: &[Vec3], (width, height): (usize, usize)) -> Option<Self> {
+    pub fn around(places_m: &[Vec3], width: usize, height: usize) -> Option<Self> {
         if places_m.is_empty() || width == 0 || height == 0 {
             return None;
         }
@@ -110,13 +110,13 @@ impl Camera {
 
     /// As [`Camera::light`], of a direction as seen: right, up, towards the eye.
     #[must_use]
-    pub fn light_seen(&self, [right, up, near]: [f64; 3]) -> f64 {
+    pub(crate) fn light_seen(&self, [right, up, near]: [f64; 3]) -> f64 {
         self.light(&(self.right * right + self.up * up + self.to_eye * near))
     }
 
     /// Width of a pixel \[m\].
     #[must_use]
-    pub const fn m_per_pixel(&self) -> f64 {
+    pub(crate) const fn m_per_pixel(&self) -> f64 {
         self.m_per_pixel
     }
 

@@ -115,7 +115,7 @@ impl Canvas {
 
     /// Whether something is nearer than a place, by more than a margin \[m\].
     #[must_use]
-    pub fn hides(&self, seen: Seen, margin_m: f64) -> bool {
+    pub(crate) fn hides(&self, seen: Seen, margin_m: f64) -> bool {
         let at = self.pixel(seen).map(|(x, y)| y * self.width + x);
         at.is_some_and(|at| self.near_m[at] > seen.near_m + margin_m)
     }
@@ -130,7 +130,7 @@ impl Canvas {
     /// The picture as PNG, with `finer` x `finer` pixels made one by their mean; none if that leaves no
     /// pixel.
     #[must_use]
-    pub fn png(&self, finer: usize) -> Option<Vec<u8>> {
+    pub(crate) fn png(&self, finer: usize) -> Option<Vec<u8>> {
         let (width, height) = (
             self.width.checked_div(finer)?,
             self.height.checked_div(finer)?,

@@ -57,7 +57,7 @@ impl Subject<'_> {
 
     /// What is drawn, before it is smoothed.
     fn canvas(&self, width: usize, height: usize) -> Option<Canvas> {
-        let camera = Camera::around(self.view.positions_m, (width, height))?;
+        let camera = Camera::around(self.view.positions_m, width, height)?;
         let mut canvas = Canvas::new(width, height);
         self.onto(&mut canvas, &camera);
         let most_n = self.tools.iter().map(|(_, force_n)| force_n.norm());
@@ -102,7 +102,7 @@ impl Subject<'_> {
     /// hides do not show (row RN-01).
     #[must_use]
     pub fn points(&self, width: usize, height: usize) -> Option<(Canvas, usize)> {
-        let camera = Camera::around(self.view.positions_m, (width, height))?;
+        let camera = Camera::around(self.view.positions_m, width, height)?;
         let mut hiding = Canvas::new(width, height);
         for face in self.view.faces {
             let corner = |vertex: u32| camera.see(&self.view.positions_m[vertex as usize]);

@@ -160,7 +160,7 @@ impl Palette {
 impl Operated {
     /// As the tissue lies now, with an instrument.
     #[must_use]
-    pub fn of(view: &View<'_>, (held, at_s): (Held, f64)) -> Self {
+    pub fn of(view: &View<'_>, held: Held, at_s: f64) -> Self {
         Self {
             at_s,
             held,
@@ -177,7 +177,7 @@ impl Operated {
         let near = |at_m: &&Vec3| (*at_m - self.held.at_m).norm() < NEAR_M;
         let near_m: Vec<Vec3> = nodes_m.iter().filter(near).copied().collect();
         let size = (SIZE.0 * FINER, SIZE.1 * FINER);
-        let camera = Camera::around(&near_m, size)?;
+        let camera = Camera::around(&near_m, size.0, size.1)?;
         let colours = palette.all(&self.rest_m);
         let subject = Subject {
             view: View {
@@ -259,7 +259,7 @@ mod tests {
             let held = held(instrument);
             assert_eq!(held.heading, Vec3::y(), "where it goes on the tissue");
             let green = Palette::of(places_m.iter().map(|&at_m| (at_m, [0, 255, 0, 255])));
-            let operated = Operated::of(&view, (held, 1.0));
+            let operated = Operated::of(&view, held, 1.0);
             let still = operated.still(&green, held.name().into()).expect("seen");
             let none = operated.still(&Palette::default(), String::new());
             assert_ne!(Some(&still.png), none.map(|still| still.png).as_ref());
@@ -275,7 +275,7 @@ mod tests {
         let view = at_rest(&places_m, &faces);
         let mut away = held(Instrument::Curette);
         away.at_m.x = 1.0;
-        let operated = Operated::of(&view, (away, 1.0));
+        let operated = Operated::of(&view, away, 1.0);
         assert_eq!(operated.still(&Palette::default(), String::new()), None);
     }
 }

@@ -28,7 +28,7 @@ const REST: usize = 60;
 /// The remote tissue under the probe at the largest force of a session, while the tissue was whole; none if nothing
 /// was pressed, or what was pressed is no scene.
 #[must_use]
-pub fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
+pub(crate) fn hardest(config: &Config, slave: &[TickRecord]) -> Option<Still> {
     // the tool of a scene is a ball
     if config.master.predict.tool_shape != ToolShape::Ball {
         return None;

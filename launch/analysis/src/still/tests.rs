@@ -73,7 +73,7 @@ fn rn_01_only_points_of_the_visible_surface_are_drawn() {
     let seen: Vec<&Vec3> = positions_m.iter().filter(visible).collect();
     assert_eq!(seen.len(), 3 * n * n - 3 * n + 1);
     assert_eq!(drawn, seen.len());
-    let camera = Camera::around(&positions_m, (900, 900)).expect("places");
+    let camera = Camera::around(&positions_m, 900, 900).expect("places");
     for at_m in seen {
         let [x, y] = camera.see(at_m).pixel;
         let colour = canvas.colours()[y as usize * 900 + x as usize];
@@ -165,8 +165,8 @@ fn nothing_to_see_is_no_picture() {
     };
     assert!(subject.draw(10, 10).is_none());
     let places = [Vec3::zeros(); 3];
-    assert!(Camera::around(&places, (10, 10)).is_none(), "no extent");
-    assert!(Camera::around(&[Vec3::zeros(), Vec3::x()], (0, 10)).is_none());
+    assert!(Camera::around(&places, 10, 10).is_none(), "no extent");
+    assert!(Camera::around(&[Vec3::zeros(), Vec3::x()], 0, 10).is_none());
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::Summary;
 
 /// One statement of a run about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
     /// What is stated.
     pub name: String,
@@ -22,7 +23,8 @@ pub struct Check {
     pub held: bool,
     /// The value found; nothing if the run could not know it, and then the check did not hold.
     pub value: Option<f64>,
-    /// The limit it is held against.
+    /// The limit it is held against; null in JSON if there is none.
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub limit: f64,
     /// How it is held against it.
     pub bound: Bound,
@@ -34,6 +36,7 @@ pub struct Check {
 
 /// How a value is held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// It may not be more.
@@ -74,26 +77,24 @@ impl Check {
     /// States `value <= limit`. A value that is unknown or NaN does not hold.
     #[must_use]
     pub fn at_most(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
-        let held = value.is_some_and(|value| value <= limit);
-        Self::new(name, held, value, (Bound::AtMost, limit), unit)
+        Self::new(name, value, Bound::AtMost, limit, unit)
     }
 
     /// States `value >= limit`. A value that is unknown or NaN does not hold.
     #[must_use]
     pub fn at_least(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
-        let held = value.is_some_and(|value| value >= limit);
-        Self::new(name, held, value, (Bound::AtLeast, limit), unit)
+        Self::new(name, value, Bound::AtLeast, limit, unit)
     }
 
     /// States that a value is a limit, but for a share of it. A value that is unknown or NaN does not hold.
     #[must_use]
-    pub fn within(name: &str, value: Option<f64>, (limit, share): (f64, f64), unit: &str) -> Self {
-        let held = value.is_some_and(|value| (value - limit).abs() <= share * limit);
+    pub fn within(name: &str, value: Option<f64>, limit: f64, share: f64, unit: &str) -> Self {
         let exact = share == 0.0;
         let bound = if exact { Bound::Exactly } else { Bound::About };
         Self {
+            held: value.is_some_and(|value| (value - limit).abs() <= share * limit),
             tolerance: (!exact).then_some(share),
-            ..Self::new(name, held, value, (bound, limit), unit)
+            ..Self::new(name, value, bound, limit, unit)
         }
     }
 
@@ -106,16 +107,16 @@ impl Check {
         format!("{} {limit}{}", self.bound, off.unwrap_or_default())
     }
 
-    fn new(
-        name: &str,
-        held: bool,
-        value: Option<f64>,
-        (bound, limit): (Bound, f64),
-        unit: &str,
-    ) -> Self {
+    /// A check without a tolerance.
+    fn new(name: &str, value: Option<f64>, bound: Bound, limit: f64, unit: &str) -> Self {
+        let holds = |value: f64| match bound {
+            Bound::AtMost => value <= limit,
+            Bound::AtLeast => value >= limit,
+            Bound::Exactly | Bound::About => value == limit,
+        };
         Self {
             name: name.to_owned(),
-            held,
+            held: value.is_some_and(holds),
             value,
             limit,
             bound,
@@ -126,7 +127,7 @@ impl Check {
 
     /// Whether it did not hold only because there was nothing, or not enough, to judge.
     #[must_use]
-    pub fn lacks_evidence(&self) -> bool {
+    pub(crate) fn lacks_evidence(&self) -> bool {
         !self.held && (self.value.is_none() || EVIDENCE.contains(&&*self.name))
     }
 }
@@ -137,7 +138,7 @@ const MISSED_SHARE_MAX: f64 = 0.05;
 
 /// What is expected of a session of a kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// Sides that were to record.
     pub sides: Vec<Side>,
     /// Largest force on the hand \[N\].
@@ -163,7 +164,7 @@ const BOUND_HELD_MIN: f64 = 0.999;
 
 impl Summary {
     /// Adds the checks that a session must state.
-    pub fn state_checks(&mut self, expected: &Expected) {
+    pub(crate) fn state_checks(&mut self, expected: &Expected) {
         let has = |side| expected.sides.contains(&side);
         let mut checks = Vec::new();
         for &(part, ran) in &expected.ran_to_end {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use palpate_analysis::conclude::{self, Concluded, Evidence};
-use palpate_analysis::metrics::{LiveFacts, SessionFacts};
+use palpate_analysis::metrics::{LiveFacts, SessionFacts, StrokeFacts, TickLosses};
 use palpate_analysis::rehearsed::specimen::Specimen;
 use palpate_analysis::rehearsed::task::Attempts;
 use palpate_analysis::still::Still;
@@ -52,17 +52,17 @@ pub fn judge(
         sides: vec![Side::Master],
         networked: false,
         ending: Ending::Complete,
-        missed_ticks: Some(servo.missed),
-        records_lost: Some(servo.records_lost),
-        period: PERIOD,
+        losses: TickLosses {
+            missed_ticks: Some(servo.missed),
+            records_lost: Some(servo.records_lost),
+        },
         twin: truth::twin(config, &[])?,
         stills: operated(part).into_iter().collect(),
         attempts: match index {
             0 => rehearsals.known.attempts.clone(),
             _ => Attempts::default(),
         },
-        links_cut: Some(recording.links_cut()),
-        strokes_recorded: Some(recording.strokes.len() as u64),
+        strokes: StrokeFacts::of(&recording),
         live: Some(LiveFacts {
             late_causes: servo.late_causes.clone(),
             allocations: Some(servo.allocations),

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_analysis::metrics::SessionFacts;
+use palpate_analysis::metrics::{SessionFacts, StrokeFacts, TickLosses};
 use palpate_analysis::play::Entry;
 use palpate_analysis::progress::Progress;
 use palpate_analysis::rehearsed::{Rehearsed, Watch};
@@ -102,12 +102,13 @@ pub fn facts(config: &Config, run: &Run, interrupted: bool) -> Result<SessionFac
         } else {
             Ending::Complete
         },
-        missed_ticks: Some(0),
-        records_lost: Some(0),
-        period: PERIOD,
+        losses: TickLosses::NONE,
         sites: truth::sites(config, &run.records)?,
         twin: truth::twin(config, &[])?,
-        links_cut: run.links_cut,
+        strokes: StrokeFacts {
+            links_cut: run.links_cut,
+            recorded: None,
+        },
         rehearsal: run.rehearsed.clone(),
         stills: run
             .rehearsed

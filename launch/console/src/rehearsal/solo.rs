@@ -108,7 +108,7 @@ impl Solo {
         let (twin, worked) = (self.twin()?, self.worked?);
         let held = Held::of(&worked, self.config.master.predict.tool_radius_m);
         let at_s = worked.tick as f64 * PERIOD.s();
-        Some(Operated::of(&twin.view(), (held, at_s)))
+        Some(Operated::of(&twin.view(), held, at_s))
     }
 
     /// What instruments did, by its number from 1.

@@ -8,6 +8,7 @@ mod wield;
 
 use std::sync::atomic::AtomicBool;
 
+use palpate_session::stat::upper_median;
 use palpate_transport::clock::thread_cpu_now;
 use palpate_voxel::LinkedError;
 use palpate_voxel::elements::ElementsError;
@@ -81,8 +82,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
 
 /// Median; not a number if there are none.
 fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    upper_median(values).unwrap_or(f64::NAN)
 }
 
 impl LinkedReport {

@@ -31,7 +31,7 @@ pub fn render(points: &[Point]) -> String {
         Some(false) => "bad",
         None => "",
     };
-    let mut body = head(("Atlas", "atlas", "reference plant RP-1"), class, &lead);
+    let mut body = head("Atlas", "atlas", "reference plant RP-1", class, &lead);
     body += "</header>\n";
     body += &section("line", "Stiffness felt through waves", &lines(points));
     body += &section("wall", "Stiffest sampled wall", &walls(points));

@@ -30,7 +30,7 @@ pub fn render(study: &Study) -> String {
     );
     let doubtful = study.spread.as_ref().is_some_and(|spread| spread.doubtful);
     let class = if doubtful { "bad" } else { "good" };
-    let mut body = head((&title, "model detect", "offline study"), class, &lead);
+    let mut body = head(&title, "model detect", "offline study", class, &lead);
     if let Some(spread) = &study.spread {
         let words = escape(&spread.to_string()).replace('-', "\u{2212}");
         body += &format!("<p class=\"note\">The cells: {words}.</p>");

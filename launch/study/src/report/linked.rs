@@ -29,7 +29,7 @@ pub fn render(report: &LinkedReport) -> String {
         "{verdict} Times are of this machine and this run; what stands beside them was measured in the same \
          run.{load}"
     );
-    let mut body = head(("Linked volumes", "bench", "this machine"), class, &lead);
+    let mut body = head("Linked volumes", "bench", "this machine", class, &lead);
     body += "</header>\n";
     body += &section("goals", "Goals", &goals(&report.goals));
     body += &section("press", "A block under a ball", &presses(report));

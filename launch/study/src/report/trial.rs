@@ -51,7 +51,7 @@ pub fn render(input: &TrialInput<'_>) -> String {
         false => "simulated operator".into(),
     };
     let command = format!("trial {}", trial.kind.name());
-    let mut html = head((&trial.name, &command, &who), class, &lead(input));
+    let mut html = head(&trial.name, &command, &who, class, &lead(input));
     for note in input.notes {
         let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
     }

@@ -51,7 +51,7 @@ pub fn render(input: &WhatIf<'_>) -> String {
     );
     let class = if good { "good" } else { "bad" };
     let title = format!("{}: what if?", input.title);
-    let mut html = head((&title, "replay", "recorded hand"), class, &lead) + "</header>\n";
+    let mut html = head(&title, "replay", "recorded hand", class, &lead) + "</header>\n";
     let force = chart(input, "force on the hand [N]", &|side| {
         points(side.traces.master, push_n)
     });

@@ -3,6 +3,7 @@
 //! Source: percentile bootstrap (Efron 1979; Efron and Tibshirani 1993, chapter 13), not corrected for
 //! bias; drawn by a seed, so that a report is the same every time.
 
+use palpate_session::stat::mean_median;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -76,7 +77,7 @@ impl Interval {
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         finite.sort_unstable_by(f64::total_cmp);
-        let center = median(&finite)?;
+        let center = mean_median(&finite)?;
         if finite.len() < BOOTSTRAP_MIN {
             return Self::worst(&finite, Worst::Least).map(|range| Self { center, ..range });
         }
@@ -90,7 +91,7 @@ impl Interval {
                 *place = finite[at as usize];
             }
             sample.sort_unstable_by(f64::total_cmp);
-            medians.extend(median(&sample));
+            medians.extend(mean_median(&sample));
         }
         medians.sort_unstable_by(f64::total_cmp);
         let rank = |share: f64| medians[(share * (SAMPLES - 1) as f64).round() as usize];
@@ -102,16 +103,6 @@ impl Interval {
             count: finite.len(),
         })
     }
-}
-
-/// Median of sorted values.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(match sorted.len() % 2 {
-        0 => 0.5 * (sorted[middle - 1] + upper),
-        _ => upper,
-    })
 }
 
 #[cfg(test)]

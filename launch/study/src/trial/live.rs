@@ -89,7 +89,7 @@ pub(super) fn fill(
         desk: None,
         stop: Arc::clone(stop),
     };
-    let (concluded, _) = live::whole(&config, &options, (&Unseen, false))?;
+    let (concluded, _) = live::whole(&config, &options, &Unseen, false)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }

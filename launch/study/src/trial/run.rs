@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_analysis::conclude::{self, Evidence};
+use palpate_analysis::conclude;
 use palpate_analysis::progress::{Progress, Unseen};
 use palpate_analysis::{Failure, output, play, truth};
 use palpate_console::serve::{self, Serving};
@@ -268,16 +268,7 @@ fn session(trial: &Trial, cell: &Cell, stop: &AtomicBool) -> Result<Option<Row>,
     }
     let sites = truth::sites(&config, &run.master)?;
     let facts = play::facts(&config, &run, sites, false)?;
-    let evidence = Evidence {
-        config: &config,
-        master: &run.master,
-        slave: &run.slave,
-        judged: Some((&run.audit, &run.tally)),
-        facts: &facts,
-        comparison: None,
-        remarks: &[],
-    };
-    let (summary, _) = conclude::measure(&evidence);
+    let (summary, _) = conclude::measure(&run.evidence(&config, &facts));
     Ok(Some(Row {
         index: cell.index,
         held: Some(summary.good()),

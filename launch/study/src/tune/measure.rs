@@ -145,7 +145,7 @@ pub fn remote(
     let options = SideOptions {
         side: Side::Master,
         out: folder.to_owned(),
-        session: live::session_at((connect, &[]), &config, Side::Master)?,
+        session: live::session_at(connect, &[], &config, Side::Master)?,
         ticks_max: Some((config.duration_s / PERIOD.s()).round() as u64),
         status_lines: false,
         console: None,

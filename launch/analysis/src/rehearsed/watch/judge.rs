@@ -36,7 +36,7 @@ impl Watch {
             }
             What::Force(what) => {
                 let in_step = step.map(|step| self.steps[step].peak_force_n);
-                let value = in_step.unwrap_or(self.peak_n);
+                let value = in_step.unwrap_or(self.hand.peak_n);
                 Check::at_most(&name, Some(value), what.most_n, "N")
             }
             What::Ledger(what) => {
@@ -61,8 +61,8 @@ impl Watch {
             let least = what.elements_min as usize;
             let large = |sizes: Vec<usize>| sizes.into_iter().filter(|&size| size >= least).count();
             let value = sizes.map(|sizes| large(sizes) as f64);
-            let limit = (f64::from(what.count), 0.0);
-            return Some(Check::within(name, value, limit, "pieces"));
+            let limit = f64::from(what.count);
+            return Some(Check::within(name, value, limit, 0.0, "pieces"));
         }
         let specimen = self.specimen.as_ref();
         Some(match what {
@@ -70,11 +70,12 @@ impl Watch {
                 let amount = specimen.map(|specimen| specimen.amount(what.label.as_deref()));
                 if let Some(elements) = what.elements {
                     let gone = amount.map(|a| a.elements_before.saturating_sub(a.elements));
-                    let limit = (f64::from(elements), what.tolerance);
-                    return Some(Check::within(name, count(gone), limit, "elements"));
+                    let (limit, share) = (f64::from(elements), what.tolerance);
+                    return Some(Check::within(name, count(gone), limit, share, "elements"));
                 }
-                let limit = (what.volume_m3.unwrap_or(0.0) * 1e9, what.tolerance);
-                Check::within(name, amount.map(|a| a.removed_m3 * 1e9), limit, "mm^3")
+                let gone_mm3 = amount.map(|amount| amount.removed_m3 * 1e9);
+                let limit_mm3 = what.volume_m3.unwrap_or(0.0) * 1e9;
+                Check::within(name, gone_mm3, limit_mm3, what.tolerance, "mm^3")
             }
             What::Left(what) => {
                 let left = specimen.map(|specimen| specimen.amount(Some(&what.label)).elements);
@@ -110,7 +111,7 @@ impl Watch {
         let margin_m = margin_m.unwrap_or(specimen.spacing_m());
         let crossing = specimen
             .links_m()
-            .filter(|&link| swept.crosses(link, margin_m));
+            .filter(|&(a_m, b_m)| swept.crosses(a_m, b_m, margin_m));
         Some(crossing.count() as f64)
     }
 

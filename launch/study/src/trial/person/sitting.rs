@@ -269,16 +269,15 @@ impl<'a> Sitting<'a> {
                 stage.led(d, seed, limit_s, |config| handle(config))
             };
             // one that was stopped is felt again
-            let (felt, config) = loop {
+            let felt = loop {
                 let phase = Phase::Interval(interval);
                 let enough = |step| step == Step::Enough;
                 let played = self.play(phase, limit_s, lead, enough, Felt::whole())?;
-                if let Some(played) = played {
-                    break played;
+                if let Some((felt, _)) = played {
+                    break felt;
                 }
             };
-            shown[usize::from(more)] =
-                show::quantity(self.trial.kind, &felt.master, &felt.slave, &config);
+            shown[usize::from(more)] = show::quantity(self.trial.kind, &felt.master, &felt.slave);
             if interval == 1 {
                 self.tell(Phase::Gap, 0.0);
                 self.rest(GAP_S)?;

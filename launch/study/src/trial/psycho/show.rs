@@ -12,7 +12,7 @@
 //! | delay | the base's round trip | (1 + d) times as long | time offset of force to motion \[ms\] |
 //! | lump | the tissue, twice | (1 + d) times as stiff in the second press | second stiffness over first |
 
-use palpate_analysis::metrics::{SessionFacts, Traces, etvo, press};
+use palpate_analysis::metrics::{Traces, etvo, press};
 use palpate_master::device::Handle;
 use palpate_master::predict::Predictor;
 use palpate_session::config::{Config, ConfigError};
@@ -137,7 +137,7 @@ impl<'a> Stage<'a> {
             master.push(both.master);
             slave.push(both.slave);
         }
-        Ok(quantity(self.kind, &master, &slave, &config))
+        Ok(quantity(self.kind, &master, &slave))
     }
 
     /// The session of an interval for a difference `d` that somebody leads by `handle`, with what it is set to.
@@ -213,19 +213,10 @@ impl<'a> Stage<'a> {
 
 /// What the sides' records of an interval show, in the unit of the kind; nothing if no press could be measured.
 #[must_use]
-pub fn quantity(
-    kind: Kind,
-    master: &[TickRecord],
-    slave: &[TickRecord],
-    config: &Config,
-) -> Option<f64> {
+pub fn quantity(kind: Kind, master: &[TickRecord], slave: &[TickRecord]) -> Option<f64> {
     if kind == Kind::Delay {
-        let facts = SessionFacts {
-            mode: config.modes(),
-            ..SessionFacts::default()
-        };
         let traces = Traces { master, slave };
-        return Some(etvo::of_session(&traces, &facts)?.time_s * 1e3);
+        return Some(etvo::of_session(&traces)?.time_s * 1e3);
     }
     let presses = press::presses(master);
     let of_phase = |phase: u16| {
