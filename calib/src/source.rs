@@ -5,7 +5,7 @@
 
 /// Somebody who knows forces of a tissue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// A model that is held to be rigorous, by name and case.
     Model(String),
     /// A record of measurements, by name.
@@ -116,6 +116,8 @@ mod tests {
 
     #[test]
     fn an_01_who_tuned_does_not_validate_and_both_are_told() {
+        let hand = Source::Expert("a surgeon".to_owned());
+        assert_eq!(hand.to_string(), "expert (a surgeon)");
         let punch = Source::Model("punch".to_owned());
         let probe = Source::Measurement("probe of 8 mm".to_owned());
         let pairs = [(1.1, 1.0), (1.8, 2.0)];

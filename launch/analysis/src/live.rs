@@ -15,7 +15,6 @@ use palpate_session::run::supervise::{SideStatus, Status};
 use palpate_session::run::{RunOptions, RunOutcome, SideReport, supervise};
 use palpate_session::{record, tables};
 use palpate_transport::Span;
-use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::conclude::{self, Concluded, Evidence};

@@ -2,8 +2,8 @@
 //!
 //! Source: ours; the bound on a correction's force step is teleop section 4.
 
-use palpate_session::lab::PERIOD;
 use palpate_session::stat::percentile;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Events, TickRecord};
 
 use super::{SessionFacts, Traces, correction, paired, press};

@@ -16,7 +16,6 @@ use palpate_session::input::InputReport;
 use palpate_session::lab;
 use palpate_session::record;
 use palpate_session::run::side::RECORDING;
-use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
 use super::live::{Part, Rehearsals};

@@ -15,7 +15,6 @@ use palpate_geometry::mesh::file::ply_write;
 use palpate_geometry::mesh::surface::Surface;
 use palpate_geometry::mesh::units::Units;
 use palpate_session::config::{Config, ConfigError};
-use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::solo::Solo;
