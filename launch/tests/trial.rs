@@ -384,7 +384,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
 
 #[test]
 fn every_trial_that_is_shipped_reads() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trials");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("study/trials");
     let files = std::fs::read_dir(folder).expect("a folder of trials");
     let mut rows = 0;
     for file in files.flatten() {

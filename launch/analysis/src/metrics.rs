@@ -254,7 +254,7 @@ impl SessionFacts {
 }
 
 /// Measures a session, of which `tally` counted every tick and `traces` holds the start. Checks are
-/// not stated yet: see [`Summary::state_checks`].
+/// not stated yet: see `Summary::state_checks`.
 #[must_use]
 pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &SessionFacts) -> Summary {
     let ticks_by_side = tally.ticks();

@@ -46,7 +46,7 @@ impl From<TooSlow> for Failure {
 /// Measures the tissues of the sides that use the implicit solver.
 ///
 /// # Errors
-/// [`TooSlow`] for one that cannot keep the tick; as [`lab::load_scene`].
+/// `TooSlow` for one that cannot keep the tick; as [`lab::load_scene`].
 pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
     let has = config.coupling.needs_twin() || config.operator.wields();
     let twin = has && sides.contains(&Side::Master);

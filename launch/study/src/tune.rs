@@ -38,7 +38,7 @@ pub(crate) const DEVICE_NSPM: f64 = 4.5;
 /// Jitter and loss that kinesthetic streams bear (Gokhale and Fesl 2018 in teleop section 3).
 pub(crate) const JITTER_MS: f64 = 10.0;
 
-/// See [`JITTER_MS`].
+/// See `JITTER_MS`.
 pub const LOSS: f64 = 0.10;
 
 /// Loss from which sending less is tried \[share\]: what a link loses at this rate it may not at a tenth.

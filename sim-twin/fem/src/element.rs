@@ -34,7 +34,7 @@ pub enum Volumetric {
     /// One value an element; free of volumetric locking.
     #[default]
     Mean,
-    /// One value an element for what exceeds a bulk modulus of [`SHARED`] shear moduli, the rest as
+    /// One value an element for what exceeds a bulk modulus of `SHARED` shear moduli, the rest as
     /// everything else. For tetrahedra: a displacement of second degree can change volume without any
     /// change of shape, which a mean does not see, so that with it alone thin parts are too soft.
     Shared,

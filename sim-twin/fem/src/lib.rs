@@ -1,9 +1,9 @@
 //! Continuum tissue by finite elements.
 //!
-//! [`solid`] is a mesh with laws, without units; [`element`] one hexahedron; [`probe`] a rigid sphere
-//! against the faces of the surface; [`sparse`] the tangent matrix and the linear solver.
-//! [`condense`] reduces a solid to a patch of its surface, [`compliance`] keeps how the faces of the patch move under force,
-//! [`stored`] writes and reads that, and [`predictor`] answers a touch of the patch in microseconds; [`masked`] lets a
+//! `solid` is a mesh with laws, without units; `element` one hexahedron; `probe` a rigid sphere
+//! against the faces of the surface; `sparse` the tangent matrix and the linear solver.
+//! `condense` reduces a solid to a patch of its surface, `compliance` keeps how the faces of the patch move under force,
+//! `stored` writes and reads that, and `predictor` answers a touch of the patch in microseconds; `masked` lets a
 //! late tick feel it. Behind [`palpate_twin::Tissue`] are
 //! [`explicit`], the default twin, made for the tick of a servo, and [`implicit`], for any law and
 //! viscous materials, too slow for a tick.

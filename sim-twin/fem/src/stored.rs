@@ -55,7 +55,7 @@ fn numbers(faces: usize) -> usize {
 }
 
 impl Compliance {
-    /// The table as bytes, as the head of [`super::stored`] says.
+    /// The table as bytes, as the head of `super::stored` says.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let faces = self.faces();

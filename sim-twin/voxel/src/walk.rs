@@ -1,6 +1,6 @@
 //! Walks over links: all that hangs together with an element.
 //!
-//! Source: ours; what [`super::pieces`] and [`super::edits`] know of a piece begins here. Room is made once.
+//! Source: ours; what `super::pieces` and [`super::edits`] know of a piece begins here. Room is made once.
 
 use crate::elements::Elements;
 use palpate_twin::edits::Direction;

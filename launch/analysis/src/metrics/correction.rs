@@ -10,7 +10,7 @@
 //! | change | sizes of the changes that corrections made to the felt force, summed | N |
 //! | energy | what corrections put into the felt model; negative is taken out | J |
 //!
-//! The friction that fills the tanks is in the error. Windows are gathered in cells of error and horizon, by [`ERRORS_N`] and [`HORIZONS_S`].
+//! The friction that fills the tanks is in the error. Windows are gathered in cells of error and horizon, by `ERRORS_N` and `HORIZONS_S`.
 
 use palpate_session::stat::{latest, mean};
 use palpate_transport::trace::TickRecord;

@@ -135,7 +135,7 @@ pub struct Chart {
     pub x: String,
     /// Quantity and unit along y.
     pub y: String,
-    /// Height in units of the SVG, of [`WIDTH`].
+    /// Height in units of the SVG, of `WIDTH`.
     pub height: u32,
     /// Stretches of x that are shaded, with a word each.
     pub shades: Vec<(f64, f64, String)>,

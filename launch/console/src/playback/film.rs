@@ -2,7 +2,7 @@
 //!
 //! Source: ours. A tissue has no way back and can be stepped forward only, so its surface is made once, from the
 //! begin to the end, and kept: any moment is then as near as any other. A picture holds how far each node is from
-//! rest, in steps of a 32767th of the farthest, six bytes a node; [`Film`] keeps as many, with their meshes, as its
+//! rest, in steps of a 32767th of the farthest, six bytes a node; `Film` keeps as many, with their meshes, as its
 //! room allows and, if that is full, every second one, so a long recording has coarser time and never a hole.
 
 use palpate_twin::{Vec3, View};

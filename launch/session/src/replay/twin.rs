@@ -2,7 +2,7 @@
 //!
 //! Source: ours. A twin is moved by the handle alone: what the robot reports changes what is felt of it and not
 //! the tissue, but for a master that was told of tissue that others had opened: its film differs. So the recorded readings, given to the same [`Predictor`], give the same tissue at half the cost
-//! of all ticks ([`palpate_session::replay::same`]). That it is the same is not believed but compared: each tick's force of the
+//! of all ticks (`palpate_session::replay::same`). That it is the same is not believed but compared: each tick's force of the
 //! twin is in the record.
 
 use palpate_master::device::Reading;

@@ -21,7 +21,7 @@ pub struct Peer {
     pub engine: String,
     /// Step \[ms\], or `best` for that with the best factor at each size.
     pub step: String,
-    /// CPU time of a simulated millisecond at [`NODES`] \[ms\].
+    /// CPU time of a simulated millisecond at `NODES` \[ms\].
     pub ms_per_ms: [f64; 4],
     /// Whether all nodes are free: an engine of a few coarse cells does other work.
     pub whole: bool,

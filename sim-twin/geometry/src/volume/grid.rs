@@ -66,7 +66,7 @@ impl Grid {
     /// Whether samples can lie so.
     ///
     /// # Errors
-    /// [`GridError`] of the first thing that is wrong: no samples or more than [`VOXELS_MAX`], steps of no
+    /// [`GridError`] of the first thing that is wrong: no samples or more than `VOXELS_MAX`, steps of no
     /// length, in one plane, or of no sensible size.
     pub fn check(&self) -> Result<(), GridError> {
         let product = self

@@ -3,7 +3,7 @@
 //! Source: seed-001 section 3.1 (its reconstruction of the structure) and rows LV-03 and CL-05. Empty space
 //! costs nothing, and elements may be added without knowing how many there will be: [`Listed::paint`] links a new
 //! one to the neighbours that are there. It is here to compare with; sessions use
-//! [`super::elements::Elements`].
+//! `super::elements::Elements`.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! has no Poisson effect (W-01, W-13), and this gives it one.
 //!
 //! It moves elements with no regard to the energy of their links, which it may raise. So it is no choice of
-//! [`super::Linked`]: what it adds would have to be a stored energy of its own, with a force that hands
+//! `super::Linked`: what it adds would have to be a stored energy of its own, with a force that hands
 //! feel, or be paid by somebody, and it is neither. It is for shapes: pictures, studies, a start for a solve.
 
 use nalgebra::Vector3;

@@ -3,7 +3,7 @@
 //! Source: seed-001 section 3.5 "Cut", as printed (rows TP-03 and TP-04). Where neighbours are farther apart than cells are
 //! wide, the cells of the line between them (Bresenham) name the link. A knife carves the element of every cell
 //! that it goes through, and cuts the links that the cell names. Elements are lost so, at rest a voxel's
-//! width of them: [`super::knife`] is the default, this is to compare with. An element keeps links out of its
+//! width of them: `super::knife` is the default, this is to compare with. An element keeps links out of its
 //! cell; links share cells.
 
 use std::collections::{BTreeMap, BTreeSet};

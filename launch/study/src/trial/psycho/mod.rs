@@ -4,7 +4,7 @@
 //! and lapses; what it is shown comes from sessions in virtual time ([`show`]), and the protocol asks it
 //! ([`mod@asked`] keeps what was asked and answered): [`constant`] stimuli, the weighted up-down [`staircase`] of
 //! Kaernbach 1991, or [`quest`] of Watson and Pelli 1983. All of them look for the same threshold: the relative difference that is told right in
-//! [`TARGET`] of two-alternative answers without lapses.
+//! `TARGET` of two-alternative answers without lapses.
 
 pub mod asked;
 pub mod constant;
@@ -150,8 +150,8 @@ pub struct Answer {
 /// What a run found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Estimated threshold: the relative difference told right in [`TARGET`] of the answers; nothing if
-    /// more than [`UNMEASURED_MAX`] of the comparisons could not be measured.
+    /// Estimated threshold: the relative difference told right in `TARGET` of the answers; nothing if
+    /// more than `UNMEASURED_MAX` of the comparisons could not be measured.
     pub threshold: Option<f64>,
     /// Every comparison in its order.
     pub asked: Vec<Asked>,

@@ -3,7 +3,7 @@
 //! Source: ours, after Fechner: what is felt is the logarithm of the quantity with normal noise,
 //! `p = ln q + s n`. So a relative difference d is told right with the probability
 //! `Phi(ln(1 + d) / (sqrt(2) s))`, and the programmed Weber fraction w is where that is
-//! [`TARGET`](super::TARGET): `s = ln(1 + w) / (sqrt(2) z)`, with z its normal quantile.
+//! `TARGET`: `s = ln(1 + w) / (sqrt(2) z)`, with z its normal quantile.
 
 use palpate_transport::chance;
 use rand_xoshiro::Xoshiro256PlusPlus;

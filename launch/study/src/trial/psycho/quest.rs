@@ -60,7 +60,7 @@ impl Quest {
         }
     }
 
-    /// The difference told right in [`TARGET`](super::TARGET) of the answers: posterior mean of its
+    /// The difference told right in `TARGET` of the answers: posterior mean of its
     /// logarithm.
     #[must_use]
     pub fn threshold(&self) -> f64 {

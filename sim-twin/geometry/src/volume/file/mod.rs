@@ -1,7 +1,7 @@
 //! Volume files of other programs: bytes in, [`Voxels`] out, and back.
 //!
 //! Source: ours; each reader names its format's description. A reader never trusts a count: memory is bounded
-//! by [`VOXELS_MAX`] and by the bytes that are there, and every refusal names the field, the value and what would be
+//! by `VOXELS_MAX` and by the bytes that are there, and every refusal names the field, the value and what would be
 //! right. Values become single precision, in which whole numbers up to 16 million are exact.
 
 pub mod dicom;
